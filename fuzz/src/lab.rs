@@ -112,7 +112,9 @@ impl Lab {
 
     /// Settles one event of each kind.
     pub(crate) fn dispatch_all(&self, session: &Session) {
-        for event in EventKind::ALL {
+        let (last, others): (Vec<_>, Vec<_>) =
+            EventKind::ALL.iter().partition(|event| **event == EventKind::SessionEnd);
+        for event in others.into_iter().chain(last) {
             let payload = serde_json::from_str(event.example()).expect("an example is JSON");
             self.dispatch(session, *event, payload);
         }

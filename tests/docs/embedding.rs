@@ -98,7 +98,7 @@ impl Approver for OnCall {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
             let asked: Vec<_> = request.questions.iter().map(|question| question.by.to_string()).collect();
-            Approval::Denied(Some(format!("nobody is on call for {}", asked.join(", "))))
+            Approval::no().because(format!("nobody is on call for {}", asked.join(", ")))
         })
     }
 }
@@ -114,7 +114,7 @@ async fn on_a_web_page(pending: &PendingApprovals, page: &Page) {
 }
 
 fn clicked(pending: &PendingApprovals, id: &str, yes: bool) -> String {
-    let answer = if yes { Approval::Approved } else { Approval::Denied(Some("declined on the web page".into())) };
+    let answer = if yes { Approval::yes() } else { Approval::no().because("declined on the web page") };
     match pending.answer(id, answer) {
         Ok(()) => "Thank you.".into(),
         Err(not_pending) => not_pending.to_string(),
@@ -137,7 +137,7 @@ async fn settled_elsewhere(session: &Session, call: PreparedCall) -> GateOutcome
 async fn answer_everything(host: &Host, yes: bool) -> Result<usize, Box<dyn std::error::Error>> {
     let questions = host.questions().await?;
     for request in &questions {
-        let answer = if yes { Approval::Approved } else { Approval::Denied(None) };
+        let answer = if yes { Approval::yes() } else { Approval::no() };
         host.answer(&request.id, answer).await?;
     }
     Ok(questions.len())

@@ -40,7 +40,12 @@ fn the_limits_that_are_called_defaults_are_the_defaults() {
             "0".repeat(64)
         );
         let config = Config::parse(&text, &Source::new("/x.toml", Layer::User), &[]).expect("a limit");
-        assert_eq!(config.entries()[0].limits, Limits::default(), "{limit}");
+        let entry = &config.entries()[0];
+        let times = |limits: &Limits| (limits.compute(&entry.grants), limits.deadline(&entry.grants));
+        assert_eq!(times(&entry.limits), times(&Limits::default()), "{limit}");
+        let mut sizes = entry.limits.clone();
+        (sizes.compute, sizes.deadline) = (None, None);
+        assert_eq!(sizes, Limits::default(), "{limit}");
     }
 }
 

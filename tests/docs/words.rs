@@ -305,7 +305,7 @@ fn a_phrase_in_a_rust_file_is_found_in_comments_texts_and_names_of_functions_but
         ("let x = \"\\\"\"; // whoever", "whoever", "name who it is, or anyone who"),
         ("fn the_session_goes_on_later() {}", "goes on", "continues, resumes, runs"),
         ("const MOST_BYTES: usize = 1;", "MOST_BYTES", "MAX_…, MIN_…"),
-        ("const PATIENCE: Duration = Duration::ZERO;", "PATIENCE", "the quantity: a timeout, an interval"),
+        ("const PATIENCE: Duration = Duration::ZERO;", "PATIENCE", "what is measured: a timeout, an interval"),
         ("let open_folder = 1;", "open_folder", "directory"),
         ("struct Keeper;", "Keeper", "FLUSH_DELAY, Flusher, namespaces"),
     ] {

@@ -95,7 +95,7 @@ pub(crate) fn unusable(error: &StoreError) -> CliError {
 pub(crate) async fn finish(host: &Host, ended: Result<Exit, CliError>) -> Result<Exit, CliError> {
     let drained = drain(host).await;
     for notice in host.take_notices() {
-        output::note(&output::notice(&notice));
+        output::note(&output::notice(&notice.text));
     }
     finished(drained, ended)
 }

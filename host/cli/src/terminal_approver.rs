@@ -91,15 +91,14 @@ impl Approver for Terminal {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
             if !self.asks.load(Ordering::Relaxed) {
-                return Approval::Denied(Some("nobody is asked: the answer is set to no".into()));
+                return Approval::no().because("nobody is asked: the answer is set to no");
             }
             let _one = self.one.lock().await;
             let code = match Code::fresh() {
                 Ok(code) => code,
                 Err(error) => {
-                    return Approval::Denied(Some(format!(
-                        "nobody is asked: the system gives no random number, {error}"
-                    )));
+                    return Approval::no()
+                        .because(format!("nobody is asked: the system gives no random number, {error}"));
                 }
             };
             // What was typed before the question was seen is no answer to it.
@@ -111,9 +110,9 @@ impl Approver for Terminal {
             let mut slips = 0;
             let approval = loop {
                 match answered.await.ok().flatten().map(|line| code.answer(&line)) {
-                    Some(Typed::Yes) => break Approval::Approved,
-                    Some(Typed::Always) if can_be_kept => break Approval::ApprovedForSession,
-                    Some(Typed::No) => break Approval::Denied(None),
+                    Some(Typed::Yes) => break Approval::yes(),
+                    Some(Typed::Always) if can_be_kept => break Approval::yes_for_session(),
+                    Some(Typed::No) => break Approval::no(),
                     Some(typed @ (Typed::Always | Typed::Slip)) if slips < MAX_SLIPS => {
                         slips += 1;
                         answered = read_line(&self.keyboard);
@@ -123,11 +122,11 @@ impl Approver for Terminal {
                         };
                         screen::ask_again(&format!("{why}\n{}", code.prompt()));
                     }
-                    Some(Typed::Always) => break Approval::Denied(Some("no yes for the session can be given".into())),
+                    Some(Typed::Always) => break Approval::no().because("no yes for the session can be given"),
                     Some(Typed::Slip) => {
-                        break Approval::Denied(Some("the answers had not the number of the question".into()));
+                        break Approval::no().because("the answers had not the number of the question");
                     }
-                    None => break Approval::Denied(Some("nobody answered".into())),
+                    None => break Approval::no().because("nobody answered"),
                 }
             };
             asked.answered = true;

@@ -70,6 +70,7 @@ impl fmt::Display for Asker {
 /// The answer of a person, for the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub struct Answered {
     /// The answer, or what took its place.
     pub kind: AnswerKind,
@@ -81,6 +82,12 @@ pub struct Answered {
     /// Whether the yes was given for the rest of the session, as far as the configuration asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_session: bool,
+    /// Who answered, as the program that asked knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// How the answer came: `terminal`, `web page`, `chat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
 }
 
 /// The kinds of [`Answered`]. All but the first are a no.
@@ -105,6 +112,12 @@ pub enum AnswerKind {
 }
 
 impl Answered {
+    /// An answer, and why it is a no.
+    #[must_use]
+    pub fn new(kind: AnswerKind, reason: Option<String>) -> Self {
+        Self { kind, reason, micros: 0, for_session: false, by: None, via: None }
+    }
+
     /// Whether the value may run.
     #[must_use]
     pub fn is_approved(&self) -> bool {

@@ -158,6 +158,12 @@ pub enum Cause {
     TooManyQuestions,
     /// The event could not be recorded, so nothing of it may happen.
     NotRecorded,
+    /// The agent has told the end of the session before.
+    Ended,
+    /// The host was called without a tokio runtime.
+    NoRuntime,
+    /// The event's payload is invalid.
+    Invalid,
 }
 
 impl Rejection {
@@ -191,6 +197,9 @@ impl Rejection {
             Cause::NotApproved => "not approved",
             Cause::TooManyQuestions => "asked too often",
             Cause::NotRecorded => "not recorded",
+            Cause::Ended => "ended",
+            Cause::NoRuntime => "no runtime",
+            Cause::Invalid => "invalid",
         }
     }
 }
@@ -212,6 +221,9 @@ impl std::fmt::Display for Rejection {
             Cause::NotApproved => write!(f, "Rejected: not approved (asked by {by}): {reason}"),
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
             Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
+            Cause::Ended => write!(f, "Rejected because the session has ended: {reason}"),
+            Cause::NoRuntime => write!(f, "Rejected because there is no tokio runtime: {reason}"),
+            Cause::Invalid => write!(f, "Rejected because the event is invalid: {reason}"),
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
-use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
+use crate::plugin::{Cache, Compiler, LoadError, NativePlugin, Plugin, PluginTool};
+use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -19,6 +20,17 @@ pub(crate) enum NotActive {
     Load(#[from] LoadError),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    #[error("two plugins have the name `{0}`")]
+    SameName(String),
+}
+
+/// What all configurations of a host are loaded with.
+pub(crate) struct Loading {
+    pub(crate) engine: Engine,
+    pub(crate) cache: Option<Cache>,
+    pub(crate) own: OwnCapabilities,
+    /// The rules of the program itself.
+    pub(crate) native: Vec<NativePlugin>,
 }
 
 pub(crate) struct ActiveConfig {
@@ -34,10 +46,17 @@ impl ActiveConfig {
     ///
     /// # Errors
     /// If a plugin cannot be loaded, or there is no address space for the sandbox.
-    pub(crate) async fn load(engine: &Engine, cache: Option<&Cache>, config: &Config) -> Result<Self, NotActive> {
+    pub(crate) async fn load(loading: &Loading, config: &Config) -> Result<Self, NotActive> {
         let mut entries: Vec<&Entry> = config.enabled().collect();
         entries.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
-        let plugins = Self::plugins_of(engine, cache, &entries, config.settings()).await?;
+        let mut plugins = Self::plugins_of(loading, &entries, config.settings()).await?;
+        for native in &loading.native {
+            if plugins.iter().any(|plugin| plugin.name() == native.entry().name) {
+                return Err(NotActive::SameName(native.entry().name.clone()));
+            }
+            plugins.push(native.clone().load());
+        }
+        plugins.sort_by(|a, b| (a.entry().priority, a.name()).cmp(&(b.entry().priority, b.name())));
         let mut chains = vec![Vec::new(); EventKind::ALL.len()];
         for plugin in &plugins {
             for event in plugin.events() {
@@ -50,8 +69,7 @@ impl ActiveConfig {
 
     /// The plugins of these entries.
     async fn plugins_of(
-        engine: &Engine,
-        cache: Option<&Cache>,
+        Loading { engine, cache, own, .. }: &Loading,
         entries: &[&Entry],
         settings: &Settings,
     ) -> Result<Vec<Plugin>, NotActive> {
@@ -60,10 +78,10 @@ impl ActiveConfig {
             return Ok(Vec::new());
         }
         let sandbox = engine.sandbox(PoolSize::of(entries, settings.concurrent_calls))?;
-        let compiler = Compiler { sandbox: &sandbox, cache, within: settings.compile_time };
+        let compiler = Compiler { sandbox: &sandbox, cache: cache.as_ref(), own, within: settings.compile_time };
         let mut plugins = Vec::with_capacity(entries.len());
         for entry in entries {
-            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry)).await?;
+            let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry, own)).await?;
             engine.remember(&plugin);
             plugins.push(plugin);
         }
@@ -101,6 +119,7 @@ impl ActiveConfig {
         let loaded = |plugin: &Plugin| LoadedPlugin {
             plugin: plugin.name().to_owned(),
             digest: plugin.digest(),
+            native: plugin.native_version().map(str::to_owned),
             config: plugin.shared.config_digest,
             mode: plugin.entry().mode,
         };
@@ -123,8 +142,8 @@ impl ActiveConfig {
         }
     }
 
-    /// A sentence for each pattern of an entry's `tools` that matches none of a session's tools.
-    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<String> {
+    /// A plugin and a sentence for each pattern of an entry's `tools` that matches none of a session's tools.
+    pub(crate) fn unmatched_tool_patterns(&self, known: &[ToolSpec]) -> Vec<(String, String)> {
         if known.is_empty() {
             return Vec::new();
         }
@@ -133,7 +152,11 @@ impl ActiveConfig {
             let unfit = tools.filter(|pattern| !known.iter().any(|tool| pattern.matches(&tool.name)));
             unfit
                 .map(|pattern| {
-                    format!("the plugin {}: the pattern `{pattern}` of its `tools` matches no tool", plugin.name())
+                    let name = plugin.name();
+                    (
+                        name.to_owned(),
+                        format!("the plugin {name}: the pattern `{pattern}` of its `tools` matches no tool"),
+                    )
                 })
                 .collect::<Vec<_>>()
         };

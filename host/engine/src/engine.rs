@@ -2,6 +2,7 @@
 
 use crate::config::{Digest, Entry};
 use crate::plugin::{Loaded, Plugin};
+use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, Sandbox, SandboxError, SharedSandbox};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -67,20 +68,21 @@ impl Engine {
     }
 
     /// The plugin that is loaded of such an entry in this sandbox.
-    pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry) -> Option<Plugin> {
+    pub(crate) fn loaded(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> Option<Plugin> {
         let known = self.known();
         let loaded = known.plugins.get(&entry.digest)?.iter().filter_map(Weak::upgrade);
-        loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry))
+        loaded.map(|shared| Plugin { shared }).find(|plugin| plugin.is_of(sandbox, entry, own))
     }
 
     /// Keeps a plugin in mind for as long as somebody uses it.
     pub(crate) fn remember(&self, plugin: &Plugin) {
+        let Some(digest) = plugin.digest() else { return };
         let mut known = self.known();
         known.plugins.retain(|_, loaded| {
             loaded.retain(|plugin| plugin.strong_count() > 0);
             !loaded.is_empty()
         });
-        let same_file = known.plugins.entry(plugin.digest()).or_default();
+        let same_file = known.plugins.entry(digest).or_default();
         if !same_file.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&plugin.shared))) {
             same_file.push(Arc::downgrade(&plugin.shared));
         }

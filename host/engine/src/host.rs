@@ -2,18 +2,18 @@
 
 pub use crate::active_config::{Changes, RuleSet};
 
-use crate::active_config::{ActiveConfig, NotActive};
+use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
-use crate::audit::{RulesChanged, ToRecord as _};
-use crate::config::{Config, Entry};
+use crate::audit::{AuditSink, RulesChanged, ToRecord as _};
+use crate::config::{Config, Entry, name_rule};
 use crate::contract::EventKind;
 use crate::contract::action::ActionMap;
 use crate::engine::Engine;
-use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
+use crate::plugin::{Cache, LoadError, NativePlugin, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
-use crate::sandbox::capability::Model;
+use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
 use crate::sandbox::http::{Network, Resolver};
-use crate::session::{ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
+use crate::session::{Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec};
 use crate::store::{LateWrite, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -29,8 +29,7 @@ struct HostInner {
     services: Arc<Services>,
     /// Held while a new configuration is loaded, so that only one is loaded at a time.
     reloading: tokio::sync::Mutex<()>,
-    engine: Engine,
-    cache: Option<Cache>,
+    loading: Loading,
 }
 
 /// Builds a host.
@@ -44,8 +43,11 @@ pub struct HostBuilder {
     approver: Option<Arc<dyn Approver>>,
     shares_questions: bool,
     model: Option<Arc<dyn Model>>,
+    native: Vec<NativePlugin>,
+    capabilities: Vec<Arc<dyn Capability>>,
     network: Network,
     store: Option<PathBuf>,
+    sink: Option<Arc<dyn AuditSink>>,
 }
 
 /// Why there is no host.
@@ -64,6 +66,17 @@ pub enum Error {
     /// Audit log and state cannot be kept where they should.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A capability of [`HostBuilder::capability`] has no valid name or interface; one sentence says which.
+    #[error("{0}")]
+    Capability(String),
+    /// A rule of [`HostBuilder::native`] cannot be used.
+    #[error("the native plugin `{name}` cannot be used: {why}")]
+    Native {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// There is no tokio runtime.
     #[error("a host is built and used within a tokio runtime: call it from one, or use `hookhost::blocking`")]
     NoRuntime,
@@ -77,6 +90,7 @@ impl From<NotActive> for Error {
         match error {
             NotActive::Load(error) => Self::Load(error),
             NotActive::Sandbox(error) => Self::Sandbox(error),
+            NotActive::SameName(name) => Self::Native { name, why: "another plugin has this name".into() },
         }
     }
 }
@@ -94,8 +108,11 @@ impl Host {
             approver: None,
             shares_questions: false,
             model: None,
+            native: Vec::new(),
+            capabilities: Vec::new(),
             network: Network::default(),
             store: None,
+            sink: None,
         }
     }
 
@@ -158,16 +175,16 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`]; then nothing has changed.
     pub async fn reload_rules(&self, rules: &RuleSet, config: &Config) -> Result<Changes, Error> {
-        let HostInner { services, reloading, engine, cache } = &*self.shared;
+        let HostInner { services, reloading, loading } = &*self.shared;
         let _turn = reloading.lock().await;
         let before = rules.active();
-        let config = ActiveConfig::load(engine, cache.as_ref(), config).await?;
+        let config = ActiveConfig::load(loading, config).await?;
         let changes = config.changes_since(&before);
         if changes.is_empty() {
             return Ok(changes);
         }
         let record = RulesChanged { time: crate::session::now(), plugins: config.loaded() };
-        if services.store.keeps_log() {
+        if services.store.wants_records() {
             services.store.push(LateWrite::of(record.body(&config.settings().audit)))?;
         }
         rules.replace(config);
@@ -185,8 +202,7 @@ impl Host {
     /// # Errors
     /// As [`HostBuilder::build`].
     pub async fn load_rules(&self, config: &Config) -> Result<RuleSet, Error> {
-        let HostInner { engine, cache, .. } = &*self.shared;
-        Ok(RuleSet::new(ActiveConfig::load(engine, cache.as_ref(), config).await?))
+        Ok(RuleSet::new(ActiveConfig::load(&self.shared.loading, config).await?))
     }
 
     /// Waits until observers have handled all events and their calls are recorded, for `deadline` at most. Call it last in a
@@ -223,7 +239,7 @@ impl Host {
     /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
     /// here. A process that ends takes them after [`Self::drain`].
     #[must_use]
-    pub fn take_notices(&self) -> Vec<String> {
+    pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.services.take_notices()
     }
 }
@@ -233,6 +249,13 @@ impl HostBuilder {
     #[must_use]
     pub fn plugin(mut self, entry: Entry) -> Self {
         self.entries.push(entry);
+        self
+    }
+
+    /// Adds a rule of the program itself.
+    #[must_use]
+    pub fn native(mut self, rule: NativePlugin) -> Self {
+        self.native.push(rule);
         self
     }
 
@@ -259,10 +282,18 @@ impl HostBuilder {
     }
 
     /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several processes
-    /// may share it. Without one, nothing is recorded, and state lives as long as the host.
+    /// may share it. Without one, only [`Self::audit`] gets records, and state lives as long as the host.
     #[must_use]
     pub fn store(mut self, file: impl Into<PathBuf>) -> Self {
         self.store = Some(file.into());
+        self
+    }
+
+    /// Gives each record of the audit log to `sink`, too, with or without a store ([`AuditSink`]): a
+    /// [`MemoryLog`](crate::audit::MemoryLog), or a function.
+    #[must_use]
+    pub fn audit(mut self, sink: impl AuditSink + 'static) -> Self {
+        self.sink = Some(Arc::new(sink));
         self
     }
 
@@ -288,6 +319,13 @@ impl HostBuilder {
         self
     }
 
+    /// Adds a capability that plugins may import if their entries grant it (see [`Capability`]).
+    #[must_use]
+    pub fn capability(mut self, capability: Arc<dyn Capability>) -> Self {
+        self.capabilities.push(capability);
+        self
+    }
+
     /// Sets the resolver of server names, for the grant `http`; without one, the operating system resolves them.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
@@ -308,18 +346,26 @@ impl HostBuilder {
             let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
             Cache::open(directory).map_err(failed).ok()
         });
-        let config = ActiveConfig::load(&self.engine, cache.as_ref(), &config).await?;
+        let own = OwnCapabilities::new(self.capabilities).map_err(Error::Capability)?;
+        for rule in &self.native {
+            let name = rule.entry().name.clone();
+            name_rule(&name).map_err(|why| Error::Native { name, why })?;
+        }
+        let loading = Loading { engine: self.engine, cache, own: own.clone(), native: self.native };
+        let config = ActiveConfig::load(&loading, &config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,
             None => Store::in_memory(),
-        };
-        let Self { engine, actions, approver, shares_questions, model, network, .. } = self;
+        }
+        .with_sink(self.sink);
+        let Self { actions, approver, shares_questions, model, network, .. } = self;
         let services = Services {
             rules: RuleSet::new(config),
             actions,
             approver,
             shares_questions,
             model,
+            own,
             network: Arc::new(network),
             store,
             observer_tasks: ObserverTasks::default(),
@@ -329,7 +375,7 @@ impl HostBuilder {
         // Questions of processes that are gone.
         services.open_questions().await?;
         let reloading = tokio::sync::Mutex::default();
-        let shared = HostInner { services: Arc::new(services), reloading, engine, cache };
+        let shared = HostInner { services: Arc::new(services), reloading, loading };
         Ok(Host { shared: Arc::new(shared) })
     }
 }

@@ -60,6 +60,7 @@
 //! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
 //! | [`host`] | all of it together |
 //! | [`blocking`] | the host for programs that wait |
+//! | [`testing`] | hosts and approvers for the tests of an embedding program |
 //! | [`replay`] | settles recorded events again |
 //!
 //! It runs on tokio, with its timer enabled.
@@ -90,6 +91,7 @@ pub mod schema;
 pub mod session;
 mod state;
 pub mod store;
+pub mod testing;
 mod unseen;
 
 pub use hookhost_contract as contract;
@@ -97,7 +99,8 @@ pub use hookhost_contract as contract;
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
     pub use crate::sandbox::capability::{
-        Finding, Level, LogLine, MAX_LOG_LINES, Message, Model, ModelRequest, Reminder, Severity, Transcript,
+        Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, MAX_LOG_LINES, Message,
+        Model, ModelRequest, Reminder, Severity, Transcript,
     };
     pub use crate::sandbox::http::Resolver;
 }
@@ -106,7 +109,7 @@ pub use config::Config;
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
 pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};
-pub use plugin::Plugin;
+pub use plugin::{NativePlugin, Plugin};
 pub use sandbox::SandboxError;
 pub use session::{AllowedCall, Begun, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
 pub use store::StoreError;

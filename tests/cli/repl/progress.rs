@@ -44,7 +44,7 @@ fn a_question_is_alone_on_the_screen_until_it_is_answered() {
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
     session.types(&yes);
-    let answered = format!("\nGo on? Type \"{yes}\" to agree [N] {yes}");
+    let answered = format!("\nContinue? Type \"{yes}\" to agree [N] {yes}");
     session.looks_like(&answered);
     session.types("\n");
     session.sees("Done.");

@@ -319,8 +319,8 @@ impl<'a> Run<'a> {
                 Ok(next) => next,
                 Err(error) => self.not_written(&error),
             };
-            for text in self.session.take_notices() {
-                self.report(&AgentEvent::Notice { text });
+            for notice in self.session.take_notices() {
+                self.report(&AgentEvent::Notice { text: notice.text });
             }
         }
     }

@@ -601,8 +601,8 @@ async fn what_a_person_allows_runs_as_if_nobody_had_asked_and_what_they_deny_doe
         Row { model: allow.model, holds: allow.holds, ..escalation }
     };
     assert!(escalations().count() >= 7);
-    let mut wrong = failing(escalations().map(allowed).collect(), Some(Approval::Approved)).await;
-    wrong.extend(failing(escalations().collect(), Some(Approval::Denied(None))).await);
+    let mut wrong = failing(escalations().map(allowed).collect(), Some(Approval::yes())).await;
+    wrong.extend(failing(escalations().collect(), Some(Approval::no())).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -82,7 +82,7 @@ fn grant_in_words(grant: &str, value: &Value) -> String {
 /// What is granted, under the file's own keys; what is not granted is absent.
 pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
     let Grants { state, read_dirs, write_dirs, env, http, model, transcript, approve, audit, .. } = grants;
-    let Grants { clock, random, .. } = grants;
+    let Grants { capabilities, clock, random, .. } = grants;
     let mut granted = Map::new();
     if let Some(state) = state {
         granted.insert("state".into(), json!({ "quota": state.quota }));
@@ -91,6 +91,9 @@ pub(crate) fn grants_json(grants: &Grants) -> Map<String, Value> {
         if !directories.is_empty() {
             granted.insert(key.into(), json!(directories));
         }
+    }
+    if !capabilities.is_empty() {
+        granted.insert("capabilities".into(), json!(capabilities));
     }
     for (key, names) in [("env", env), ("http", http)] {
         if !names.is_empty() {
@@ -155,6 +158,7 @@ mod tests {
         given.state = Some(StateGrant::default());
         given.model = Some(ModelGrant::new("small"));
         (given.env, given.http) = (vec!["CI".into()], vec!["example.com".into()]);
+        given.capabilities.insert("customers".into());
         given.read_dirs = [("/policy".to_owned(), "/home/me/policy".into())].into();
         given.write_dirs = [("/out".to_owned(), "/home/me/out".into())].into();
         (given.transcript, given.approve, given.audit) = (true, true, true);

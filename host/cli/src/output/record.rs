@@ -194,7 +194,9 @@ fn dropped(text: &mut String, dropped: &Dropped) {
 
 fn taken_up(text: &mut String, changed: &RulesChanged) {
     let _ = writeln!(text, "{CHANGED}other rules{CHANGED:#} were taken up");
-    for LoadedPlugin { plugin, digest, mode, .. } in &changed.plugins {
+    for LoadedPlugin { plugin, digest, native, mode, .. } in &changed.plugins {
+        let digest = digest
+            .map_or_else(|| format!("native {}", native.as_deref().unwrap_or_default()), |digest| digest.to_string());
         let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
         let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({digest}{audit}){DIM:#}", one_line(plugin));
     }

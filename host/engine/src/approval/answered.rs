@@ -1,6 +1,6 @@
 //! The outcome of a question: an answer, or the reason why there is none.
 
-use super::{Approval, ApprovalRequest, Approver};
+use super::{Approval, ApprovalRequest, Approver, Decision};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
 use futures_util::FutureExt as _;
@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Upper bound of an approver's reason, in bytes. A longer one is truncated, and says so.
+/// Upper bound of an approver's reason, and of who answered how, in bytes. A longer one is truncated, and says so.
 const MAX_REASON: usize = 4096;
 
 fn bounded(mut reason: String) -> String {
@@ -25,12 +25,16 @@ fn bounded(mut reason: String) -> String {
 /// The recorded answer for an approval.
 pub(crate) fn answered(approval: Approval) -> Answered {
     let said_no = |reason: Option<String>| reason.map_or_else(|| "the user said no".to_owned(), bounded);
-    let for_session = approval == Approval::ApprovedForSession;
-    let (kind, reason) = match approval {
-        Approval::Approved | Approval::ApprovedForSession => (AnswerKind::Approved, None),
-        Approval::Denied(reason) => (AnswerKind::Denied, Some(said_no(reason))),
+    let Approval { decision, by, via } = approval;
+    let for_session = decision == Decision::YesForSession;
+    let (kind, reason) = match decision {
+        Decision::Yes | Decision::YesForSession => (AnswerKind::Approved, None),
+        Decision::No(reason) => (AnswerKind::Denied, Some(said_no(reason))),
     };
-    Answered { kind, reason, micros: 0, for_session }
+    let mut answered = Answered::new(kind, reason);
+    answered.for_session = for_session;
+    (answered.by, answered.via) = (by.map(bounded), via.map(bounded));
+    answered
 }
 
 /// The recorded answer if nobody answered within the deadline.
@@ -44,7 +48,7 @@ pub(crate) fn taken_for_gone() -> Answered {
 }
 
 fn no(kind: AnswerKind, reason: String) -> Answered {
-    Answered { kind, reason: Some(reason), micros: 0, for_session: false }
+    Answered::new(kind, Some(reason))
 }
 
 /// An answer as JSON, as the store keeps it.
@@ -69,7 +73,7 @@ pub(crate) async fn resolve(
 ) -> Answered {
     let began = Instant::now();
     let deadline = request.deadline;
-    let answered = match approver {
+    let mut answered = match approver {
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
             // Everything of the approver that can panic is inside: `ask` itself, its future, and dropping that.
@@ -89,5 +93,6 @@ pub(crate) async fn resolve(
         }
     };
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    Answered { micros, ..answered }
+    answered.micros = micros;
+    answered
 }

@@ -56,7 +56,7 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// Whether [`Approval::ApprovedForSession`] can be offered: only if no plugin asks.
+    /// Whether [`Approval::yes_for_session`] can be offered: only if no plugin asks.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
@@ -106,17 +106,78 @@ pub struct ProposedResponse {
     pub result: Box<RawValue>,
 }
 
-/// A person's answer.
+/// A person's answer, and who gave it how. The record of the event says the same.
+///
+/// ```
+/// use hookhost::approval::Approval;
+///
+/// let approval = Approval::yes().by("ada").via("web page");
+/// assert!(approval.is_yes());
+/// assert!(!Approval::no().because("not on a Friday").is_yes());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Approval {
+pub struct Approval {
+    pub(crate) decision: Decision,
+    pub(crate) by: Option<String>,
+    pub(crate) via: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Yes,
+    YesForSession,
+    No(Option<String>),
+}
+
+impl Approval {
     /// Yes, to all questions.
-    Approved,
+    #[must_use]
+    pub fn yes() -> Self {
+        Self { decision: Decision::Yes, by: None, via: None }
+    }
+
     /// Yes, to all questions; for the rest of the session also to the configuration's questions about the same call. A
     /// yes to a plugin's question is not kept: see [`ApprovalRequest::can_be_kept`].
-    ApprovedForSession,
-    /// No, with the person's reason, if one was given.
-    Denied(Option<String>),
+    #[must_use]
+    pub fn yes_for_session() -> Self {
+        Self { decision: Decision::YesForSession, ..Self::yes() }
+    }
+
+    /// No.
+    #[must_use]
+    pub fn no() -> Self {
+        Self { decision: Decision::No(None), ..Self::yes() }
+    }
+
+    /// The same with the person's reason, which the model reads; of a yes, nothing.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        if let Decision::No(why) = &mut self.decision {
+            *why = Some(reason.into());
+        }
+        self
+    }
+
+    /// The same with the person who answered, as the program knows them.
+    #[must_use]
+    pub fn by(mut self, person: impl Into<String>) -> Self {
+        self.by = Some(person.into());
+        self
+    }
+
+    /// The same with how the answer came: `terminal`, `web page`, `chat`.
+    #[must_use]
+    pub fn via(mut self, way: impl Into<String>) -> Self {
+        self.via = Some(way.into());
+        self
+    }
+
+    /// Whether it is a yes.
+    #[must_use]
+    pub fn is_yes(&self) -> bool {
+        !matches!(self.decision, Decision::No(_))
+    }
 }
 
 fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 /// let answering = async move {
 ///     loop {
 ///         for request in pending.list() {
-///             let no = Approval::Denied(Some("not on a Friday".into()));
+///             let no = Approval::no().because("not on a Friday");
 ///             if let Err(gone) = pending.answer(&request.id, no) {
 ///                 eprintln!("{gone}");
 ///             }
@@ -139,9 +139,9 @@ impl Approver for PendingApprovals {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         Box::pin(async move {
             let Some(mut enlisted) = self.enlist(request) else {
-                return Approval::Denied(Some("a request of the same identifier waits for an answer".into()));
+                return Approval::no().because("a request of the same identifier waits for an answer");
             };
-            (&mut enlisted.answer).await.unwrap_or(Approval::Denied(None))
+            (&mut enlisted.answer).await.unwrap_or(Approval::no())
         })
     }
 }

@@ -79,9 +79,9 @@ fn sentence(answered: &Answered) -> (AnswerKind, &str) {
 #[tokio::test]
 async fn only_an_approvers_yes_is_a_yes_and_a_no_says_why() {
     let table: [(Option<&dyn Approver>, AnswerKind, &str); 6] = [
-        (Some(&Says(|| Approval::Approved)), AnswerKind::Approved, ""),
-        (Some(&Says(|| Approval::Denied(None))), AnswerKind::Denied, "the user said no"),
-        (Some(&Says(|| Approval::Denied(Some("not now".to_owned())))), AnswerKind::Denied, "not now"),
+        (Some(&Says(|| Approval::yes())), AnswerKind::Approved, ""),
+        (Some(&Says(|| Approval::no())), AnswerKind::Denied, "the user said no"),
+        (Some(&Says(|| Approval::no().because("not now".to_owned()))), AnswerKind::Denied, "not now"),
         (None, AnswerKind::NobodyThere, "nobody is there to answer"),
         (Some(&Says(|| panic!("an embedder's mistake"))), AnswerKind::Panicked, "the approver failed"),
         (Some(&PanicsAtOnce), AnswerKind::Panicked, "the approver failed"),
@@ -95,8 +95,8 @@ async fn only_an_approvers_yes_is_a_yes_and_a_no_says_why() {
 
 #[tokio::test]
 async fn a_reason_that_is_too_long_is_cut_and_says_so() {
-    let longest = Says(|| Approval::Denied(Some("é".repeat(2048))));
-    let longer = Says(|| Approval::Denied(Some("é".repeat(50_000))));
+    let longest = Says(|| Approval::no().because("é".repeat(2048)));
+    let longer = Says(|| Approval::no().because("é".repeat(50_000)));
     assert_eq!(resolve(Some(&longest), request("1", DEADLINE)).await.reason.unwrap(), "é".repeat(2048));
     let cut = resolve(Some(&longer), request("1", DEADLINE)).await.reason.unwrap();
     assert_eq!(cut, "é".repeat(2048) + " … (95904 bytes more)");
@@ -112,7 +112,7 @@ async fn without_an_answer_by_the_deadline_the_answer_is_no() {
 
 #[tokio::test]
 async fn a_yes_after_the_deadline_is_a_no_even_if_the_approver_delayed_the_timer() {
-    let answered = resolve(Some(&Says(|| Approval::Approved)), request("1", Duration::ZERO)).await;
+    let answered = resolve(Some(&Says(|| Approval::yes())), request("1", Duration::ZERO)).await;
     assert_eq!(answered.kind, AnswerKind::TooLate);
 }
 
@@ -124,8 +124,8 @@ async fn the_host_survives_an_approver_that_panics_when_it_is_dropped() {
 
 #[test]
 fn the_record_has_one_word_for_the_outcome_of_a_question() {
-    let yes = Answered { kind: AnswerKind::Approved, reason: None, micros: 7, for_session: false };
-    assert_eq!(serde_json::to_value(&yes).unwrap(), json!({ "kind": "approved", "micros": 7 }));
+    let yes = Answered::new(AnswerKind::Approved, None);
+    assert_eq!(serde_json::to_value(&yes).unwrap(), json!({ "kind": "approved", "micros": 0 }));
     let words = [
         (AnswerKind::Denied, "denied"),
         (AnswerKind::NobodyThere, "nobody-there"),
@@ -133,8 +133,8 @@ fn the_record_has_one_word_for_the_outcome_of_a_question() {
         (AnswerKind::TooLate, "too-late"),
     ];
     for (kind, word) in words {
-        let no = Answered { kind, reason: Some("why".to_owned()), micros: 7, for_session: false };
-        let json = json!({ "kind": word, "reason": "why", "micros": 7 });
+        let no = Answered::new(kind, Some("why".to_owned()));
+        let json = json!({ "kind": word, "reason": "why", "micros": 0 });
         assert_eq!(serde_json::to_value(&no).unwrap(), json);
         assert_eq!(serde_json::from_value::<Answered>(json).unwrap(), no);
     }
@@ -164,7 +164,7 @@ fn ids(pending: &PendingApprovals) -> Vec<String> {
 
 #[tokio::test]
 async fn a_listed_request_is_answered_by_its_identifier() {
-    for (approval, kind) in [(Approval::Approved, AnswerKind::Approved), (Approval::Denied(None), AnswerKind::Denied)] {
+    for (approval, kind) in [(Approval::yes(), AnswerKind::Approved), (Approval::no(), AnswerKind::Denied)] {
         let pending = PendingApprovals::default();
         let mut asked = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
         assert!(asked.as_mut().now_or_never().is_none());
@@ -180,11 +180,11 @@ async fn the_first_answer_counts_and_the_second_is_an_error() {
     let pending = PendingApprovals::default();
     let mut asked = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(asked.as_mut().now_or_never().is_none());
-    pending.answer("1", Approval::Denied(None)).unwrap();
-    let second = pending.answer("1", Approval::Approved).unwrap_err();
+    pending.answer("1", Approval::no()).unwrap();
+    let second = pending.answer("1", Approval::yes()).unwrap_err();
     assert!(second.to_string().starts_with("no request `1` waits for an answer: it has been answered, "), "{second}");
     assert_eq!(asked.await.kind, AnswerKind::Denied);
-    assert!(pending.answer("1", Approval::Approved).is_err());
+    assert!(pending.answer("1", Approval::yes()).is_err());
 }
 
 #[tokio::test]
@@ -192,7 +192,7 @@ async fn an_answer_to_an_unknown_request_answers_no_other() {
     let pending = PendingApprovals::default();
     let mut asked = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(asked.as_mut().now_or_never().is_none());
-    assert_eq!(pending.answer("2", Approval::Approved).unwrap_err().id, "2");
+    assert_eq!(pending.answer("2", Approval::yes()).unwrap_err().id, "2");
     assert!(asked.as_mut().now_or_never().is_none());
     assert_eq!(ids(&pending), ["1"]);
 }
@@ -203,8 +203,8 @@ async fn an_answer_after_the_deadline_is_an_error_even_before_the_event_has_noti
     let mut asked = pending.ask(request("1", Duration::ZERO));
     assert!(asked.as_mut().now_or_never().is_none());
     assert!(pending.list().is_empty());
-    assert!(pending.answer("1", Approval::Approved).is_err());
-    assert_ne!(asked.await, Approval::Approved);
+    assert!(pending.answer("1", Approval::yes()).is_err());
+    assert_ne!(asked.await, Approval::yes());
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn a_request_that_nobody_waits_for_any_more_is_not_listed_and_cannot_be_an
     assert!(cancelled.as_mut().now_or_never().is_none());
     drop(cancelled);
     assert!(pending.list().is_empty(), "its event was cancelled");
-    assert!(pending.answer("1", Approval::Approved).is_err());
+    assert!(pending.answer("1", Approval::yes()).is_err());
 
     let late = resolve(Some(&pending), request("1", Duration::from_millis(1))).await;
     assert_eq!(late.kind, AnswerKind::TooLate);
@@ -229,7 +229,7 @@ async fn a_second_request_of_the_same_identifier_is_denied_and_does_not_touch_th
     assert!(first.as_mut().now_or_never().is_none());
     let second = resolve(Some(&pending), request("1", DEADLINE)).await;
     assert_eq!(sentence(&second), (AnswerKind::Denied, "a request of the same identifier waits for an answer"));
-    pending.answer("1", Approval::Approved).unwrap();
+    pending.answer("1", Approval::yes()).unwrap();
     assert!(first.await.is_approved());
 }
 
@@ -238,7 +238,7 @@ async fn a_request_that_was_answered_makes_room_for_another_of_its_identifier() 
     let pending = PendingApprovals::default();
     let mut first = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(first.as_mut().now_or_never().is_none());
-    pending.answer("1", Approval::Approved).unwrap();
+    pending.answer("1", Approval::yes()).unwrap();
     let mut second = Box::pin(resolve(Some(&pending), request("1", DEADLINE)));
     assert!(second.as_mut().now_or_never().is_none());
     // Dropping the first request's handle must not remove the second one.
@@ -260,9 +260,9 @@ async fn a_watcher_is_notified_of_each_new_request_and_of_each_that_no_longer_wa
     assert_eq!(ids(&pending), ["1", "2"]);
     drop(second);
     assert_eq!(changes.next().now_or_never(), Some(true));
-    assert!(pending.answer("2", Approval::Approved).is_err());
+    assert!(pending.answer("2", Approval::yes()).is_err());
     assert!(changes.next().now_or_never().is_none(), "the list is as it was");
-    pending.answer("1", Approval::Approved).unwrap();
+    pending.answer("1", Approval::yes()).unwrap();
     assert_eq!(changes.next().now_or_never(), Some(true));
     drop(first);
     drop(pending);
@@ -287,7 +287,7 @@ async fn of_many_answers_at_once_one_is_accepted_for_each_request_and_that_one_c
             std::thread::spawn(move || {
                 while taken.lock().unwrap().len() < REQUESTS {
                     for request in pending.list() {
-                        if pending.answer(&request.id, Approval::Denied(Some(name.to_owned()))).is_ok() {
+                        if pending.answer(&request.id, Approval::no().because(name.to_owned())).is_ok() {
                             taken.lock().unwrap().push((request.id.clone(), name.to_owned()));
                         }
                     }

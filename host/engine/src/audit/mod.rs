@@ -8,6 +8,7 @@ mod filter;
 mod line;
 mod record;
 mod redaction;
+mod sink;
 mod state;
 mod to_record;
 mod verify;
@@ -19,6 +20,7 @@ pub use record::{
     MAX_TOOLS_WRITTEN, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;
+pub use sink::{AuditSink, MemoryLog};
 pub use verify::{Flaw, Report};
 
 pub use crate::contract::bytes::Bytes;

@@ -211,8 +211,12 @@ pub struct KeptAnswer {
 pub struct CallRecord {
     /// The plugin's name.
     pub plugin: String,
-    /// SHA-256 of its file.
-    pub digest: Digest,
+    /// SHA-256 of its file; absent for a rule of the program itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// The version of the program whose rule it is; absent for a component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
     /// Whether its answer counts.
@@ -383,8 +387,12 @@ pub struct RulesChanged {
 pub struct LoadedPlugin {
     /// The plugin's name.
     pub plugin: String,
-    /// SHA-256 of its file.
-    pub digest: Digest,
+    /// SHA-256 of its file; absent for a rule of the program itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// The version of the program whose rule it is; absent for a component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     /// SHA-256 of its configuration, as JSON.
     pub config: Digest,
     /// Whether its answers count.

@@ -9,6 +9,7 @@ use super::record::{CallRecord, EventRecord, Observed, ToolRun, WrittenValue};
 use crate::config::AuditSettings;
 use crate::contract::bytes::Bytes;
 use crate::sandbox::ModelReply;
+use crate::sandbox::capability::CapabilityReply;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -98,6 +99,16 @@ impl Redaction<'_> {
                 &mut asked.answer
             {
                 self.text(&format!("{at}/answer"), text);
+            }
+        }
+        for (index, asked) in call.inputs.capabilities.iter_mut().enumerate() {
+            let at = format!("{at}/inputs/capabilities/{index}");
+            for (number, argument) in asked.call.arguments.iter_mut().enumerate() {
+                self.text(&format!("{at}/arguments/{number}"), argument);
+            }
+            match &mut asked.answer {
+                CapabilityReply::Value(value) => self.text(&format!("{at}/answer"), value),
+                CapabilityReply::Failed(text) => self.text(&format!("{at}/answer"), text),
             }
         }
         for (index, message) in call.inputs.transcript.iter_mut().flat_map(|read| &mut read.messages) {

@@ -167,7 +167,7 @@ fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Pl
 }
 
 /// Why a name cannot be an entry's.
-pub(super) fn name_rule(name: &str) -> Result<(), String> {
+pub(crate) fn name_rule(name: &str) -> Result<(), String> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let odd = name.chars().any(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'));
     if starts_well && !odd && name.len() <= 64 {
@@ -248,6 +248,7 @@ impl Check<'_> {
         let grants = &written;
         self.all(&["grants", "env"], &grants.env, env_rule);
         self.all(&["grants", "http"], &grants.http, http_rule);
+        self.all(&["grants", "capabilities"], &grants.capabilities, name_rule);
         if grants.model.as_ref().is_some_and(|model| model.name.is_empty()) {
             self.fail(&["grants", "model", "name"], "the name of a model must not be empty");
         }

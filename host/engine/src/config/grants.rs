@@ -1,7 +1,7 @@
 //! The capabilities that an entry gives to its plugin.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     num::{NonZeroU32, NonZeroUsize},
     path::PathBuf,
 };
@@ -33,6 +33,9 @@ pub struct Grants {
     pub http: Vec<String>,
     /// `model = { name = "small", max-calls = 10 }`: side calls to a language model.
     pub model: Option<ModelGrant>,
+    /// `capabilities = ["customers"]`: names of capabilities that the program that embeds the host brings. The command
+    /// `hookhost` brings none. A name that the program does not bring is an error at load.
+    pub capabilities: BTreeSet<String>,
     /// `transcript = true`: the conversation.
     pub transcript: bool,
     /// `approve = true`: its `approve` waives the questions that the configuration asks; of an
@@ -47,6 +50,11 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// Whether they give something that answers in its own time: a model, a server, a capability of the embedding program.
+    pub(crate) fn waits_for_others(&self) -> bool {
+        self.model.is_some() || !self.http.is_empty() || !self.capabilities.is_empty()
+    }
+
     /// Whether they give any directory.
     #[must_use]
     pub(crate) fn has_directories(&self) -> bool {

@@ -26,7 +26,7 @@ pub struct Limits {
     pub compute: Option<Duration>,
     /// `deadline`: time of the whole call, from when it has its place: what it computes, and what it waits for in
     /// capabilities. What it waits for a thread or a processor does not count (`overload-deadline`); 1 µs to 1 h, default
-    /// ([`Self::deadline()`]) 100 ms, or 30 s where `model` or `http` is granted.
+    /// ([`Self::deadline()`]) 100 ms, or 30 s where `model`, `http` or any of `capabilities` is granted.
     #[serde(with = "UpToAnHour", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
     /// `memory`: bytes of linear memory, of all memories together; 1 to 4 GiB, default 16 MiB. A plugin that is refused
@@ -70,12 +70,11 @@ impl Limits {
     const CALL: Duration = Duration::from_millis(100);
     const WAITING_CALL: Duration = Duration::from_secs(30);
 
-    /// How long a call of a plugin with these grants may take: a plugin that waits for a model or a server has longer where
-    /// the entry does not say.
+    /// How long a call of a plugin with these grants may take: a plugin that waits for a model, a server or the embedding program has longer
+    /// where the entry does not say.
     #[must_use]
     pub fn deadline(&self, grants: &Grants) -> Duration {
-        let waits = grants.model.is_some() || !grants.http.is_empty();
-        self.deadline.unwrap_or(if waits { Self::WAITING_CALL } else { Self::CALL })
+        self.deadline.unwrap_or(if grants.waits_for_others() { Self::WAITING_CALL } else { Self::CALL })
     }
 
     /// How long a call of a plugin with these grants may compute.

@@ -56,6 +56,7 @@ pub use edit::{Change, Edited, allow};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::Error;
 pub use file::Source;
+pub(crate) use file::name_rule;
 pub use grants::{Grants, ModelGrant, StateGrant};
 pub use limits::Limits;
 pub use merged::Config;

@@ -8,7 +8,12 @@ use crate::contract::{AuditEntry, Custom, CustomVerdict, Json, Never, Session, c
 
 event! {
     /// An event of the embedding program.
-    CustomEvent("event": Custom) -> (CustomVerdict,)
+    CustomEvent("event": Custom) -> (CustomVerdict,) {
+        fn check(event: &Custom) -> Result<(), String> {
+            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&event.payload);
+            is_json.map(drop).map_err(|error| format!("the payload of `{}` is not JSON: {error}", event.name))
+        }
+    }
 }
 
 impl GateEvent for CustomEvent {

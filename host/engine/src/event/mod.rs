@@ -109,6 +109,14 @@ pub(crate) trait Event: Sized + Send + 'static {
         payload
     }
 
+    /// Whether plugins can be asked about it.
+    ///
+    /// # Errors
+    /// One sentence on what is wrong with the payload.
+    fn check(_payload: &Self::Payload) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What the configuration asks a person about it, and in which layer, unless a plugin that may approves.
     fn asks(_payload: &Self::Payload, _validator: &CallValidator<'_>) -> Vec<(Layer, Escalation)> {
         Vec::new()

@@ -41,6 +41,9 @@ impl GateEvent for BeforeTools {
 event! {
     /// A tool is about to be called.
     BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
+        fn check(call: &ToolCall) -> Result<(), String> {
+            if call.name.is_empty() { Err("a tool call names a tool".into()) } else { Ok(()) }
+        }
         fn prepared(call: ToolCall, validator: &CallValidator<'_>) -> ToolCall {
             validator.prepared(call)
         }

@@ -1,6 +1,6 @@
 //! Asking a loaded plugin.
 
-use super::Plugin;
+use super::{Code, Linkable, Plugin};
 use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
 use crate::sandbox::{CallLimits, Called, GuestSetup};
@@ -15,18 +15,23 @@ impl Plugin {
         setup: GuestSetup,
     ) -> Called<E::Return> {
         let loaded = &*self.shared;
-        let Some(handle) = loaded.subscriptions.get(&E::KIND) else {
-            return Called::failed(Failure::new(
-                FailureKind::NotInstantiated,
-                format!("does not subscribe to {}", E::KIND),
-            ));
+        let component = match &loaded.code {
+            Code::Component(component) => component,
+            Code::Native(rule) => {
+                let deadline = loaded.entry.limits.deadline(&loaded.entry.grants);
+                return Box::pin(rule.call::<E>(deadline, session, payload, &setup)).await;
+            }
+        };
+        let Some(handle) = component.subscriptions.get(&E::KIND) else {
+            let detail = format!("does not subscribe to {}", E::KIND);
+            return Called::of(Err(Failure::new(FailureKind::NotInstantiated, detail)));
         };
         let params = E::params(session, payload);
         let limits = CallLimits::of(&loaded.entry);
-        let sandbox = &loaded.sandbox;
-        let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
+        let sandbox = &component.sandbox;
+        let configure = component.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
         // On the heap: every future above would else be as large, and be copied while it is put together.
-        Box::pin(sandbox.call(&loaded.pre, configure, handle, params, setup, limits)).await
+        Box::pin(sandbox.call(&component.pre, configure, handle, params, setup, limits)).await
     }
 }
 
@@ -40,20 +45,21 @@ impl Plugin {
         setup: GuestSetup,
     ) -> Called<(ToolResult,)> {
         let loaded = &*self.shared;
-        let Some(functions) = &loaded.tool_functions else {
-            return Called::failed(Failure::new(FailureKind::NotInstantiated, "brings no tools"));
+        let Code::Component(component @ Linkable { tool_functions: Some(functions), .. }) = &loaded.code else {
+            return Called::of(Err(Failure::new(FailureKind::NotInstantiated, "brings no tools")));
         };
-        let configure = loaded.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
+        let configure = component.configure.as_ref().map(|configure| (configure, loaded.config.as_str()));
         let params = (session, tool, arguments);
         let limits = CallLimits::of(&loaded.entry);
-        Box::pin(loaded.sandbox.call(&loaded.pre, configure, &functions.call, params, setup, limits)).await
+        Box::pin(component.sandbox.call(&component.pre, configure, &functions.call, params, setup, limits)).await
     }
 }
 
 impl<T> Called<T> {
-    fn failed(failure: Failure) -> Self {
+    /// An answer without effects.
+    pub(super) fn of(answer: Result<T, Failure>) -> Self {
         Self {
-            answer: Err(failure),
+            answer,
             fuel: 0,
             time: Duration::ZERO,
             effects: crate::sandbox::capability::Effects::default(),

@@ -3,6 +3,7 @@
 use super::tools::{ToolDeclaration, ToolFunctions};
 use crate::contract::{EventKind, Json, VERSION};
 use crate::event::{self, HandleType};
+use crate::sandbox::capability::{Own, OwnCapabilities};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use std::collections::BTreeMap;
 use wasmtime::Engine;
@@ -86,13 +87,15 @@ fn unoptimised() -> &'static str {
 }
 
 /// The contract's interfaces that a component exports and imports.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Surface {
     pub(super) subscriptions: BTreeMap<EventKind, Handle>,
     pub(super) configure: Option<Handle>,
     pub(super) tools: Option<ToolFunctions>,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
+    /// The imports that are capabilities of the embedding program.
+    pub(super) own: Vec<Own>,
     /// An import that can do nothing without the grant `http`.
     pub(super) http: Option<String>,
 }
@@ -145,10 +148,10 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
 ///
 /// # Errors
 /// If it exports or imports what the contract does not have.
-pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface, ContractError> {
+pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilities) -> Result<Surface, ContractError> {
     let mut surface = Surface::default();
     let ty = component.component_type();
-    for (import, _) in ty.imports(engine) {
+    for (import, item) in ty.imports(engine) {
         if let Some(capability) = interface(import) {
             let hint = "it is of another version of the contract than this host's";
             let capability =
@@ -158,19 +161,26 @@ pub(super) fn surface(engine: &Engine, component: &Component) -> Result<Surface,
             }
         } else if http::is_http(import) {
             surface.http.get_or_insert_with(|| import.to_owned());
+        } else if let (Some(capability), ComponentItem::ComponentInstance(instance)) =
+            (own.of_interface(import), item.ty)
+        {
+            let functions = instance.exports(engine).filter_map(|(name, item)| match item.ty {
+                ComponentItem::ComponentFunc(_) => Some(name.to_owned()),
+                _ => None,
+            });
+            let (name, functions) = (capability.name().into(), functions.collect());
+            surface.own.push(Own { name, interface: import.to_owned(), functions });
         } else if !is_base_wasi(import) {
             let hint = if import.starts_with("wasi:http/") {
                 "of wasi:http, plugins get outgoing-handler and types, of version 0.2"
             } else {
-                "plugins get base WASI and hookhost:hooks/*"
+                "plugins get base WASI, hookhost:hooks/*, and the interfaces that the program around the host brings"
             };
             return Err(ContractError::UnknownImport { import: import.to_owned(), hint });
         }
     }
     for (capability, import) in &surface.capabilities {
-        if !matches!(capability.as_str(), "event" | "log" | "effects")
-            && !capability::GRANTED.iter().any(|(name, _)| name == capability)
-        {
+        if capability::of_contract(capability).is_none() {
             let hint = "this host has no such capability; it may be of a newer contract";
             return Err(ContractError::UnknownImport { import: import.clone(), hint });
         }

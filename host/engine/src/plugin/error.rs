@@ -50,6 +50,19 @@ pub enum LoadError {
         /// The line to add to `[plugin.grants]`.
         line: String,
     },
+    /// It is granted a capability that the program around the host does not bring.
+    #[error(
+        "plugin `{name}` is granted the capability `{capability}`, which this program does not bring (it brings {})",
+        if known.is_empty() { "none" } else { known }
+    )]
+    NoCapability {
+        /// Name of the entry.
+        name: String,
+        /// The name in its `capabilities`.
+        capability: String,
+        /// The names that there are.
+        known: String,
+    },
     /// A directory that the entry grants cannot be opened.
     #[error(
         "plugin `{name}`: the directory {}, which its `{grant}` gives it as {guest}, cannot be opened: {source}; make the directory, or \

@@ -4,6 +4,7 @@ use super::ContractError;
 use super::contract_check::{kind_of_file, surface};
 use super::{bounds, compiling::compile_here, outline::outline};
 use crate::config::{Digest, Settings};
+use crate::sandbox::capability::{self, OwnCapabilities};
 use crate::sandbox::http;
 use serde::Serialize;
 
@@ -61,15 +62,13 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
         optional_grants: Vec::new(),
         problem: None,
     };
-    match surface(&engine, &component) {
+    match surface(&engine, &component, &OwnCapabilities::default()) {
         Ok(surface) => {
             inspection.events = surface.subscriptions.keys().copied().collect();
             inspection.configurable = surface.configure.is_some();
             inspection.tools = surface.tools.is_some();
-            let lines = surface.capabilities.iter().filter_map(|(capability, _)| {
-                crate::sandbox::capability::GRANTED.iter().find(|(name, _)| name == capability)
-            });
-            inspection.grants = lines.map(|(_, line)| (*line).to_owned()).collect();
+            let lines = surface.capabilities.iter().filter_map(|(name, _)| capability::of_contract(name)?.line());
+            inspection.grants = lines.collect();
             if surface.http.is_some() {
                 inspection.optional_grants.push(http::GRANT.to_owned());
             }

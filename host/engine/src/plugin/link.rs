@@ -2,8 +2,9 @@
 //! is linked, and nothing is asked before it is loaded.
 
 use super::contract_check::{Surface, surface};
-use super::{ContractError, LoadError, Loaded, PluginTool};
+use super::{Code, ContractError, Linkable, LoadError, Loaded, PluginTool};
 use crate::config::{Digest, Entry};
+use crate::sandbox::capability::{Interface, OwnCapabilities};
 use crate::sandbox::{Guest, Handle, Preopens, SharedSandbox, capability, http};
 use std::sync::Arc;
 use wasmtime::component::{Component, InstancePre};
@@ -34,8 +35,9 @@ impl<'a> Checked<'a> {
         sandbox: &'a SharedSandbox,
         entry: &'a Entry,
         component: &'a Component,
+        own: &OwnCapabilities,
     ) -> Result<Self, LoadError> {
-        let surface = surface(sandbox.engine(), component).map_err(|problem| unfit(entry, problem))?;
+        let surface = surface(sandbox.engine(), component, own).map_err(|problem| unfit(entry, problem))?;
         check_imports(entry, &surface)?;
         Ok(Self { sandbox, entry, component, surface })
     }
@@ -45,7 +47,10 @@ impl<'a> Checked<'a> {
     pub(super) fn link(self) -> Result<Linked, LoadError> {
         let Self { sandbox, entry, component, surface } = self;
         let link_error = |error: wasmtime::Error| unfit(entry, ContractError::ImportType(format!("{error:#}")));
-        let linker = sandbox.linker(&entry.grants).map_err(link_error)?;
+        let mut linker = sandbox.linker(&entry.grants).map_err(link_error)?;
+        for own in &surface.own {
+            own.link(Arc::make_mut(&mut linker)).map_err(link_error)?;
+        }
         Ok(Linked {
             name: entry.name.as_str().into(),
             entry: entry.clone(),
@@ -84,11 +89,8 @@ impl Linked {
             preopens: Arc::new(preopens),
             servers: http::servers(&entry.grants),
             is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
-            sandbox,
-            pre,
-            subscriptions,
-            configure,
-            tool_functions: surface.tools,
+            code: Code::Component(Linkable { sandbox, pre, subscriptions, configure, tool_functions: surface.tools }),
+            own: surface.own.into_iter().map(|own| (own.name, own.interface)).collect(),
             tools,
             config_digest: Digest::of_bytes(config.as_bytes()),
             config,
@@ -102,13 +104,17 @@ pub(super) fn unfit(entry: &Entry, problem: ContractError) -> LoadError {
 }
 
 fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
-    for (capability, import) in &surface.capabilities {
-        if capability::granted(capability, &entry.grants) == Some(false) {
-            let line = capability::GRANTED.iter().find(|(name, _)| name == capability).map_or("", |(_, line)| line);
+    let of_contract = surface
+        .capabilities
+        .iter()
+        .filter_map(|(name, import)| Some((capability::of_contract(name)?, import.as_str())));
+    let own = surface.own.iter().map(|own| (own as &dyn Interface, own.interface.as_str()));
+    for (capability, import) in of_contract.chain(own) {
+        if !capability.is_granted(&entry.grants) {
             return Err(LoadError::NotGranted {
                 name: entry.name.clone(),
-                import: import.clone(),
-                line: line.to_owned(),
+                import: import.to_owned(),
+                line: capability.line().unwrap_or_default(),
             });
         }
     }

@@ -5,8 +5,9 @@ use super::compiling::compile_within;
 use super::contract_check::kind_of_file;
 use super::link::{Checked, unfit};
 use super::outline::outline;
-use super::{LoadError, Loaded, Plugin, bounds, preinitialise, tools};
+use super::{Code, LoadError, Loaded, Plugin, bounds, preinitialise, tools};
 use crate::config::{Digest, Entry};
+use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +19,17 @@ impl Plugin {
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
-        let Compiler { sandbox, cache, .. } = *compiler;
+        let Compiler { sandbox, cache, own, .. } = *compiler;
         // Also if it is loaded already: a file that is no longer the allowed one must be reported.
         let bytes = read(entry)?;
-        match known.filter(|known| known.is_of(sandbox, entry)) {
+        if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
+            return Err(LoadError::NoCapability {
+                name: entry.name.clone(),
+                capability: capability.to_owned(),
+                known: own.names().join(", "),
+            });
+        }
+        match known.filter(|known| known.is_of(sandbox, entry, own)) {
             Some(known) if known.entry() == entry => return Ok(known),
             // It is written elsewhere.
             Some(known) => {
@@ -35,7 +43,7 @@ impl Plugin {
             let outcome = cache.outcome(sandbox.engine(), entry)?;
             Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
         });
-        let linked = |component: &_| Checked::new(sandbox, entry, component)?.link();
+        let linked = |component: &_| Checked::new(sandbox, entry, component, own)?.link();
         let (linked, is_image) = match kept {
             Some((component, is_image)) => (linked(&component)?, is_image),
             None => {
@@ -64,8 +72,15 @@ impl Plugin {
     }
 
     /// Whether it is what this entry would be loaded to.
-    pub(crate) fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry) -> bool {
-        Arc::ptr_eq(&self.shared.sandbox, sandbox) && self.entry().says_the_same(entry)
+    pub(crate) fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> bool {
+        let is_brought = |(name, interface): &(Arc<str>, String)| {
+            own.of_interface(interface).is_some_and(|capability| capability.name() == &**name)
+        };
+        let is_there = match &self.shared.code {
+            Code::Component(component) => Arc::ptr_eq(&component.sandbox, sandbox),
+            Code::Native(_) => false,
+        };
+        is_there && self.entry().says_the_same(entry) && self.shared.own.iter().all(is_brought)
     }
 }
 
@@ -73,6 +88,8 @@ impl Plugin {
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     pub(crate) cache: Option<&'a Cache>,
+    /// What plugins may import beside the contract.
+    pub(crate) own: &'a OwnCapabilities,
     /// `settings.compile-time`.
     pub(crate) within: Duration,
 }
@@ -98,7 +115,7 @@ impl Compiler<'_> {
         let unfit = |problem| unfit(entry, problem);
         let outline = outline(bytes).map_err(unfit)?;
         let component = compile_within(engine, &entry.name, &outline, self.within).await.map_err(unfit)?;
-        Checked::new(self.sandbox, entry, &component).map(|_| ())
+        Checked::new(self.sandbox, entry, &component, self.own).map(|_| ())
     }
 }
 

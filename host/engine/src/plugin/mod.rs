@@ -12,6 +12,7 @@ mod error;
 mod inspect;
 mod link;
 mod load;
+mod native;
 mod outline;
 mod preinitialise;
 mod tools;
@@ -23,6 +24,7 @@ pub use contract_check::ContractError;
 pub use error::{Advice, LoadError};
 pub use inspect::{Inspection, inspect};
 pub(crate) use load::Compiler;
+pub use native::NativePlugin;
 pub use tools::{MAX_TOOLS, PluginTool};
 
 use crate::config::{Digest, Entry, Mode, OnFailure};
@@ -47,18 +49,33 @@ pub(crate) struct Loaded {
     pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[crate::config::Server]>,
     is_denied_requests: bool,
-    pub(crate) sandbox: SharedSandbox,
-    pub(crate) pre: InstancePre<Guest>,
-    /// The events it subscribes to: those it exports, less what its entry leaves out.
-    pub(crate) subscriptions: BTreeMap<EventKind, Handle>,
-    /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
-    pub(crate) configure: Option<Handle>,
-    /// The functions of its tools, where it exports them.
-    tool_functions: Option<tools::ToolFunctions>,
+    pub(crate) code: Code,
+    /// The capabilities of the embedding program that it imports: name and interface.
+    own: Arc<[(Arc<str>, String)]>,
     /// The tools that it brings.
     tools: Arc<[PluginTool]>,
     pub(crate) config: String,
     pub(crate) config_digest: Digest,
+}
+
+/// What runs.
+#[derive(Clone)]
+pub(crate) enum Code {
+    Component(Linkable),
+    Native(Arc<native::Rule>),
+}
+
+/// A component of which instances can be made, and what it exports.
+#[derive(Clone)]
+pub(crate) struct Linkable {
+    sandbox: SharedSandbox,
+    pre: InstancePre<Guest>,
+    /// The events it subscribes to: those it exports, less what its entry leaves out.
+    subscriptions: BTreeMap<EventKind, Handle>,
+    /// `setup.configure`, where it could not be run beforehand and has to be in each instance.
+    configure: Option<Handle>,
+    /// The functions of its tools, where it exports them.
+    tool_functions: Option<tools::ToolFunctions>,
 }
 
 impl Plugin {
@@ -68,10 +85,40 @@ impl Plugin {
         &self.shared.name
     }
 
-    /// SHA-256 of its file.
+    /// SHA-256 of its file; `None` for a rule of the program itself.
     #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.shared.entry.digest
+    pub fn digest(&self) -> Option<Digest> {
+        match self.shared.code {
+            Code::Component(_) => Some(self.shared.entry.digest),
+            Code::Native(_) => None,
+        }
+    }
+
+    /// The version of the program whose rule it is; `None` for a component.
+    #[must_use]
+    pub fn native_version(&self) -> Option<&str> {
+        match &self.shared.code {
+            Code::Component(_) => None,
+            Code::Native(rule) => Some(&rule.version),
+        }
+    }
+
+    /// A rule of the program itself.
+    fn native(entry: Entry, rule: native::Rule) -> Self {
+        let shared = Loaded {
+            name: entry.name.as_str().into(),
+            grants: Arc::default(),
+            preopens: Arc::default(),
+            servers: Arc::default(),
+            is_denied_requests: false,
+            own: Arc::default(),
+            tools: Arc::default(),
+            config: "{}".to_owned(),
+            config_digest: Digest::of_bytes(b"{}"),
+            code: Code::Native(Arc::new(rule)),
+            entry,
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Its entry in the allowlist.
@@ -88,14 +135,21 @@ impl Plugin {
 
     /// The events that it subscribes to, in the order of the contract.
     pub fn events(&self) -> impl Iterator<Item = EventKind> {
-        self.shared.subscriptions.keys().copied()
+        let (exported, native) = match &self.shared.code {
+            Code::Component(component) => (Some(component.subscriptions.keys().copied()), None),
+            Code::Native(rule) => (None, Some(rule.events())),
+        };
+        exported.into_iter().flatten().chain(native.into_iter().flatten())
     }
 
     /// Whether each of its instances starts from the memory that `configure` left; else `configure` runs in each, which
     /// means the same and takes longer.
     #[must_use]
     pub fn is_preinitialised(&self) -> bool {
-        self.shared.configure.is_none()
+        match &self.shared.code {
+            Code::Component(component) => component.configure.is_none(),
+            Code::Native(_) => true,
+        }
     }
 
     /// Whether its answers count.

@@ -113,7 +113,11 @@ mod tests {
             let ty = component.component_type();
             let exports: Vec<_> = ty.exports(&engine).map(|(name, _)| name.to_owned()).collect();
             let imports: Vec<_> = ty.imports(&engine).map(|(name, _)| name.to_owned()).collect();
-            (exports, imports, surface(&engine, &component).map(|_| ()))
+            (
+                exports,
+                imports,
+                surface(&engine, &component, &crate::sandbox::capability::OwnCapabilities::default()).map(|_| ()),
+            )
         };
         assert_eq!(names(&short), names(&whole));
         assert_eq!(outline(&short).unwrap(), short);

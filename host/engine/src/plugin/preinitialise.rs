@@ -56,7 +56,7 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
         }
         prepared => prepared,
     };
-    let linked = prepared.and_then(|component| Checked::new(compiler.sandbox, entry, &component)?.link());
+    let linked = prepared.and_then(|component| Checked::new(compiler.sandbox, entry, &component, compiler.own)?.link());
     let Ok(linked) = linked else { return Ok(None) };
     let (mut store, instance) = configured(&linked).await?;
     if store.data().holds_resources() {

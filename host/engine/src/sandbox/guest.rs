@@ -1,7 +1,7 @@
 //! The data in the store of one call: everything that the guest can reach, and its use of limits.
 
 use super::call::CallLimits;
-use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, ReplayedInputs, Transcript};
+use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, OwnCall, ReplayedInputs, Transcript};
 use super::clock::Busy;
 use super::failure::Limit;
 use super::http::{Http, Network};
@@ -32,6 +32,8 @@ pub(crate) struct Guest {
     pub(super) transcript: Arc<dyn Transcript>,
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) model_calls: Arc<AtomicU32>,
+    /// If it is granted any.
+    pub(super) own: Option<OwnCall>,
     /// In place of the agent's model and transcript, where the call is replayed.
     pub(super) replayed: Option<ReplayedInputs>,
     pub(super) effects: Effects,
@@ -39,7 +41,7 @@ pub(crate) struct Guest {
     pub(super) inputs: Inputs,
     /// Bytes of the conversation in `inputs`.
     pub(super) recorded_bytes: usize,
-    /// Bytes of questions to the model, and of its answers, in `inputs`.
+    /// Bytes of questions to the model and the embedding program, and of their answers, in `inputs`.
     pub(super) asked_bytes: usize,
     /// Why the call cannot be repeated from what is recorded of it.
     pub(super) unrepeatable: BTreeSet<&'static str>,
@@ -94,6 +96,8 @@ pub(crate) struct GuestSetup {
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) model_calls: Arc<AtomicU32>,
+    /// The capabilities of the embedding program, if the plugin is granted any.
+    pub(crate) own: Option<OwnCall>,
     pub(crate) replayed: Option<ReplayedInputs>,
     /// How long the call may wait for a place and for a processor.
     pub(crate) patience: Duration,
@@ -114,6 +118,7 @@ impl GuestSetup {
             transcript: Arc::new(NoTranscript),
             model: None,
             model_calls: Arc::default(),
+            own: None,
             replayed: None,
             patience: Duration::MAX,
         }
@@ -135,6 +140,7 @@ impl Guest {
             transcript: setup.transcript,
             model: setup.model,
             model_calls: setup.model_calls,
+            own: setup.own,
             replayed: setup.replayed,
             effects: Effects::default(),
             inputs: Inputs::default(),
@@ -181,6 +187,7 @@ impl Guest {
             transcript,
             model,
             model_calls,
+            own,
             replayed,
             patience: _,
         } = setup;
@@ -195,6 +202,7 @@ impl Guest {
         self.transcript = transcript;
         self.model = model;
         self.model_calls = model_calls;
+        self.own = own;
         self.replayed = replayed;
         self.effects = Effects::default();
         self.log = Log::with_capacity(limits.log.get());

@@ -1,6 +1,6 @@
 //! The inputs of a call from outside its event: recorded, and given again in a replay.
 
-use super::capability::{Message, ModelRequest};
+use super::capability::{CapabilityAnswer, Message, ModelRequest};
 use crate::contract::bytes::Bytes;
 use crate::state::{Read, Reads, Scope};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,9 @@ pub struct Inputs {
     /// The answers to its side calls to a model, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<ModelAnswer>,
+    /// The answers to its calls of capabilities of the embedding program, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<CapabilityAnswer>,
     /// What it read of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<TranscriptRead>,
@@ -96,7 +99,7 @@ impl Inputs {
     /// Whether it learnt nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.state.is_none() && self.model.is_empty() && self.transcript.is_none()
+        self.state.is_none() && self.model.is_empty() && self.capabilities.is_empty() && self.transcript.is_none()
     }
 }
 

@@ -113,21 +113,7 @@ pub(crate) struct Sandbox {
     computing: Semaphore,
     waiting: Semaphore,
     /// Made once for all plugins that are granted the same.
-    linkers: Mutex<Vec<(Linked, Arc<Linker<Guest>>)>>,
-}
-
-/// The part of a plugin's grants that its linker depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Linked {
-    state: bool,
-    transcript: bool,
-    model: bool,
-}
-
-impl Linked {
-    fn by(grants: &Grants) -> Self {
-        Self { state: grants.state.is_some(), transcript: grants.transcript, model: grants.model.is_some() }
-    }
+    linkers: Mutex<Vec<(capability::Linked, Arc<Linker<Guest>>)>>,
 }
 
 /// Why there is no sandbox.
@@ -164,9 +150,9 @@ impl Sandbox {
         &self.engine
     }
 
-    /// A linker with base WASI, what every plugin has, and what `grants` gives.
+    /// A linker with base WASI, and what `grants` gives of the contract.
     pub(crate) fn linker(&self, grants: &Grants) -> wasmtime::Result<Arc<Linker<Guest>>> {
-        let linked = Linked::by(grants);
+        let linked = capability::Linked::by(grants);
         let mut linkers = self.linkers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, linker)) = linkers.iter().find(|(other, _)| *other == linked) {
             return Ok(Arc::clone(linker));
@@ -234,9 +220,9 @@ fn config(pool_size: PoolSize) -> Config {
 }
 
 /// Whether a plugin with these grants may wait in a capability, rather than compute: for a model,
-/// for a server, or for a disk, which may be on a network.
+/// for a server, for the embedding program, or for a disk, which may be on a network.
 pub(crate) fn may_wait(grants: &Grants) -> bool {
-    grants.model.is_some() || !grants.http.is_empty() || grants.has_directories()
+    grants.waits_for_others() || grants.has_directories()
 }
 
 /// The sandbox, shared by everything that calls guests.

@@ -44,7 +44,7 @@ impl SessionInner {
     ) -> Result<(), StoreError> {
         let store = &self.services.store;
         let settings = &rules.settings().audit;
-        let body = store.keeps_log().then(|| record.body(settings));
+        let body = store.wants_records().then(|| record.body(settings));
         let RecordEffects { writes, reminders, question } = with;
         let changes = self.reminding(reminders);
         let is_changed = !changes.is_empty() || self.state.is_unwritten();
@@ -82,7 +82,7 @@ impl SessionInner {
         settles: Option<String>,
     ) {
         let settings = &rules.settings().audit;
-        let body = self.services.store.keeps_log().then(|| record.body(settings));
+        let body = self.services.store.wants_records().then(|| record.body(settings));
         let session =
             self.state.is_unwritten().then(|| self.state.pending_write(Vec::new()) as Arc<dyn SessionChanges>);
         let late = LateWrite { record: body, session, settles };

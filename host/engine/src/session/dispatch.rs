@@ -9,6 +9,7 @@ pub(super) use effects::HeldEffects;
 
 use super::Settled;
 use super::audit_writes::Durability;
+use super::notice::{Notice, NoticeKind};
 use super::pending::{Begun, Question as PendingQuestion};
 use super::{ReplayInputs, SessionInner, now, observers};
 use crate::active_config::ActiveConfig;
@@ -319,9 +320,9 @@ impl<'a> Dispatch<'a> {
         }
         let (tasks, left_out) = compose::merge(additions);
         if left_out > 0 {
-            self.session.notice(format!(
-                "plugins added more than {} tasks at once: {left_out} were left out",
-                compose::MAX_TASKS
+            self.session.notice(Notice::new(
+                NoticeKind::TasksLeftOut,
+                format!("plugins added more than {} tasks at once: {left_out} were left out", compose::MAX_TASKS),
             ));
         }
         self.record.outcome = OutcomeKind::Collected;
@@ -329,7 +330,8 @@ impl<'a> Dispatch<'a> {
             Ok(()) => tasks,
             Err(error) => {
                 if !tasks.is_empty() {
-                    self.session.notice(format!("the tasks that plugins added are left out: {error}"));
+                    let text = format!("the tasks that plugins added are left out: {error}");
+                    self.session.notice(Notice::new(NoticeKind::TasksLeftOut, text));
                 }
                 self.record_without_effects(&error);
                 Vec::new()

@@ -1,10 +1,9 @@
 //! How an event of each shape is settled.
 
 use super::pending::Begun;
-use super::{Dispatch, DispatchOptions, ReplayInputs, Session, Settled};
+use super::{Dispatch, DispatchOptions, NotAsked, ReplayInputs, Session, Settled};
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;
-use crate::store::StoreError;
 use serde::Serialize;
 use serde::de::Error as _;
 use serde_json::Value;
@@ -18,8 +17,8 @@ pub(crate) trait Dispatched: Kind {
     fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload)
     -> impl Future<Output = Begun<Self::Outcome>> + Send;
 
-    /// The outcome if the session could not have its turn.
-    fn without_turn(dispatch: Box<Dispatch<'_>>, error: &StoreError) -> Settled<Self::Outcome>;
+    /// The outcome if no plugin is asked.
+    fn not_asked(dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> Settled<Self::Outcome>;
 }
 
 macro_rules! dispatched {
@@ -31,8 +30,8 @@ macro_rules! dispatched {
                 dispatched!(@settle $shape dispatch payload)
             }
 
-            fn without_turn(mut dispatch: Box<Dispatch<'_>>, error: &StoreError) -> Settled<Self::Outcome> {
-                let outcome = dispatched!(@without_turn $shape dispatch error);
+            fn not_asked(mut dispatch: Box<Dispatch<'_>>, why: &NotAsked) -> Settled<Self::Outcome> {
+                let outcome = dispatched!(@not_asked $shape dispatch why);
                 dispatch.finish(outcome)
             }
         })*
@@ -64,15 +63,15 @@ macro_rules! dispatched {
         let outcome = dispatch.$shape::<Self>($payload).await;
         Begun::Settled(dispatch.finish(outcome))
     }};
-    (@without_turn gate $dispatch:ident $error:ident) => { GateOutcome::Rejected($dispatch.not_recorded($error)) };
-    (@without_turn transform $dispatch:ident $error:ident) => {
-        TransformOutcome::Withheld($dispatch.not_recorded($error))
+    (@not_asked gate $dispatch:ident $why:ident) => { GateOutcome::Rejected($dispatch.not_asked($why)) };
+    (@not_asked transform $dispatch:ident $why:ident) => {
+        TransformOutcome::Withheld($dispatch.not_asked($why))
     };
-    (@without_turn collect $dispatch:ident $error:ident) => {{
-        $dispatch.leave_out($error);
+    (@not_asked collect $dispatch:ident $why:ident) => {{
+        $dispatch.leave_out($why);
         Vec::new()
     }};
-    (@without_turn observe $dispatch:ident $error:ident) => { $dispatch.leave_out($error) };
+    (@not_asked observe $dispatch:ident $why:ident) => { $dispatch.leave_out($why) };
 }
 
 every_event!(dispatched);

@@ -1,5 +1,6 @@
 //! Failures in a row: after how many a plugin is no longer called, and when it is tried again.
 
+use super::notice::{Notice, NoticeKind};
 use crate::config::Digest;
 use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
@@ -52,7 +53,11 @@ struct FailureCount {
 
 impl Caller {
     pub(super) fn new(plugin: &Plugin, observes: bool) -> Self {
-        Self { plugin: plugin.name().to_owned(), observes, of: [plugin.digest(), plugin.shared.config_digest] }
+        Self {
+            plugin: plugin.name().to_owned(),
+            observes,
+            of: [plugin.digest().unwrap_or(Digest::zero()), plugin.shared.config_digest],
+        }
     }
 
     fn is_same_plugin(&self, other: &Self) -> bool {
@@ -106,18 +111,19 @@ impl FailureCounts {
     }
 
     /// The notice about a failure that was just counted: once, when the plugin is tripped.
-    pub(super) fn notice(&self, caller: &Caller, failure: &Failure) -> Option<String> {
+    pub(super) fn notice(&self, caller: &Caller, failure: &Failure) -> Option<Notice> {
         let failure_count = self.of(caller).filter(|failure_count| failure_count.failures == FAILURES_TO_TRIP)?;
         // Once, though it may be tripped twice: as an observer, and as one that answers.
         let other = Caller { observes: !caller.observes, ..caller.clone() };
         let is_told = self.of(&other).is_some_and(FailureCount::is_tripped);
         (!is_told).then(|| {
-            format!(
+            let text = format!(
                 "the plugin {} failed {FAILURES_TO_TRIP} times in a row (it {failure}): it is not called for {:?}, then it is \
                  tried again; until then its `on-failure` decides in its place",
                 caller.plugin,
                 Duration::from_millis(failure_count.back_off()),
-            )
+            );
+            Notice::about(NoticeKind::Tripped, &caller.plugin, text)
         })
     }
 

@@ -4,7 +4,7 @@ use super::SessionInner;
 use crate::audit::{CallRecord, Inputs};
 use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
-use crate::sandbox::capability::{Effects, EventFacts, ReplayedInputs};
+use crate::sandbox::capability::{Effects, EventFacts, OwnCall, ReplayedInputs};
 use crate::sandbox::{Called, GuestSetup};
 use crate::state::{Source, View, Writes};
 use std::sync::Arc;
@@ -53,6 +53,8 @@ impl Invocation<'_> {
                 Some(_) => session.state.model_calls(plugin.name()),
                 None => Arc::default(),
             },
+            own: (!plugin.shared.grants.capabilities.is_empty())
+                .then(|| OwnCall { capabilities: session.services.own.clone(), session: session.id.clone() }),
             replayed,
             patience: overload_deadline,
         }
@@ -73,7 +75,8 @@ pub(super) fn record(plugin: &Plugin, round: u32) -> CallRecord {
     let entry = plugin.entry();
     CallRecord {
         plugin: plugin.name().to_owned(),
-        digest: entry.digest,
+        digest: plugin.digest(),
+        native: plugin.native_version().map(str::to_owned),
         config: plugin.shared.config_digest,
         mode: entry.mode,
         round,

@@ -8,6 +8,7 @@ mod events;
 mod failure_count;
 mod invocation;
 mod kept_answers;
+mod notice;
 mod observers;
 mod payload;
 mod pending;
@@ -20,6 +21,7 @@ mod tools;
 
 pub use checked::AllowedCall;
 pub use failure_count::FAILURES_TO_TRIP;
+pub use notice::{Notice, NoticeKind};
 pub use observers::MAX_WAITING;
 pub use pending::{Begun, Pending, QuestionGone};
 pub use prepared::PreparedCall;
@@ -34,7 +36,7 @@ pub(crate) use services::Services;
 use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
 use crate::audit::raw;
-use crate::contract::{self, EventKind, Failure, FailureKind, Json, ModelRef, Shape, ToolSpec};
+use crate::contract::{self, Cause, EventKind, Failure, FailureKind, Json, ModelRef, OutcomeKind, Shape, ToolSpec};
 use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
@@ -51,6 +53,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 /// Upper bound of a session's identifier, in bytes.
 const MAX_ID_BYTES: usize = 256;
@@ -226,6 +230,8 @@ pub(crate) struct SessionInner {
     transcript: Mutex<Arc<dyn Transcript>>,
     /// The number of warnings of each plugin about records that were passed on.
     warned: Mutex<HashMap<String, u32>>,
+    /// Whether the agent has told the end of the session by this handle.
+    is_ended: AtomicBool,
     /// Whether the handle was dropped, so that nobody takes its notices.
     is_closed: AtomicBool,
     observers: observers::Observers,
@@ -283,13 +289,17 @@ impl Session {
             state,
             transcript: Mutex::new(Arc::new(NoTranscript)),
             warned: Mutex::default(),
+            is_ended: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
         };
         shared.state.take_over(&row);
         if row.version == 0 {
             let notices = shared.config().unmatched_tool_patterns(&shared.spec.tools);
-            notices.into_iter().for_each(|notice| shared.state.change(Change::Notice(notice)));
+            for (plugin, text) in notices {
+                let notice = Notice::about(NoticeKind::PatternMatchesNothing, &plugin, text);
+                shared.state.change(Change::Notice(notice));
+            }
             if shared.root != shared.id {
                 shared.state.change(Change::Root(shared.root.clone()));
             }
@@ -352,7 +362,7 @@ impl Session {
     /// The notices for the user, each once: plugins whose failure let an event pass, tripped plugins, patterns that match no
     /// tool. What observers do later, when the session is closed, is in [`Host::take_notices`](crate::Host::take_notices).
     #[must_use]
-    pub fn take_notices(&self) -> Vec<String> {
+    pub fn take_notices(&self) -> Vec<Notice> {
         self.shared.state.take_notices()
     }
 
@@ -458,14 +468,31 @@ impl Session {
     }
 
     /// The same; `is_prepared` says that the payload contains what the host derives.
-    async fn begin_with<E: Dispatched>(
+    // The future is instrumented here, so that it is not moved once more.
+    fn begin_with<E: Dispatched>(
         &self,
         payload: E::Payload,
         is_prepared: bool,
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
+    ) -> impl Future<Output = Begun<E::Outcome>> + Send {
+        let span = tracing::info_span!("event", session = self.id(), event = E::KIND.name(), outcome = Empty);
+        self.begin_within::<E>(payload, is_prepared, options, replay, span.clone()).instrument(span)
+    }
+
+    async fn begin_within<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+        is_prepared: bool,
+        options: DispatchOptions,
+        replay: Option<Box<ReplayInputs>>,
+        span: Span,
     ) -> Begun<E::Outcome> {
-        let turn = self.shared.turn().await;
+        // What is replayed was recorded of all handles of the session.
+        let turn = match self.shared.refuses::<E>(&payload, replay.is_some()) {
+            Some(why) => Err(why),
+            None => self.shared.turn().await.map_err(NotAsked::Store),
+        };
         let info = self.shared.info();
         // The event is settled under these rules, even if others become active meanwhile.
         let rules = self.shared.config();
@@ -480,15 +507,76 @@ impl Session {
         let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
         let start = EventStart { info, facts, replay, await_observers };
         let dispatch = Dispatch::new(&self.shared, &rules, E::KIND, start, raw(&payload));
-        match turn {
+        let begun = match turn {
             // Held to the end of the function. Answering a question later takes another turn.
             Ok(_turn) => E::settle(dispatch, payload).await,
-            Err(error) => Begun::Settled(E::without_turn(dispatch, &error)),
+            Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
+        };
+        if E::KIND == EventKind::SessionEnd {
+            self.shared.is_ended.store(true, Ordering::Release);
+        }
+        if !span.is_disabled() {
+            let outcome = match &begun {
+                Begun::Settled(settled) => settled.kind(),
+                Begun::Escalated(_) => OutcomeKind::Escalated,
+            };
+            span.record("outcome", outcome.name());
+        }
+        begun
+    }
+}
+
+/// Why no plugin is asked about an event.
+pub(crate) enum NotAsked {
+    /// The session could not have its turn.
+    Store(StoreError),
+    /// The session has ended.
+    Ended,
+    /// There is no tokio runtime.
+    NoRuntime,
+    /// The payload is invalid; why.
+    Invalid(String),
+}
+
+impl NotAsked {
+    fn cause(&self) -> Cause {
+        match self {
+            Self::Store(_) => Cause::NotRecorded,
+            Self::Ended => Cause::Ended,
+            Self::NoRuntime => Cause::NoRuntime,
+            Self::Invalid(_) => Cause::Invalid,
+        }
+    }
+}
+
+impl std::fmt::Display for NotAsked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::Ended => f.write_str("the agent has told its end; open the session again to continue it"),
+            Self::NoRuntime => f.write_str("call it from within one, or use `hookhost::blocking`"),
+            Self::Invalid(why) => f.write_str(why),
         }
     }
 }
 
 impl SessionInner {
+    /// Why no plugin is asked about an event, whatever the store says.
+    fn refuses<E: Dispatched>(&self, payload: &E::Payload, is_replayed: bool) -> Option<NotAsked> {
+        if !is_replayed && self.is_ended.load(Ordering::Acquire) {
+            return Some(NotAsked::Ended);
+        }
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Some(NotAsked::NoRuntime);
+        }
+        E::check(payload).err().map(NotAsked::Invalid)
+    }
+
+    /// Whether the agent has told the end of the session, or has dropped its handle.
+    fn is_over(&self) -> bool {
+        self.is_ended.load(Ordering::Acquire) || self.is_closed.load(Ordering::Acquire)
+    }
+
     fn info(&self) -> Arc<contract::Session> {
         Arc::clone(&self.info.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -596,11 +684,11 @@ impl SessionInner {
         format!("{}.record-{}", self.numbered_by, self.observed_records.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn notice(&self, text: String) {
+    fn notice(&self, notice: Notice) {
         if self.is_closed.load(Ordering::Acquire) {
-            self.services.leave_notices(vec![text]);
+            self.services.leave_notices(vec![notice]);
         } else {
-            self.state.change(Change::Notice(text));
+            self.state.change(Change::Notice(notice));
         }
     }
 
@@ -631,9 +719,10 @@ impl SessionInner {
         };
         // Its calls about records have no record.
         let further = if event == EventKind::AuditRecord { "not told" } else { "in the audit log alone" };
-        self.notice(format!(
+        let text = format!(
             "the plugin {name} failed on {event}: it {failure}; {why}. Its further failures of this session are {further}"
-        ));
+        );
+        self.notice(Notice::about(NoticeKind::FailureSkipped, name, text));
     }
 
     fn transcript(&self) -> Arc<dyn Transcript> {

@@ -4,6 +4,7 @@
 //! for are counted, recorded and reported.
 
 use super::dispatch::Dispatch;
+use super::notice::{Notice, NoticeKind};
 use super::{SessionInner, now};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Dropped, Header};
@@ -168,10 +169,11 @@ fn report_dropped(session: &Arc<SessionInner>) {
         return;
     }
     let count: u64 = events.values().sum();
-    session.notice(match count {
+    let text = match count {
         1 => "1 event came too fast for the plugins that observe it, and they missed it".into(),
         _ => format!("{count} events came too fast for the plugins that observe them, and they missed these"),
-    });
+    };
+    session.notice(Notice::new(NoticeKind::EventsMissed, text));
     session.record_dropped(&Dropped { header: Header::new(&*session.id, now()), events });
 }
 
@@ -180,7 +182,7 @@ impl SessionInner {
     fn record_dropped(&self, dropped: &Dropped) {
         use crate::audit::ToRecord as _;
         let store = &self.services.store;
-        if store.keeps_log()
+        if store.wants_records()
             && let Err(error) = store.push(LateWrite::of(dropped.body(&self.config().settings().audit)))
         {
             tracing::error!(%error, "the events that observers missed could not be recorded");

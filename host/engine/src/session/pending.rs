@@ -2,6 +2,7 @@
 
 use super::audit_writes::{Durability, RecordEffects};
 use super::dispatch::{Consent, Dispatch, HeldEffects};
+use super::notice::{Notice, NoticeKind};
 use super::{EventStart, SessionInner, Settled, now};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
@@ -55,7 +56,7 @@ pub enum Begun<O> {
 ///         Begun::Settled(settled) => break settled,
 ///         Begun::Escalated(pending) => {
 ///             println!("{}", pending.request().questions[0].escalation.question);
-///             begun = pending.resolve(Approval::Denied(None)).await;
+///             begun = pending.resolve(Approval::no()).await;
 ///         }
 ///     }
 /// };
@@ -250,11 +251,11 @@ impl<E: GateEvent + Kind> Drop for Question<E> {
         if self.is_recorded {
             return;
         }
-        let answered = self.answered.take().unwrap_or_else(|| Answered {
-            kind: AnswerKind::Cancelled,
-            reason: Some("the sender of the event no longer waits".to_owned()),
-            micros: elapsed(self.began),
-            for_session: false,
+        let answered = self.answered.take().unwrap_or_else(|| {
+            let reason = "the sender of the event no longer waits".to_owned();
+            let mut answered = Answered::new(AnswerKind::Cancelled, Some(reason));
+            answered.micros = elapsed(self.began);
+            answered
         });
         let record = self.answer(answered, OutcomeKind::Rejected, false);
         self.session.settle_soon(&self.rules, &self.info, &record, Some(self.request.id.clone()));
@@ -278,12 +279,15 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     /// The outcome of the event with this answer, or another question.
-    async fn take_up_answer(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
-        let answered = Answered { micros: elapsed(self.began), ..answered };
+    async fn take_up_answer(mut self, mut answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        answered.micros = elapsed(self.began);
         // For the case that this is dropped in between.
         self.answered = Some(answered.clone());
         let answered = match self.first_answer(&answered).await {
-            Ok(counts) => Answered { micros: answered.micros, ..counts },
+            Ok(mut counts) => {
+                counts.micros = answered.micros;
+                counts
+            }
             Err(error) if answered.is_approved() => return self.not_recorded(answered, &error),
             // A no counts even if it cannot be written.
             Err(_) => answered,
@@ -409,8 +413,11 @@ impl<E: GateEvent + Kind> Question<E> {
             // A person's own no needs no notice.
             let changed = if are_same_rules { "what the plugins know" } else { "the rules" };
             let event = self.request.event;
-            session.notice(format!(
-                "your yes to {event} did not count: {changed} had changed by then, and it was rejected: {rejection}"
+            session.notice(Notice::new(
+                NoticeKind::YesDidNotCount,
+                format!(
+                    "your yes to {event} did not count: {changed} had changed by then, and it was rejected: {rejection}"
+                ),
             ));
         }
         begun

@@ -1,5 +1,6 @@
 //! What the sessions of one host share: what an embedder brings, the store, and the active configuration.
 
+use super::notice::Notice;
 use super::observers::ObserverTasks;
 use super::{QuestionGone, now, state};
 use crate::active_config::RuleSet;
@@ -7,7 +8,7 @@ use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, Header, ToRecord as _};
 use crate::contract::OutcomeKind;
 use crate::contract::action::ActionMap;
-use crate::sandbox::capability::Model;
+use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
 use crate::store::{OpenQuestion, QuestionChange, Store, StoreError, Unit};
 use std::collections::HashMap;
@@ -26,13 +27,15 @@ pub(crate) struct Services {
     /// Whether answers from the store count, which other programs of the user may have written.
     pub(crate) shares_questions: bool,
     pub(crate) model: Option<Arc<dyn Model>>,
+    /// The capabilities that the embedder brings.
+    pub(crate) own: OwnCapabilities,
     pub(crate) network: Arc<Network>,
     pub(crate) store: Store,
     pub(crate) observer_tasks: ObserverTasks,
     /// The sessions with an open handle, by identifier.
     pub(crate) open: Mutex<HashMap<String, OpenSession>>,
     /// Notices of closed sessions for the user.
-    pub(crate) notices: Mutex<Vec<String>>,
+    pub(crate) notices: Mutex<Vec<Notice>>,
 }
 
 /// A session with an open handle.
@@ -43,13 +46,13 @@ pub(crate) struct OpenSession {
 }
 
 impl Services {
-    pub(crate) fn leave_notices(&self, notices: Vec<String>) {
+    pub(crate) fn leave_notices(&self, notices: Vec<Notice>) {
         let mut left = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MAX_NOTICES.saturating_sub(left.len());
         left.extend(notices.into_iter().take(room));
     }
 
-    pub(crate) fn take_notices(&self) -> Vec<String> {
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -4,6 +4,7 @@
 //! handle has written the row meanwhile, the listed changes are applied again to the new row, so that none is lost.
 
 use super::failure_count::{Caller, FailureCounts, NextCall, counts};
+use super::notice::Notice;
 use super::{MAX_NOTICES, MAX_REMINDERS, now};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
@@ -26,7 +27,7 @@ pub(super) struct SessionState {
     /// Each with the number of model calls before which it was given.
     pub(super) reminders: Vec<(u32, Reminder)>,
     /// Notices for the user.
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
     /// Plugins for which the user was told that a failure was skipped.
     skipped: BTreeSet<String>,
     /// Side calls of models, by plugin.
@@ -53,9 +54,9 @@ pub(super) enum Change {
     /// A plugin reminds the model; the number is that of model calls before.
     Remind(u32, Reminder),
     /// A notice for the user.
-    Notice(String),
+    Notice(Notice),
     /// The user was told these notices.
-    NoticesTaken(Vec<String>),
+    NoticesTaken(Vec<Notice>),
     /// the user was told that a failure of the plugin was skipped.
     Skipped(String),
     /// A plugin has made further calls of a model.
@@ -85,14 +86,14 @@ impl SessionState {
                 let excess = self.reminders.len().saturating_sub(MAX_REMINDERS);
                 self.reminders.drain(..excess);
             }
-            Change::Notice(text) => {
+            Change::Notice(notice) => {
                 if self.notices.len() < MAX_NOTICES {
-                    self.notices.push(text.clone());
+                    self.notices.push(notice.clone());
                 }
             }
             Change::NoticesTaken(taken) => {
-                for text in taken {
-                    if let Some(at) = self.notices.iter().position(|notice| notice == text) {
+                for taken in taken {
+                    if let Some(at) = self.notices.iter().position(|notice| notice == taken) {
                         self.notices.remove(at);
                     }
                 }
@@ -267,6 +268,7 @@ impl SessionCopy {
         let mut copy = self.copy();
         self.note(&mut copy, Change::Failed(caller.clone(), now));
         if let Some(notice) = copy.state.failure_counts.notice(caller, failure) {
+            tracing::warn!(plugin = notice.plugin, "a plugin is tripped");
             self.note(&mut copy, Change::Notice(notice));
         }
     }
@@ -280,7 +282,7 @@ impl SessionCopy {
     }
 
     /// Takes the notices for the user.
-    pub(super) fn take_notices(&self) -> Vec<String> {
+    pub(super) fn take_notices(&self) -> Vec<Notice> {
         let mut copy = self.copy();
         let taken = copy.state.notices.clone();
         if !taken.is_empty() {

@@ -44,6 +44,14 @@ pub enum ToolCallError {
         /// How.
         failure: Failure,
     },
+    /// The session has ended.
+    #[error("the tool `{tool}` of the plugin {plugin} was not called: the session has ended")]
+    Ended {
+        /// The plugin.
+        plugin: String,
+        /// Its own name for the tool.
+        tool: String,
+    },
     /// The call could not be recorded, so none of its effects is applied.
     #[error("the tool `{tool}` of the plugin {plugin} gave a result that could not be recorded: {reason}")]
     NotRecorded {
@@ -70,8 +78,11 @@ impl PluginTools {
     /// schema. A failure counts for nothing else: a plugin is not tripped by its tools.
     ///
     /// # Errors
-    /// If there is no such tool, the plugin fails, or the call cannot be recorded.
+    /// If the session has ended, there is no such tool, the plugin fails, or the call cannot be recorded.
     pub async fn call(&self, plugin: &str, tool: &str, arguments: &Value) -> Result<ToolResult, ToolCallError> {
+        if self.shared.is_over() {
+            return Err(ToolCallError::Ended { plugin: plugin.to_owned(), tool: tool.to_owned() });
+        }
         let rules = self.shared.config();
         let found = rules.plugins().iter().find(|loaded| loaded.name() == plugin);
         let Some(found) = found.filter(|plugin| plugin.tools().iter().any(|known| known.name == tool)) else {

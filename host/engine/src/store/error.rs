@@ -60,6 +60,9 @@ pub enum StoreError {
         /// The format of this version.
         known: u32,
     },
+    /// The sink of the embedding program did not take a record.
+    #[error("the sink of the audit log did not take a record: {0}")]
+    Sink(String),
     /// Another user may have written it.
     #[error(transparent)]
     Refused(#[from] crate::files::Refused),

@@ -21,12 +21,14 @@ pub(crate) use questions::{FirstAnswer, OpenQuestion, QuestionChange};
 pub(crate) use sessions::{Changed, SessionChanges, SessionRow};
 pub(crate) use turns::{Turn, TurnQueue};
 
+use crate::audit::AuditSink;
 use crate::state::{Lineage, Scope, Source, Time, Writes};
 use database::{Created, Identity};
 use flusher::Flusher;
 use memory::Memory;
 use rusqlite::Connection;
 use snapshots::{Readers, Reading};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,7 +47,11 @@ const MAX_QUEUED_BYTES: usize = 16 << 20;
 const COMMITS_TO_CHECKPOINT: u32 = 256;
 
 /// The audit log and the state of all plugins.
-pub(crate) struct Store(Backend);
+pub(crate) struct Store {
+    backend: Backend,
+    /// Gets the records, too.
+    sink: Option<Arc<dyn AuditSink>>,
+}
 
 enum Backend {
     /// State only; records are dropped.
@@ -180,7 +186,8 @@ impl Unit {
 impl Store {
     /// A store that keeps state in memory and has no log.
     pub(crate) fn in_memory() -> Self {
-        Self(Backend::InMemory { memory: Memory::default(), turns: Turns::default() })
+        let backend = Backend::InMemory { memory: Memory::default(), turns: Turns::default() };
+        Self { backend, sink: None }
     }
 
     /// Opens the database at `path`, and creates it if it is missing.
@@ -200,14 +207,19 @@ impl Store {
         let turns = Turns::open(&database::turns(path)?)?;
         let shared = DiskStore::new(path, created, turns);
         let flusher = Flusher::start(&shared).map_err(|error| StoreError::io(&error, path))?;
-        Ok(Self(Backend::OnDisk { shared, _flusher: flusher }))
+        Ok(Self { backend: Backend::OnDisk { shared, _flusher: flusher }, sink: None })
     }
 
     fn on_disk(&self) -> Option<&Arc<DiskStore>> {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { .. } => None,
             Backend::OnDisk { shared, .. } => Some(shared),
         }
+    }
+
+    /// The same, giving each record to a sink, too.
+    pub(crate) fn with_sink(self, sink: Option<Arc<dyn AuditSink>>) -> Self {
+        Self { sink, ..self }
     }
 
     /// Whether the store has a log.
@@ -215,9 +227,25 @@ impl Store {
         self.on_disk().is_some()
     }
 
+    /// Whether somebody wants records: the log, or a sink.
+    pub(crate) fn wants_records(&self) -> bool {
+        self.sink.is_some() || self.keeps_log()
+    }
+
+    /// Gives records to the sink.
+    fn give<'a>(&self, records: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
+        let Some(sink) = &self.sink else { return Ok(()) };
+        for record in records {
+            // It is the embedder's code: its panic must not become the host's.
+            let taken = catch_unwind(AssertUnwindSafe(|| sink.take(record)));
+            taken.unwrap_or_else(|_| Err("it panicked".into())).map_err(StoreError::Sink)?;
+        }
+        Ok(())
+    }
+
     /// A snapshot of a plugin's state, taken at its first use at the latest.
     pub(crate) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { memory, .. } => memory.snapshot(plugin, lineage, now),
             Backend::OnDisk { shared, .. } => Arc::new(Reading(shared.readers.snapshot(plugin, lineage, now))),
         }
@@ -228,7 +256,8 @@ impl Store {
     /// # Errors
     /// If it could not be written: then none of it was.
     pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
-        let shared = match &self.0 {
+        self.give(unit.records.iter())?;
+        let shared = match &self.backend {
             Backend::InMemory { memory, .. } => {
                 memory.commit(unit);
                 return Ok(());
@@ -243,7 +272,13 @@ impl Store {
     /// # Errors
     /// If the queue is full.
     pub(crate) fn push(&self, late: LateWrite) -> Result<(), StoreError> {
-        let shared = match &self.0 {
+        let given = self.give(late.record.iter());
+        self.queue(late)?;
+        given
+    }
+
+    fn queue(&self, late: LateWrite) -> Result<(), StoreError> {
+        let shared = match &self.backend {
             Backend::InMemory { memory, .. } => {
                 memory.push(late);
                 return Ok(());
@@ -273,7 +308,7 @@ impl Store {
     }
 
     fn turns(&self) -> &Turns {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { turns, .. } => turns,
             Backend::OnDisk { shared, .. } => &shared.turns,
         }
@@ -284,7 +319,7 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { memory, .. } => Ok(memory.session(id)),
             Backend::OnDisk { shared, .. } => shared.read(|connection| sessions::read(connection, id)),
         }
@@ -303,7 +338,7 @@ impl Store {
     /// # Errors
     /// If it could not be written.
     pub(crate) async fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { memory, .. } => Ok(memory.answer(id, answer)),
             Backend::OnDisk { shared, .. } => retry_while_locked(|| shared.answer(id, answer)).await,
         }
@@ -314,7 +349,7 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub(crate) fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError> {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { memory, .. } => Ok(memory.answered(id)),
             Backend::OnDisk { shared, .. } => shared.read(|connection| questions::answered(connection, id)),
         }
@@ -325,7 +360,7 @@ impl Store {
     /// # Errors
     /// If they cannot be read.
     pub(crate) async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
-        match &self.0 {
+        match &self.backend {
             Backend::InMemory { memory, .. } => Ok(memory.list()),
             Backend::OnDisk { shared, .. } => retry_while_locked(|| shared.read(questions::list)).await,
         }

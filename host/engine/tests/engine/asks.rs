@@ -19,7 +19,7 @@ struct Yes(Mutex<Vec<ApprovalRequest>>);
 impl Approver for Yes {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         self.0.lock().unwrap().push(request);
-        Box::pin(async { Approval::Approved })
+        Box::pin(async { Approval::yes() })
     }
 }
 
@@ -30,7 +30,7 @@ struct Always(Mutex<Vec<ApprovalRequest>>);
 impl Approver for Always {
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
         self.0.lock().unwrap().push(request);
-        Box::pin(async { Approval::ApprovedForSession })
+        Box::pin(async { Approval::yes_for_session() })
     }
 }
 
@@ -304,9 +304,9 @@ impl Approver for AlwaysMeanwhile {
             if first {
                 let more = plugin("b", json!({"before-tool-call": {"verdict": "allow"}}));
                 self.0.get().unwrap().reload(&asking_config(vec![more])).await.unwrap();
-                return Approval::ApprovedForSession;
+                return Approval::yes_for_session();
             }
-            Approval::Denied(None)
+            Approval::no()
         })
     }
 }

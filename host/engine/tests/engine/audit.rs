@@ -1,7 +1,7 @@
 //! What the log promises: every event is in it, before anything is done about it, with all that decided it.
 
 use crate::events::payload;
-use crate::support::{Yes, bash, plugin, recording, session, spec, state_by, state_in, written};
+use crate::support::{Yes, bash, plugin, recording, session, spec, state_by, state_in, texts, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{EventRecord, Record, WrittenValue};
@@ -105,8 +105,8 @@ fn asks(question: &str) -> hookhost::config::Entry {
 #[tokio::test]
 async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after() {
     for (says, outcome, kind) in [
-        (Approval::Approved, OutcomeKind::Allowed, AnswerKind::Approved),
-        (Approval::Denied(Some("not today".into())), OutcomeKind::Rejected, AnswerKind::Denied),
+        (Approval::yes(), OutcomeKind::Allowed, AnswerKind::Approved),
+        (Approval::no().because("not today"), OutcomeKind::Rejected, AnswerKind::Denied),
     ] {
         let (_directory, log, builder) = recording(vec![asks("sure?")]);
         let looks = Arc::new(Looks { log: log.clone(), saw: Mutex::default(), says });
@@ -280,7 +280,7 @@ async fn what_cannot_be_recorded_may_not_happen_and_has_no_effect() {
         transforms.prompt_submit("text".into())
     );
     assert!(added.outcome.is_empty() && nothing.outcome.is_empty());
-    let notices = adds.take_notices();
+    let notices = texts(adds.take_notices());
     assert!(notices.len() == 1 && notices[0].starts_with("the tasks that plugins added are left out"), "{notices:?}");
     assert!(adds_nothing.take_notices().is_empty());
     assert!(
@@ -418,7 +418,7 @@ async fn observers_get_rejections_too_with_no_other_plugins_state_and_leave_no_r
         rejected(&session, "rm -rf /").await;
         drained(&host).await;
     }
-    let notices = session.take_notices();
+    let notices = texts(session.take_notices());
     // That it failed, and that it is tripped.
     assert_eq!(notices.len(), 2, "{notices:?}");
     assert!(notices.iter().all(|notice| notice.contains("it exited instead of answering")), "{notices:?}");
@@ -517,7 +517,7 @@ async fn events_that_come_too_fast_for_observers_are_counted_recorded_and_report
         })
         .sum();
     assert_eq!(dropped, given_up + more as u64);
-    let notices = session.take_notices();
+    let notices = texts(session.take_notices());
     assert!(notices.iter().any(|notice| notice.contains("missed")), "{notices:?}");
     assert_eq!(records(&log).len(), hookhost::session::MAX_WAITING + 1 + more);
 }

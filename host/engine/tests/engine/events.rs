@@ -1,6 +1,6 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
-use crate::support::{plugin, session};
+use crate::support::{plugin, session, texts};
 use hookhost::contract::{EventKind, GateOutcome, Stop, Turn};
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
@@ -441,7 +441,7 @@ async fn tasks_beyond_what_plugins_may_add_at_once_are_left_out_and_the_user_is_
     for (count, told) in [(64, 0), (64 + 3, 1)] {
         let session = session(vec![tasks(count)]).await;
         assert_eq!(session.session_start().await.outcome.len(), 64);
-        let notices = session.take_notices();
+        let notices = texts(session.take_notices());
         assert_eq!(notices.len(), told, "{notices:?}");
         assert!(notices.iter().all(|notice| notice.ends_with("3 were left out")), "{notices:?}");
     }

@@ -2,7 +2,7 @@
 
 use crate::failure_kinds::with_limits;
 use crate::stillborn::{EXIT, stillborn};
-use crate::support::{bash, plugin, session};
+use crate::support::{bash, plugin, session, texts};
 use hookhost::config::{Entry, Limits, OnFailure};
 use hookhost::contract::{Cause, ToolCall};
 use hookhost::session::FAILURES_TO_TRIP;
@@ -117,7 +117,7 @@ async fn a_plugin_that_keeps_failing_is_tripped_and_the_user_is_told_once() {
         assert!(session.take_notices().is_empty());
         assert_eq!(failure(&ask(&session, "bad").await), FailureKind::Trap);
     }
-    let notices = session.take_notices();
+    let notices = texts(session.take_notices());
     assert!(notices.len() == 1 && notices[0].contains("the plugin p failed 3 times in a row"), "{notices:?}");
     // It is not asked any more, so not even what it would allow goes through.
     let settled = session.before_tool_call(bash(&session, "good")).await;
@@ -197,7 +197,7 @@ async fn a_failure_that_has_no_consequence_is_reported_once_for_each_plugin_and_
     for _ in 0..2 {
         assert!(matches!(ask(&session, "bad").await, GateOutcome::Allowed { .. }));
     }
-    let told = session.take_notices();
+    let told = texts(session.take_notices());
     let of = |name: &str, why: &str| {
         let said = |notice: &&String| {
             notice.starts_with(&format!("the plugin {name} failed on before-tool-call: it trapped: "))
@@ -217,6 +217,6 @@ async fn a_failure_that_has_no_consequence_is_reported_once_for_each_plugin_and_
     let _ = session.stream_end("x".into()).await;
     drop(session);
     host.drain(Duration::from_secs(20)).await.unwrap();
-    let told = host.take_notices();
+    let told = texts(host.take_notices());
     assert!(matches!(&told[..], [one] if one.starts_with("the plugin observer failed on stream-end: it ")), "{told:?}");
 }

@@ -100,8 +100,8 @@ impl Approver for LooksItUp {
     fn ask(&self, _: ApprovalRequest) -> futures_util::future::BoxFuture<'_, Approval> {
         Box::pin(async move {
             match self.session.get().is_some_and(is_rejected) {
-                true => Approval::Approved,
-                false => Approval::Denied(None),
+                true => Approval::yes(),
+                false => Approval::no(),
             }
         })
     }

@@ -172,7 +172,7 @@ async fn a_question_is_answered_once_also_where_the_file_of_turns_is_taken_away(
     std::fs::remove_file(log.with_file_name("hookhost.db-turns")).unwrap();
     // It takes the process that asked for dead.
     let other = host_at(&log, vec![]).await;
-    let settled = settled(pending.resolve(Approval::Approved).await);
+    let settled = settled(pending.resolve(Approval::yes()).await);
     one.drain(Duration::from_secs(10)).await.ok();
     drop(other);
     let answers = answers(&log);
@@ -250,7 +250,7 @@ async fn an_approver_that_panics_when_another_process_has_answered_is_not_the_ho
             None => waited.tick().await,
         };
     };
-    other.answer(&id, Approval::Approved).await.unwrap();
+    other.answer(&id, Approval::yes()).await.unwrap();
     let settled = event.await.expect("the host does not panic");
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
 }
@@ -274,7 +274,7 @@ async fn a_plugin_that_was_tripped_when_it_was_asked_is_asked_after_a_yes() {
     let pending = ask(&session, "ask").await;
     // As after its back-off: from here on it is called.
     assert!(session.reset_failures("guard"));
-    let settled = settled(pending.resolve(Approval::Approved).await);
+    let settled = settled(pending.resolve(Approval::yes()).await);
     assert_eq!(cause(&settled), Some(Cause::Verdict), "{:?}", settled.outcome);
 }
 
@@ -360,7 +360,7 @@ async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_el
     let origin = hookhost::contract::ToolOrigin::Builtin;
     let begun = session.begin_before_tool_call(session.tool_call("1", "bash", &arguments, origin)).await;
     let Begun::Escalated(pending) = begun else { panic!("nobody asks") };
-    let _ = settled(pending.resolve(Approval::Denied(None)).await);
+    let _ = settled(pending.resolve(Approval::no()).await);
     drop((session, host));
     for file in std::fs::read_dir(directory.path()).unwrap() {
         let file = file.unwrap().path();
@@ -415,7 +415,7 @@ async fn a_plugin_that_has_read_the_conversation_is_asked_again_if_that_continue
     session.set_transcript(Arc::new(Conversation(1)));
     let pending = ask(&session, "ls").await;
     session.set_transcript(Arc::new(Conversation(2)));
-    let begun = pending.resolve(Approval::Approved).await;
+    let begun = pending.resolve(Approval::yes()).await;
     assert!(matches!(begun, Begun::Escalated(_)), "its question would be another one by now");
 }
 
@@ -446,7 +446,7 @@ async fn a_yes_to_one_question_is_none_to_another_of_a_session_that_was_opened_a
     let second = shared(&host);
     let approved = ask(&second, "ask ls").await;
     assert_ne!(denied.request().id, approved.request().id);
-    host.answer(&approved.request().id, Approval::Approved).await.unwrap();
-    let settled = settled(denied.resolve(Approval::Denied(None)).await);
+    host.answer(&approved.request().id, Approval::yes()).await.unwrap();
+    let settled = settled(denied.resolve(Approval::no()).await);
     assert_eq!(cause(&settled), Some(Cause::NotApproved), "{:?}", settled.outcome);
 }

@@ -1,6 +1,6 @@
 //! A busy machine is nobody's fault: what waits for a place or a processor has a bound of its own, and trips no plugin.
 
-use crate::support::{bash, builder, plugin, spec};
+use crate::support::{bash, builder, plugin, spec, texts};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Cause, ToolCall, ToolResult};
 use hookhost::{Config, FailureKind, GateOutcome, Host};
@@ -36,7 +36,7 @@ async fn storm(host: &Host) -> (usize, usize, Vec<String>) {
                     let command = if event == 2 { "git push --force" } else { "git push" };
                     outcomes.push(session.before_tool_call(bash(&session, command)).await.outcome);
                 }
-                (outcomes, session.take_notices())
+                (outcomes, texts(session.take_notices()))
             })
         })
         .collect();
@@ -126,7 +126,7 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
             },
         }
     }
-    assert_eq!(other.take_notices(), [""; 0]);
+    assert_eq!(texts(other.take_notices()), [""; 0]);
 }
 
 fn expect_overloaded(outcome: &GateOutcome<ToolCall, ToolResult>) {

@@ -95,9 +95,9 @@ async fn a_question_holds_up_no_other_event_of_its_session() {
     assert!(matches!(settled(begin(&session, "ls").await).outcome, GateOutcome::Allowed { .. }));
     let second = ask(&session, "ask 2").await;
     assert_eq!(host.questions().await.unwrap().len(), 2);
-    assert!(matches!(settled(second.resolve(Approval::Approved).await).outcome, GateOutcome::Allowed { .. }));
+    assert!(matches!(settled(second.resolve(Approval::yes()).await).outcome, GateOutcome::Allowed { .. }));
     // Its plugin has counted two events meanwhile, and is asked again: no count is lost.
-    let settled = settled(first.resolve(Approval::Approved).await);
+    let settled = settled(first.resolve(Approval::yes()).await);
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
     assert_eq!(settled.earlier.len(), 1);
     assert!(host.questions().await.unwrap().is_empty());
@@ -120,7 +120,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
     let pending = ask(&session, "ask").await;
     let shown: ToolCall = serde_json::from_str(pending.request().value.get()).unwrap();
     assert_eq!(pending.request().changed_by, ["changes"]);
-    let GateOutcome::Allowed { value } = settled(pending.resolve(Approval::Approved).await).outcome else { panic!() };
+    let GateOutcome::Allowed { value } = settled(pending.resolve(Approval::yes()).await).outcome else { panic!() };
     assert_eq!(
         (value.arguments, shown.arguments),
         (r#"{"command":"ask -l"}"#.into(), r#"{"command":"ask -l"}"#.into())
@@ -134,18 +134,18 @@ async fn another_process_may_answer_and_the_first_answer_counts() {
     // Another open store is to this one as that of another process.
     let other = host_at(&log, vec![]).await;
     let session = host.open_session(spec()).unwrap();
-    for (approval, runs) in [(Approval::Approved, true), (Approval::Denied(Some("not now".into())), false)] {
+    for (approval, runs) in [(Approval::yes(), true), (Approval::no().because("not now"), false)] {
         let pending = ask(&session, "ask").await;
         let [request] = &other.questions().await.unwrap()[..] else { panic!("one question waits") };
         assert_eq!(request.questions, pending.request().questions);
         assert_eq!(request.value.get(), pending.request().value.get());
         other.answer(&request.id, approval).await.unwrap();
-        let late = other.answer(&request.id, Approval::Approved).await.unwrap_err();
+        let late = other.answer(&request.id, Approval::yes()).await.unwrap_err();
         assert!(matches!(late, QuestionGone::Answered(id) if id == request.id));
         // Nor does the asking process's own answer count.
-        let settled = settled(pending.resolve(Approval::Approved).await);
+        let settled = settled(pending.resolve(Approval::yes()).await);
         assert_eq!(matches!(settled.outcome, GateOutcome::Allowed { .. }), runs, "{:?}", settled.outcome);
-        let gone = other.answer(&request.id, Approval::Approved).await.unwrap_err();
+        let gone = other.answer(&request.id, Approval::yes()).await.unwrap_err();
         assert!(matches!(gone, QuestionGone::Unknown(_)));
     }
     use {AnswerKind as Kind, OutcomeKind as Came};
@@ -161,13 +161,13 @@ async fn what_another_program_writes_into_the_store_is_not_an_answer_where_quest
     let pending = ask(&session, "ask").await;
     let id = pending.request().id.clone();
     assert!(other.questions().await.unwrap().is_empty());
-    assert!(matches!(other.answer(&id, Approval::Approved).await, Err(QuestionGone::Unknown(_))));
+    assert!(matches!(other.answer(&id, Approval::yes()).await, Err(QuestionGone::Unknown(_))));
     // As a tool of the agent could that runs as the same user.
     let connection = rusqlite::Connection::open(&log).unwrap();
     let yes = r#"{"kind": "approved", "micros": 0}"#;
     assert_eq!(connection.execute("UPDATE question SET answerable = 1, answer = ?1", [yes]).unwrap(), 1);
     drop(connection);
-    let settled = settled(pending.resolve(Approval::Denied(None)).await);
+    let settled = settled(pending.resolve(Approval::no()).await);
     assert_eq!(cause(&settled), Some(Cause::NotApproved));
 }
 
@@ -179,7 +179,7 @@ async fn a_waiter_gets_the_answer_of_another_process() {
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
     let id = pending.request().id.clone();
-    let (begun, answered) = tokio::join!(pending.wait(), other.answer(&id, Approval::Approved));
+    let (begun, answered) = tokio::join!(pending.wait(), other.answer(&id, Approval::yes()));
     answered.unwrap();
     assert!(matches!(settled(begun).outcome, GateOutcome::Allowed { .. }));
 }
@@ -192,7 +192,7 @@ async fn a_yes_under_rules_that_reject_by_then_lets_nothing_run() {
     let pending = ask(&session, "ask").await;
     let rejects = plugin("rejects", json!({"before-tool-call": {"verdict": "reject", "reason": "closed"}}));
     host.reload(&config(vec![asks(), rejects])).await.unwrap();
-    let settled = settled(pending.resolve(Approval::Approved).await);
+    let settled = settled(pending.resolve(Approval::yes()).await);
     assert_eq!(cause(&settled), Some(Cause::Verdict));
 }
 
@@ -204,12 +204,10 @@ async fn another_question_after_a_yes_is_handed_back_in_turn_and_a_third_is_a_no
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ls").await;
     host.reload(&config(vec![question("two?")])).await.unwrap();
-    let Begun::Escalated(pending) = pending.resolve(Approval::Approved).await else {
-        panic!("there is another question")
-    };
+    let Begun::Escalated(pending) = pending.resolve(Approval::yes()).await else { panic!("there is another question") };
     assert_eq!(pending.request().questions[0].escalation.question, "two?");
     host.reload(&config(vec![question("three?")])).await.unwrap();
-    let settled = settled(pending.resolve(Approval::Approved).await);
+    let settled = settled(pending.resolve(Approval::yes()).await);
     assert_eq!(cause(&settled), Some(Cause::TooManyQuestions));
 }
 
@@ -239,7 +237,7 @@ async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_n
     let id = pending.request().id.clone();
     let settled_late = settled(pending.wait().await);
     assert_eq!(cause(&settled_late), Some(Cause::NotApproved));
-    assert!(matches!(host.answer(&id, Approval::Approved).await, Err(QuestionGone::Unknown(_))));
+    assert!(matches!(host.answer(&id, Approval::yes()).await, Err(QuestionGone::Unknown(_))));
     // Also where the yes is this process's own.
     let pending = ask(&session, "ask").await;
     // The deadline of this process begins behind that of the row.
@@ -248,7 +246,7 @@ async fn no_answer_by_the_deadline_is_a_no_and_one_that_comes_later_counts_for_n
     while asked.elapsed() < Duration::from_millis(100) || !host.questions().await.unwrap().is_empty() {
         waited.tick().await;
     }
-    let settled = settled(pending.resolve(Approval::Approved).await);
+    let settled = settled(pending.resolve(Approval::yes()).await);
     assert_eq!(cause(&settled), Some(Cause::NotApproved));
     assert_eq!(answers(&log), [(AnswerKind::TooLate, OutcomeKind::Rejected); 2]);
 }
@@ -280,7 +278,7 @@ async fn the_question_of_a_process_that_was_killed_is_a_no() {
     assert_eq!(other.questions().await.unwrap()[0].id, id);
     process.kill().unwrap();
     process.wait().unwrap();
-    assert!(matches!(other.answer(&id, Approval::Approved).await, Err(QuestionGone::Unknown(_))));
+    assert!(matches!(other.answer(&id, Approval::yes()).await, Err(QuestionGone::Unknown(_))));
     assert!(other.questions().await.unwrap().is_empty());
     assert!(other.questions().await.unwrap().is_empty(), "it is reported once");
     assert_eq!(answers(&log), [(AnswerKind::AskerGone, OutcomeKind::Rejected)]);
@@ -296,8 +294,8 @@ async fn a_host_without_a_log_still_hands_questions_back() {
     let session = host.open_session(spec()).unwrap();
     let pending = ask(&session, "ask").await;
     let id = pending.request().id.clone();
-    host.answer(&id, Approval::Approved).await.unwrap();
-    let settled = settled(pending.resolve(Approval::Denied(None)).await);
+    host.answer(&id, Approval::yes()).await.unwrap();
+    let settled = settled(pending.resolve(Approval::no()).await);
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
     assert!(host.questions().await.unwrap().is_empty());
 }
@@ -332,7 +330,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn approval(yes: bool) -> Approval {
-    if yes { Approval::Approved } else { Approval::Denied(None) }
+    if yes { Approval::yes() } else { Approval::no() }
 }
 
 async fn run(steps: Vec<Step>) {

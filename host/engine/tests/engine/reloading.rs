@@ -150,7 +150,7 @@ impl Approver for Reloads {
             let host = self.0.get().unwrap();
             let changes = host.reload(&config(vec![other])).await.unwrap();
             assert_eq!(changes.to_string(), "added other; removed asks, marks");
-            Approval::Approved
+            Approval::yes()
         })
     }
 }

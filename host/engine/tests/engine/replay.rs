@@ -45,7 +45,7 @@ struct Alternates(AtomicU32);
 impl Approver for Alternates {
     fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
         let yes = self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
-        Box::pin(async move { if yes { Approval::Approved } else { Approval::Denied(None) } })
+        Box::pin(async move { if yes { Approval::yes() } else { Approval::no() } })
     }
 }
 
@@ -87,7 +87,9 @@ async fn record(entries: Vec<Entry>) -> (tempfile::TempDir, std::path::PathBuf) 
     session.set_transcript(Arc::new(Conversation));
     for turn in 0..14 {
         session.set_turn(turn);
-        for &event in EventKind::ALL.iter().filter(|&&event| event != EventKind::AuditRecord) {
+        let ends = (turn == 13).then_some(&EventKind::SessionEnd);
+        let is_once = |event: &&EventKind| !matches!(event, EventKind::AuditRecord | EventKind::SessionEnd);
+        for &event in EventKind::ALL.iter().filter(is_once).chain(ends) {
             let mut payload = payload(event);
             // Every third time the failing plugin fails, so that it is never tripped.
             if turn % 3 == 0

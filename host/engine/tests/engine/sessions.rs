@@ -1,7 +1,7 @@
 //! What a session promises across its events: pristine instances, effects once per event, order, approval.
 
 use crate::failure_kinds::with_limits;
-use crate::support::{bash, builder, host, plugin, session, spec};
+use crate::support::{bash, builder, host, plugin, session, spec, texts};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::capability::{Model, ModelRequest, Transcript};
@@ -343,7 +343,7 @@ async fn a_person_is_shown_what_would_run_and_by_whom_it_was_changed() {
         "b",
         json!({"before-tool-call": {"when": {"lacks": "-l"}, "verdict": "modify", "value": {"command": "ls -l"}}}),
     );
-    let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
+    let person = Arc::new(Person { says: Mutex::new(Some(Approval::yes())), ..Person::default() });
     let session = asking(&person, vec![escalates, changes]).await;
     assert_eq!(command(&session.before_tool_call(bash(&session, "ls")).await), "ls -l");
     let asked = person.asked.lock().unwrap();
@@ -360,8 +360,8 @@ async fn a_person_is_shown_what_would_run_and_by_whom_it_was_changed() {
 async fn a_no_and_an_approver_that_panics_are_both_a_no() {
     let entry = || plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
     for (says, why) in [
-        (Some(Approval::Denied(Some("not today".into()))), "sure? (not today)"),
-        (Some(Approval::Denied(None)), "sure? (the user said no)"),
+        (Some(Approval::no().because("not today")), "sure? (not today)"),
+        (Some(Approval::no()), "sure? (the user said no)"),
         (None, "sure? (the approver failed)"),
     ] {
         let person = Arc::new(Person { says: Mutex::new(says), ..Person::default() });
@@ -456,13 +456,13 @@ async fn a_pattern_that_fits_no_tool_is_reported() {
     let host = host(vec![entry]).await;
     let mut spec = spec();
     spec.tools = vec![hookhost::contract::ToolSpec::new("bash", json!({"type": "object"}))];
-    let notices = host.open_session(spec).unwrap().take_notices();
+    let notices = texts(host.open_session(spec).unwrap().take_notices());
     assert_eq!(notices, ["the plugin p: the pattern `nosuch*` of its `tools` matches no tool"]);
 }
 
 #[tokio::test]
 async fn a_person_is_shown_the_result_that_a_plugin_gave_in_the_tools_place() {
-    let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
+    let person = Arc::new(Person { says: Mutex::new(Some(Approval::yes())), ..Person::default() });
     let asks = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "sure?"}}));
     let answers = plugin("b", json!({"before-tool-call": {"verdict": "respond", "value": "instead"}}));
     let session = asking(&person, vec![asks, answers]).await;
@@ -476,7 +476,7 @@ async fn a_person_is_shown_the_result_that_a_plugin_gave_in_the_tools_place() {
 
 #[tokio::test]
 async fn what_is_asked_about_is_in_one_spelling_and_its_action_is_the_hosts() {
-    let person = Arc::new(Person { says: Mutex::new(Some(Approval::Approved)), ..Person::default() });
+    let person = Arc::new(Person { says: Mutex::new(Some(Approval::yes())), ..Person::default() });
     let asks = plugin("a", json!({"before-tool-call": {"verdict": "escalate", "question": "{command}?"}}));
     let session = asking(&person, vec![asks]).await;
     let mut call = bash(&session, "ls").into_call();

@@ -1,6 +1,6 @@
 //! One session, held by several processes at once.
 
-use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, written};
+use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, texts, written};
 use futures_util::future::BoxFuture;
 use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
@@ -119,7 +119,7 @@ async fn failures_in_a_row_count_over_all_processes_and_the_user_is_told_once() 
         let session = shared(&host);
         let settled = session.before_tool_call(bash(&session, "ls")).await;
         assert!(matches!(settled.outcome, GateOutcome::Rejected(_)));
-        told.push((settled.record.calls[0].failure.as_ref().unwrap().kind, session.take_notices()));
+        told.push((settled.record.calls[0].failure.as_ref().unwrap().kind, texts(session.take_notices())));
         drop(session);
         host.drain(Duration::from_secs(10)).await.unwrap();
     }

@@ -5,6 +5,7 @@ use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{self, Scope, WrittenValue};
 use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::OutcomeKind;
+use hookhost::session::Notice;
 use hookhost::store::Log;
 use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
@@ -52,6 +53,11 @@ pub(crate) async fn host(entries: Vec<Entry>) -> Host {
     builder(config).build().await.expect("a host")
 }
 
+/// The texts of notices.
+pub(crate) fn texts(notices: Vec<Notice>) -> Vec<String> {
+    notices.into_iter().map(|notice| notice.text).collect()
+}
+
 pub(crate) fn spec() -> SessionSpec {
     SessionSpec::new("test", Path::new("/work"))
 }
@@ -65,7 +71,7 @@ pub(crate) struct Yes;
 
 impl Approver for Yes {
     fn ask(&self, _: ApprovalRequest) -> BoxFuture<'_, Approval> {
-        Box::pin(async { Approval::Approved })
+        Box::pin(async { Approval::yes() })
     }
 }
 

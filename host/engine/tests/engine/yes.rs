@@ -1,6 +1,6 @@
 //! A yes is put to the rules and the state that count when it is given.
 
-use crate::support::{State, bash, builder, plugin, recording, spec, state_by, state_in, written};
+use crate::support::{State, bash, builder, plugin, recording, spec, state_by, state_in, texts, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::config::{Entry, Settings};
@@ -63,7 +63,7 @@ fn reloads(rules: impl Fn(usize) -> Option<Vec<Entry>> + Send + Sync + 'static) 
             if let Some(entries) = entries {
                 host.reload(&config(entries)).await.unwrap();
             }
-            Approval::Approved
+            Approval::yes()
         })
     })
 }
@@ -118,7 +118,7 @@ async fn a_rule_that_rejects_by_then_rejects_what_was_agreed_to() {
     assert_ne!(settled.record.id, settled.earlier[0].0.id);
     let told = "your yes to before-tool-call did not count: the rules had changed by then, and it was rejected: \
                 Rejected by rejects: closed on Fridays";
-    assert_eq!(session.take_notices(), [told]);
+    assert_eq!(texts(session.take_notices()), [told]);
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn state_that_another_session_has_changed_by_then_is_looked_at() {
                 let other = host.open_session(spec()).unwrap();
                 assert_eq!(word(&ask(&other, "first").await), r#"allowed {"command":"first"}"#);
             }
-            Approval::Approved
+            Approval::yes()
         })
     })
     .await;
@@ -210,14 +210,14 @@ async fn the_effects_of_an_event_hold_once_it_is_answered_and_once() {
             Box::pin(async move {
                 saw.lock().unwrap().push(state_in(log.get().unwrap()));
                 match command {
-                    "no" => return Approval::Denied(None),
+                    "no" => return Approval::no(),
                     "again" if round == 0 => {
                         let more = plugin("more", json!({"before-tool-call": {"verdict": "allow"}}));
                         host.reload(&config(vec![plugin("asks", counts("plugin")), more])).await.unwrap();
                     }
                     _ => {}
                 }
-                Approval::Approved
+                Approval::yes()
             })
         });
         let person = Arc::new(Person { host: OnceLock::new(), meanwhile: answers, asked: Mutex::default() });

@@ -165,6 +165,9 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
         Cause::NotApproved,
         Cause::TooManyQuestions,
         Cause::NotRecorded,
+        Cause::Ended,
+        Cause::NoRuntime,
+        Cause::Invalid,
     ];
     for cause in kinds {
         for ends in [None, Some(Stop::Run), Some(Stop::Session)] {

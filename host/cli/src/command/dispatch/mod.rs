@@ -75,7 +75,7 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
             session
                 .take_notices()
                 .iter()
-                .for_each(|notice| output::note(&format!("note: {}\n", output::one_line(notice))));
+                .for_each(|notice| output::note(&format!("note: {}\n", output::one_line(&notice.text))));
         }
     }
     Ok(exit(&settled))
@@ -115,7 +115,7 @@ fn as_json(settled: &Settled<Value>, session: &Session) -> Value {
     put("calls", json!(record.calls));
     put("not-matched", json!(record.not_matched));
     put("reminders", json!(session.reminders()));
-    put("notices", json!(session.take_notices()));
+    put("notices", session.take_notices().into_iter().map(|notice| notice.text).collect());
     put("id", json!(record.id));
     put("session", json!(record.header.session));
     put("time", json!(record.header.time));
@@ -141,6 +141,9 @@ fn cause(outcome: &Value) -> Option<&'static str> {
         Cause::NotApproved => "not-approved",
         Cause::TooManyQuestions => "too-many-questions",
         Cause::NotRecorded => "not-recorded",
+        Cause::Ended => "ended",
+        Cause::NoRuntime => "no-runtime",
+        Cause::Invalid => "invalid",
         Cause::Failed(kind) if kind.is_timeout() => "timed-out",
         Cause::Failed(FailureKind::Overloaded) => "overloaded",
         _ => "failed",

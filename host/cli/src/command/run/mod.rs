@@ -75,8 +75,8 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     };
     drop((spinner, watcher));
     let drained = audit_log::drain(&host).await;
-    for text in host.take_notices() {
-        reporter.report(&AgentEvent::Notice { text });
+    for notice in host.take_notices() {
+        reporter.report(&AgentEvent::Notice { text: notice.text });
     }
     let ended = outcome.map_err(stopped).and_then(|outcome| {
         let exit = exit(&outcome);

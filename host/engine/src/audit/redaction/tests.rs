@@ -3,7 +3,9 @@ use super::super::{Scope, ToRecord};
 use super::*;
 use crate::config::{Digest, KeyPattern, Mode};
 use crate::contract::{Asker, Escalation, EventKind, Failure, FailureKind, OutcomeKind, Question};
-use crate::sandbox::capability::{Finding, Level, LogLine, Message, ModelRequest, Severity};
+use crate::sandbox::capability::{
+    CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, ModelRequest, Severity,
+};
 use crate::sandbox::{Inputs, ModelAnswer, StateRead, StateUse, TranscriptRead};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -16,7 +18,8 @@ fn full() -> EventRecord {
     let value = || raw(&json!({"password": SECRET, "user": "me"}));
     let call = CallRecord {
         plugin: "p".into(),
-        digest: Digest::of_bytes(b"p"),
+        digest: Some(Digest::of_bytes(b"p")),
+        native: None,
         config: Digest::of_bytes(b"{}"),
         mode: Mode::Enforce,
         round: 1,
@@ -41,6 +44,16 @@ fn full() -> EventRecord {
             model: vec![ModelAnswer {
                 request: ModelRequest { instructions: text(), input: text(), max_output_tokens: 1, temperature: None },
                 answer: ModelReply::Completion(text()),
+            }],
+            capabilities: vec![CapabilityAnswer {
+                call: CapabilityCall {
+                    session: String::new(),
+                    plugin: String::new(),
+                    capability: "customers".into(),
+                    function: "find".into(),
+                    arguments: vec![json!({ "password": SECRET })],
+                },
+                answer: CapabilityReply::Value(json!({ "password": SECRET })),
             }],
             transcript: Some(TranscriptRead {
                 length: 1,
@@ -92,10 +105,12 @@ fn full() -> EventRecord {
     }
 }
 
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 21] = [
     "calls/0/failure/detail",
     "calls/0/findings/0/details",
     "calls/0/findings/0/explanation",
+    "calls/0/inputs/capabilities/0/answer",
+    "calls/0/inputs/capabilities/0/arguments/0",
     "calls/0/inputs/model/0/answer",
     "calls/0/inputs/model/0/request/input",
     "calls/0/inputs/model/0/request/instructions",

@@ -32,14 +32,24 @@ fn grants() -> impl Strategy<Value = Grants> {
     let model = option::of(
         ("\\PC{1,8}", 1_u32..).prop_map(|(name, calls)| ModelGrant { name, max_calls: calls.try_into().unwrap() }),
     );
-    let lists = (collection::vec("[A-Z_]{1,6}", 0..3), collection::vec("[a-z]{1,6}(:[1-9][0-9]{0,3})?", 0..3));
+    let capabilities = collection::btree_set("[a-z]{1,6}", 0..3);
+    let lists =
+        (capabilities, collection::vec("[A-Z_]{1,6}", 0..3), collection::vec("[a-z]{1,6}(:[1-9][0-9]{0,3})?", 0..3));
     (state, directories("r"), directories("w"), lists, model, any::<[bool; 5]>()).prop_map(
-        |(state, read_dirs, write_dirs, (env, http), model, [transcript, approve, audit, clock, random])| Grants {
+        |(
+            state,
+            read_dirs,
+            write_dirs,
+            (capabilities, env, http),
+            model,
+            [transcript, approve, audit, clock, random],
+        )| Grants {
             state,
             read_dirs,
             write_dirs,
             env,
             http,
+            capabilities,
             model,
             transcript,
             approve,

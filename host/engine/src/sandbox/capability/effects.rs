@@ -1,6 +1,6 @@
 //! `effects`: findings and reminders, held until the call has returned.
 
-use super::{Guest, wit};
+use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::failure::Limit;
@@ -107,6 +107,11 @@ impl Guest {
         Err(Limit(Failure::invalid(detail)).into())
     }
 }
+
+/// The capability `effects`.
+pub(super) struct Returned;
+
+of_the_contract!(Returned = effects, "effects", None, |_| true);
 
 impl wit::effects::Host for Guest {
     fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {

@@ -1,6 +1,6 @@
 //! `event`: facts about the event being handled.
 
-use super::{Guest, wit};
+use super::{Guest, of_the_contract, wit};
 use crate::contract::Json;
 
 /// What a plugin can learn about the event it handles.
@@ -13,6 +13,11 @@ pub(crate) struct EventFacts {
     pub(crate) parent_session: Option<String>,
     pub(crate) raw: Option<Json>,
 }
+
+/// The capability `event`.
+pub(super) struct Facts;
+
+of_the_contract!(Facts = event, "event", None, |_| true);
 
 impl wit::event::Host for Guest {
     fn id(&mut self) -> wasmtime::Result<String> {

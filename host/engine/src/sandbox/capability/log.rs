@@ -1,6 +1,6 @@
 //! `log`: lines into the host's log, bounded and attributed.
 
-use super::{Guest, wit};
+use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,11 @@ impl Log {
         }
     }
 }
+
+/// The capability `log`.
+pub(super) struct Lines;
+
+of_the_contract!(Lines = log, "log", None, |_| true);
 
 impl wit::log::Host for Guest {
     fn write(&mut self, level: wit::log::Level, message: String) -> wasmtime::Result<()> {

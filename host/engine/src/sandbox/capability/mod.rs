@@ -1,31 +1,35 @@
 //! What a guest can ask of the host: one file per capability of `wit/capabilities.wit`.
 //!
 //! The host traits come from the WIT by `bindgen!`, in a module of their own; everything else here is written by hand.
+//! Those of the contract and those of an embedding program are loaded and linked by one trait, [`Interface`].
 //! Every call of a capability is counted against `limits.capability-calls`.
 
 mod effects;
 mod event;
 mod log;
 mod model;
+mod own;
 mod replayed;
 mod state;
 mod transcript;
+mod values;
 
 pub use effects::{Finding, Reminder, Severity};
 pub use log::{Level, LogLine, MAX_LOG_LINES};
 pub use model::{Model, ModelRequest};
+pub use own::{Capability, CapabilityAnswer, CapabilityCall, CapabilityReply};
 pub use transcript::{Message, Transcript};
 
 pub(crate) use effects::Effects;
 pub(crate) use event::EventFacts;
 pub(crate) use log::Log;
+pub(crate) use own::{Own, OwnCall, OwnCapabilities};
 pub(crate) use replayed::ReplayedInputs;
 pub(crate) use transcript::NoTranscript;
 
-use super::Linked;
 use super::guest::Guest;
 use crate::config::Grants;
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::Linker;
 
 pub(crate) mod generated {
     wasmtime::component::bindgen!({
@@ -62,39 +66,74 @@ pub mod types {
 
 use generated::hookhost::hooks as wit;
 
-/// The capabilities of the contract that an entry must grant, and how.
-pub(crate) const GRANTED: [(&str, &str); 3] = [
-    ("state", r#"state = { quota = "1MiB" }"#),
-    ("transcript", "transcript = true"),
-    ("model", r#"model = { name = "small", max-calls = 10 }"#),
-];
+/// A capability as loading and linking see it. Ours have a file each; [`Own`] is one of the embedding program.
+pub(crate) trait Interface: Sync {
+    /// Its name: of ours, that of the interface.
+    fn name(&self) -> &str;
 
-/// Whether `interface` is granted; `None` where no grant is needed, or there is no such capability.
-pub(crate) fn granted(interface: &str, grants: &Grants) -> Option<bool> {
-    match interface {
-        "state" => Some(grants.state.is_some()),
-        "transcript" => Some(grants.transcript),
-        "model" => Some(grants.model.is_some()),
-        _ => None,
+    /// How an entry grants it; `None` for what every plugin has.
+    fn line(&self) -> Option<String>;
+
+    /// Whether these grants give it.
+    fn is_granted(&self, grants: &Grants) -> bool;
+
+    /// Adds its functions to a linker.
+    ///
+    /// # Errors
+    /// If the linker has them already.
+    fn link(&self, linker: &mut Linker<Guest>) -> wasmtime::Result<()>;
+}
+
+/// The capabilities of the contract.
+const OURS: [&dyn Interface; 6] =
+    [&event::Facts, &log::Lines, &effects::Returned, &state::Values, &transcript::Conversation, &model::SideCalls];
+
+/// The capability of the contract that has this name.
+pub(crate) fn of_contract(name: &str) -> Option<&'static dyn Interface> {
+    OURS.into_iter().find(|ours| ours.name() == name)
+}
+
+/// Which of the contract's capabilities these grants give: plugins with the same share a linker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Linked([bool; OURS.len()]);
+
+impl Linked {
+    pub(super) fn by(grants: &Grants) -> Self {
+        Self(OURS.map(|ours| ours.is_granted(grants)))
     }
 }
 
-/// Links what every plugin has and what the grants give.
-pub(super) fn link(linker: &mut Linker<Guest>, linked: Linked) -> wasmtime::Result<()> {
-    fn itself(guest: &mut Guest) -> &mut Guest {
-        guest
-    }
-    wit::event::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    wit::log::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    wit::effects::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    if linked.state {
-        wit::state::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    }
-    if linked.transcript {
-        wit::transcript::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    }
-    if linked.model {
-        wit::model::add_to_linker::<_, HasSelf<Guest>>(linker, itself)?;
-    }
-    Ok(())
+/// Links the capabilities of the contract that are given.
+pub(super) fn link(linker: &mut Linker<Guest>, Linked(given): Linked) -> wasmtime::Result<()> {
+    OURS.into_iter().zip(given).filter(|(_, is_given)| *is_given).try_for_each(|(ours, _)| ours.link(linker))
 }
+
+/// Implements [`Interface`] for a capability of the contract, by the functions that wasmtime generates from the WIT.
+macro_rules! of_the_contract {
+    ($type:ident = $interface:ident, $name:literal, $line:expr, $granted:expr) => {
+        impl $crate::sandbox::capability::Interface for $type {
+            fn name(&self) -> &str {
+                $name
+            }
+
+            fn line(&self) -> Option<String> {
+                let line: Option<&str> = $line;
+                line.map(str::to_owned)
+            }
+
+            fn is_granted(&self, grants: &$crate::config::Grants) -> bool {
+                let granted: fn(&$crate::config::Grants) -> bool = $granted;
+                granted(grants)
+            }
+
+            fn link(&self, linker: &mut wasmtime::component::Linker<Guest>) -> wasmtime::Result<()> {
+                fn itself(guest: &mut Guest) -> &mut Guest {
+                    guest
+                }
+                wit::$interface::add_to_linker::<_, wasmtime::component::HasSelf<Guest>>(linker, itself)
+            }
+        }
+    };
+}
+
+use of_the_contract;

@@ -1,6 +1,6 @@
 //! `model`: side calls to a language model, within the grant's budget.
 
-use super::{Guest, wit};
+use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use crate::sandbox::{ModelAnswer, ModelReply};
 use futures_util::FutureExt as _;
@@ -49,6 +49,13 @@ impl From<ModelReply> for Result<String, Error> {
         }
     }
 }
+
+/// The capability `model`.
+pub(super) struct SideCalls;
+
+of_the_contract!(SideCalls = model, "model", Some(r#"model = { name = "small", max-calls = 10 }"#), |grants| grants
+    .model
+    .is_some());
 
 impl wit::model::Host for Guest {
     async fn complete(&mut self, request: wit::model::Request) -> wasmtime::Result<Result<String, Error>> {

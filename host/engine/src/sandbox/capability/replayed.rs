@@ -1,6 +1,6 @@
 //! The recorded inputs of a call, given again when it is replayed.
 
-use super::{Message, ModelRequest, Transcript};
+use super::{CapabilityAnswer, CapabilityCall, CapabilityReply, Message, ModelRequest, Transcript};
 use crate::sandbox::{Inputs, ModelAnswer, ModelReply, TranscriptRead};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct ReplayedInputs {
     model: VecDeque<ModelAnswer>,
+    own: VecDeque<CapabilityAnswer>,
     transcript: Option<TranscriptRead>,
     /// Whether the call asked for something that was not recorded.
     missed: AtomicBool,
@@ -16,7 +17,12 @@ pub(crate) struct ReplayedInputs {
 
 impl ReplayedInputs {
     pub(crate) fn new(inputs: Inputs) -> Self {
-        Self { model: inputs.model.into(), transcript: inputs.transcript, missed: AtomicBool::new(false) }
+        Self {
+            model: inputs.model.into(),
+            own: inputs.capabilities.into(),
+            transcript: inputs.transcript,
+            missed: AtomicBool::new(false),
+        }
     }
 
     /// The recorded reply, where the same is asked in the same order.
@@ -26,6 +32,21 @@ impl ReplayedInputs {
             None => {
                 self.miss();
                 ModelReply::Denied("the log has no answer to this".into())
+            }
+        }
+    }
+
+    /// The same for a capability of the embedding program.
+    pub(super) fn own(&mut self, call: &CapabilityCall) -> CapabilityReply {
+        let is_same = |recorded: &CapabilityAnswer| {
+            let CapabilityCall { capability, function, arguments, .. } = &recorded.call;
+            (capability, function, arguments) == (&call.capability, &call.function, &call.arguments)
+        };
+        match self.own.pop_front().filter(is_same) {
+            Some(recorded) => recorded.answer,
+            None => {
+                self.miss();
+                CapabilityReply::Failed("the log has no answer to this".into())
             }
         }
     }

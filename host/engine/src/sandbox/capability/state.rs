@@ -1,6 +1,6 @@
 //! `state`: the plugin's own values.
 
-use super::{Guest, wit};
+use super::{Guest, of_the_contract, wit};
 use crate::sandbox::processor_time;
 use crate::state::{Scope, StateError, View};
 use wit::state as interface;
@@ -48,6 +48,11 @@ impl Guest {
         self.with_state(use_it)
     }
 }
+
+/// The capability `state`.
+pub(super) struct Values;
+
+of_the_contract!(Values = state, "state", Some(r#"state = { quota = "1MiB" }"#), |grants| grants.state.is_some());
 
 impl interface::Host for Guest {
     fn get(&mut self, scope: interface::Scope, key: String) -> StateResult<Option<Vec<u8>>> {

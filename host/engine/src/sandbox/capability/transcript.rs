@@ -1,6 +1,6 @@
 //! `transcript`: the conversation, read as needed.
 
-use super::{Guest, wit};
+use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::TranscriptRead;
@@ -52,6 +52,11 @@ impl Transcript for NoTranscript {
         None
     }
 }
+
+/// The capability `transcript`.
+pub(super) struct Conversation;
+
+of_the_contract!(Conversation = transcript, "transcript", Some("transcript = true"), |grants| grants.transcript);
 
 impl wit::transcript::Host for Guest {
     fn length(&mut self) -> wasmtime::Result<u32> {

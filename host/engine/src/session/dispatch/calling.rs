@@ -101,6 +101,7 @@ impl Dispatch<'_> {
         let plugin = &self.chain[member];
         match called {
             Ok(value) => {
+                tracing::debug!(plugin = plugin.name(), "a plugin has answered");
                 self.session.succeeded(plugin, self.observes());
                 if let Some((call, writes, effects)) = self.returned.take() {
                     let pending_effects = &mut self.pending_effects[member];
@@ -110,6 +111,7 @@ impl Dispatch<'_> {
                 Ok(value)
             }
             Err(failure) => {
+                tracing::warn!(plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
                 self.session.failed(plugin, self.observes(), &failure);
                 if failure.kind.is_wall_time() {
                     let why = format!("{}: it ran out of wall time", plugin.name());

@@ -5,7 +5,9 @@ use crate::approval::ApprovalRequest;
 use crate::audit::{CallRecord, Header, Observed, raw};
 use crate::contract::{Cause, EventKind, Rejection};
 use crate::sandbox::capability::{Effects, Level, LogLine, Reminder};
+use crate::session::NotAsked;
 use crate::session::audit_writes::{Durability, RecordEffects};
+use crate::session::notice::{Notice, NoticeKind};
 use crate::state::{Source, Writes};
 use crate::store::StoreError;
 use std::sync::Arc;
@@ -178,13 +180,31 @@ impl Dispatch<'_> {
         self.session.record_soon(self.rules, &self.info, &*self.record);
     }
 
-    /// Settles an event whose session cannot have its turn: no plugin is asked.
-    pub(in crate::session) fn leave_out(&mut self, error: &StoreError) {
-        // An `audit-record` event writes no record.
-        if !self.concluded {
-            self.record_without_effects(error);
+    /// Settles an event about which no plugin is asked.
+    pub(in crate::session) fn leave_out(&mut self, why: &NotAsked) {
+        self.record_not_asked(why);
+        let text = format!("no plugin was asked about the event {}: {}", self.record.event, of_the_session(why));
+        self.session.notice(Notice::new(NoticeKind::NotAsked, text));
+    }
+
+    /// The same for an event that has an outcome: it is a no.
+    pub(in crate::session) fn not_asked(&mut self, why: &NotAsked) -> Rejection {
+        let rejection = self.rejected(Rejection::host(Vec::new(), why.cause(), why.to_string()));
+        self.record_not_asked(why);
+        rejection
+    }
+
+    fn record_not_asked(&mut self, why: &NotAsked) {
+        match why {
+            // An `audit-record` event writes no record.
+            _ if self.concluded => {}
+            NotAsked::Store(error) => self.record_without_effects(error),
+            NotAsked::Ended | NotAsked::NoRuntime | NotAsked::Invalid(_) => {
+                self.concluded = true;
+                self.cannot_be_replayed("no plugin was asked".into());
+                self.record_late();
+            }
         }
-        self.session.notice(format!("no plugin was asked about the event {}: {error}", self.record.event));
     }
 
     /// Removes the effects from the record.
@@ -193,7 +213,7 @@ impl Dispatch<'_> {
     }
 
     /// What has no record may not happen.
-    pub(in crate::session) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
+    pub(super) fn not_recorded(&mut self, error: &StoreError) -> Rejection {
         let rejection = self.rejected(Rejection::host(Vec::new(), Cause::NotRecorded, error.to_string()));
         self.record_without_effects(error);
         rejection
@@ -236,6 +256,15 @@ impl Dispatch<'_> {
         self.record.last = Some(value);
         let pending_effects = &mut self.pending_effects[member];
         pending_effects.kept.extend(pending_effects.last.take());
+    }
+}
+
+/// The reason with the session as its subject.
+fn of_the_session(why: &NotAsked) -> String {
+    match why {
+        NotAsked::Ended => format!("the session has ended: {why}"),
+        NotAsked::NoRuntime => format!("there is no tokio runtime: {why}"),
+        NotAsked::Store(_) | NotAsked::Invalid(_) => why.to_string(),
     }
 }
 

@@ -3,7 +3,12 @@
 use super::*;
 use crate::config::Digest;
 use crate::contract::FailureKind;
+use crate::session::notice::NoticeKind;
 use proptest::prelude::*;
+
+fn notice(text: &str) -> Notice {
+    Notice::new(NoticeKind::NotAsked, text)
+}
 
 /// The row, as a store keeps it.
 #[derive(Default)]
@@ -88,7 +93,7 @@ fn failures_in_a_row_are_counted_over_all_handles() {
     assert_eq!(state.next_call(caller, 1), NextCall::Tripped);
     assert_eq!(state.take_notices().len(), 1);
     row.write(&state, Vec::new());
-    assert_eq!(row.state().notices, Vec::<String>::new());
+    assert_eq!(row.state().notices, []);
 }
 
 #[test]
@@ -111,9 +116,9 @@ fn an_invalid_row_is_replaced() {
     let mut row = Row(SessionRow { version: 7, events: 3, state: "{".into() });
     let state = SessionCopy::new("s".into());
     row.read(&state);
-    state.change(Change::Notice("told".into()));
+    state.change(Change::Notice(notice("told")));
     row.write(&state, Vec::new());
-    assert_eq!((row.0.version, row.state().notices), (8, vec!["told".to_owned()]));
+    assert_eq!((row.0.version, row.state().notices), (8, vec![notice("told")]));
 }
 
 #[test]
@@ -135,7 +140,7 @@ proptest! {
             match what {
                 0 => {
                     made.push(format!("{handle} {step}"));
-                    state.change(Change::Notice(format!("{handle} {step}")));
+                    state.change(Change::Notice(notice(&format!("{handle} {step}"))));
                 }
                 1 => {
                     state.model_calls("p").fetch_add(1, Ordering::Relaxed);
@@ -149,7 +154,7 @@ proptest! {
         for state in &handles {
             row.write(state, Vec::new());
         }
-        let mut notices = row.state().notices;
+        let mut notices: Vec<_> = row.state().notices.into_iter().map(|notice| notice.text).collect();
         for handle in 0..3 {
             let of = |all: &[String]| -> Vec<String> {
                 all.iter().filter(|text| text.starts_with(&format!("{handle} "))).cloned().collect()

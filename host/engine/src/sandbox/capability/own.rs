@@ -1,0 +1,254 @@
+//! The capabilities of the embedding program: interfaces of its own WIT packages, called with values as JSON.
+
+use super::Interface;
+use super::values;
+use crate::config::Grants;
+use crate::contract::bytes::written_size;
+use crate::contract::{Failure, FailureKind};
+use crate::sandbox::failure::Limit;
+use crate::sandbox::guest::Guest;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use wasmtime::StoreContextMut;
+use wasmtime::component::types::ComponentFunc;
+use wasmtime::component::{Linker, Val};
+
+/// Most bytes of calls and answers, as JSON, that the record of one call repeats; a call that asked more cannot be replayed.
+const RECORDED: usize = 4 << 20;
+
+/// A capability of the embedding program: an interface of its own WIT package. A plugin that imports the interface loads if
+/// its entry grants the capability by its name: `capabilities = ["customers"]` in `[plugin.grants]`.
+///
+/// Values are JSON: a record is an object with the names of the WIT, a variant with a payload an object of one key, an `enum`
+/// and a variant without a payload a string, flags a list of strings, a tuple a list, an `option` its value or `null`, and a
+/// `result` `{"ok": …}` or `{"err": …}`. Resources, futures and streams have no JSON: a plugin that imports a function
+/// with one does not load.
+///
+/// What a plugin asked and what it was answered is in the record of its call, and a replay gives the same answers. The
+/// time that an answer takes counts as the call's own (`limits.deadline`).
+pub trait Capability: Send + Sync {
+    /// The name of the grant: as an entry's name.
+    fn name(&self) -> &str;
+
+    /// The interface, whole: `acme:crm/customers@1.0.0`.
+    fn interface(&self) -> &str;
+
+    /// Answers a call with the function's result; `null` if it has none.
+    ///
+    /// # Errors
+    /// One sentence on why there is no answer. The plugin gets it where the function returns `result<_, string>`; otherwise
+    /// the plugin's call fails.
+    fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>>;
+}
+
+/// A call of a capability of the embedding program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct CapabilityCall {
+    /// The session in which the plugin is asked.
+    #[serde(skip)]
+    pub session: String,
+    /// The plugin that calls.
+    #[serde(skip)]
+    pub plugin: String,
+    /// The name of the capability.
+    pub capability: String,
+    /// The function.
+    pub function: String,
+    /// The arguments, in order.
+    pub arguments: Vec<Value>,
+}
+
+/// A call of a capability of the embedding program, and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct CapabilityAnswer {
+    /// The call.
+    #[serde(flatten)]
+    pub call: CapabilityCall,
+    /// The answer.
+    pub answer: CapabilityReply,
+}
+
+/// The answer to a call of a capability of the embedding program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CapabilityReply {
+    /// The function's result.
+    Value(Value),
+    /// There is none; why.
+    Failed(String),
+}
+
+/// The capabilities that an embedding program brings, by their interfaces.
+#[derive(Clone, Default)]
+pub(crate) struct OwnCapabilities(Arc<BTreeMap<String, Arc<dyn Capability>>>);
+
+impl OwnCapabilities {
+    /// # Errors
+    /// If one has no valid name or interface, or two have the same.
+    pub(crate) fn new(capabilities: Vec<Arc<dyn Capability>>) -> Result<Self, String> {
+        let mut by_interface = BTreeMap::<String, Arc<dyn Capability>>::new();
+        for capability in capabilities {
+            let (name, interface) = (capability.name().to_owned(), capability.interface().to_owned());
+            crate::config::name_rule(&name)
+                .map_err(|why| format!("the capability `{name}` cannot be brought: {why}"))?;
+            if !is_own(&interface) {
+                return Err(format!(
+                    "the capability `{name}` cannot be brought: `{interface}` is not an interface of your own, as `acme:crm/customers@1.0.0` is"
+                ));
+            }
+            let has_name = |other: &Arc<dyn Capability>| other.name() == name;
+            if by_interface.values().any(has_name) || by_interface.insert(interface, capability).is_some() {
+                return Err(format!(
+                    "the capability `{name}` is brought twice: give each a name and an interface of its own"
+                ));
+            }
+        }
+        Ok(Self(Arc::new(by_interface)))
+    }
+
+    /// The capability whose interface this is.
+    pub(crate) fn of_interface(&self, interface: &str) -> Option<&Arc<dyn Capability>> {
+        self.0.get(interface)
+    }
+
+    fn named(&self, name: &str) -> Option<&Arc<dyn Capability>> {
+        self.0.values().find(|capability| capability.name() == name)
+    }
+
+    /// The first of these names that none of the capabilities has.
+    pub(crate) fn missing<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+        names.find(|name| self.named(name).is_none()).map(String::as_str)
+    }
+
+    /// The names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.0.values().map(|capability| capability.name()).collect()
+    }
+}
+
+/// Whether it has the form of an interface, and is neither the contract's nor WASI's.
+fn is_own(interface: &str) -> bool {
+    let package = interface.split_once('/').map(|(package, _)| package);
+    package.and_then(|package| package.split_once(':')).is_some_and(|(namespace, package)| {
+        !namespace.is_empty() && !package.is_empty() && !matches!(namespace, "wasi" | "hookhost")
+    })
+}
+
+/// The capabilities of the embedding program in one call of a plugin.
+pub(crate) struct OwnCall {
+    pub(crate) capabilities: OwnCapabilities,
+    pub(crate) session: String,
+}
+
+/// An imported capability of the embedding program, for linking.
+pub(crate) struct Own {
+    pub(crate) name: Arc<str>,
+    pub(crate) interface: String,
+    /// Its functions that the plugin imports.
+    pub(crate) functions: Vec<String>,
+}
+
+impl Interface for Own {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self) -> Option<String> {
+        Some(format!("capabilities = [{:?}]", self.name))
+    }
+
+    fn is_granted(&self, grants: &Grants) -> bool {
+        grants.capabilities.contains(&*self.name)
+    }
+
+    fn link(&self, linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+        let mut instance = linker.instance(&self.interface)?;
+        for function in &self.functions {
+            let (capability, function_name) = (Arc::clone(&self.name), Arc::<str>::from(function.as_str()));
+            instance.func_new_async(function, move |store, ty, arguments, results| {
+                let (capability, function) = (Arc::clone(&capability), Arc::clone(&function_name));
+                Box::new(called(store, capability, function, ty, arguments, results))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A guest's call: the arguments become JSON, and the answer a value of the function's type.
+async fn called(
+    mut store: StoreContextMut<'_, Guest>,
+    capability: Arc<str>,
+    function: Arc<str>,
+    ty: ComponentFunc,
+    arguments: &[Val],
+    results: &mut [Val],
+) -> wasmtime::Result<()> {
+    let guest = store.data_mut();
+    guest.count_call()?;
+    let failed = |why: String| {
+        let detail = format!("called `{function}` of the capability `{capability}`, which failed: {why}");
+        Limit(Failure::new(FailureKind::Trap, detail))
+    };
+    let arguments = arguments.iter().map(values::to_json).collect::<Result<_, _>>().map_err(failed)?;
+    let call = CapabilityCall {
+        session: guest.own.as_ref().map(|own| own.session.clone()).unwrap_or_default(),
+        plugin: guest.plugin.to_string(),
+        capability: capability.to_string(),
+        function: function.to_string(),
+        arguments,
+    };
+    let answer = match &mut guest.replayed {
+        Some(replayed) => replayed.own(&call),
+        None => guest.ask_own(call.clone()).await,
+    };
+    guest.note_own(call, &answer);
+    match (ty.results().next(), results) {
+        (Some(ty), [result]) => *result = values::answer(answer, &ty).map_err(failed)?,
+        _ => {
+            if let CapabilityReply::Failed(why) = answer {
+                return Err(failed(why).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Guest {
+    /// Puts a call to the embedding program.
+    fn ask_own(&self, call: CapabilityCall) -> impl Future<Output = CapabilityReply> + Send + use<> {
+        let own = self.own.as_ref().and_then(|own| own.capabilities.named(&call.capability)).cloned();
+        async move {
+            let Some(own) = own else {
+                return CapabilityReply::Failed("there is nobody to answer before the first event".into());
+            };
+            // It is the embedder's code: its panic must not become the host's.
+            match AssertUnwindSafe(async { own.call(call).await }).catch_unwind().await {
+                Ok(Ok(value)) => CapabilityReply::Value(value),
+                Ok(Err(why)) => CapabilityReply::Failed(why),
+                Err(_) => CapabilityReply::Failed("the program that answers it panicked".into()),
+            }
+        }
+    }
+
+    /// Notes a call and its answer, as far as there is room for them in the record.
+    fn note_own(&mut self, call: CapabilityCall, answer: &CapabilityReply) {
+        let asked = CapabilityAnswer { call, answer: answer.clone() };
+        self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));
+        if self.asked_bytes > RECORDED {
+            self.unrepeatable.insert("it called the program's capabilities for more than the log repeats");
+            return;
+        }
+        self.inputs.capabilities.push(asked);
+    }
+}

@@ -1,0 +1,55 @@
+//! What the user should read once.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Something that the user should read once. Its text is one sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Notice {
+    /// What it is about.
+    pub kind: NoticeKind,
+    /// The plugin that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// The sentence.
+    pub text: String,
+}
+
+/// What a [`Notice`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NoticeKind {
+    /// A plugin failed so often in a row that it is not called for a while.
+    Tripped,
+    /// A plugin failed, and the event passed without its answer.
+    FailureSkipped,
+    /// A pattern of an entry's `tools` matches no tool of the session.
+    PatternMatchesNothing,
+    /// Observers missed events.
+    EventsMissed,
+    /// Tasks that plugins added are left out.
+    TasksLeftOut,
+    /// No plugin was asked about an event.
+    NotAsked,
+    /// A yes of the user did not count, since something had changed by then.
+    YesDidNotCount,
+}
+
+impl Notice {
+    pub(crate) fn new(kind: NoticeKind, text: impl Into<String>) -> Self {
+        Self { kind, plugin: None, text: text.into() }
+    }
+
+    pub(crate) fn about(kind: NoticeKind, plugin: &str, text: impl Into<String>) -> Self {
+        Self { plugin: Some(plugin.to_owned()), ..Self::new(kind, text) }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
