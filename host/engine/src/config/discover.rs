@@ -14,7 +14,8 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{Approved, Config, Digest, Entry, Error, Layer, Source, TrustStore, file, paths::canonical};
+use super::trust::{Approved, TrustStore};
+use super::{Config, Digest, Entry, Error, Layer, Source, file, paths::canonical};
 use crate::files::{self, FileError, Guard, Links};
 
 /// The name of a configuration file.

@@ -9,8 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::discover::ProjectFile;
 use super::{
-    Config, Digest, Entry, Error, Layer, ProjectFile, Source, UserDirectories,
+    Config, Digest, Entry, Error, Layer, Source, UserDirectories,
     entry::directory_of,
     file::{self, Placed},
     paths::canonical,
@@ -34,7 +35,7 @@ pub struct Edited {
     /// The digest of the configuration file before; `None` where there was none.
     pub before: Option<Digest>,
     /// The digest of the configuration file now. A project's file is inert with it, until it is approved: see
-    /// [`TrustStore::renew`](super::TrustStore::renew).
+    /// [`TrustStore::renew`](super::trust::TrustStore::renew).
     pub after: Digest,
 }
 

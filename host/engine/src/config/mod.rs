@@ -26,8 +26,8 @@
 mod ask;
 mod decode;
 mod digest;
-mod discover;
-mod edit;
+pub(crate) mod discover;
+pub(crate) mod edit;
 mod entry;
 mod error;
 mod file;
@@ -44,15 +44,14 @@ mod raw;
 mod server;
 mod settings;
 mod tree;
-mod trust;
+pub(crate) mod trust;
 
 #[cfg(test)]
 mod tests;
 
 pub use ask::AskRule;
 pub use digest::{Digest, InvalidDigest};
-pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, ProjectFile, UnapprovedChange, UserDirectories};
-pub use edit::{Change, Edited, allow};
+pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, UnapprovedChange, UserDirectories};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::Error;
 pub use file::Source;
@@ -64,6 +63,5 @@ pub use narrowing::ActionKind;
 pub use pattern::{InvalidPattern, KeyPattern, ToolPattern};
 pub use problem::{Problem, Problems};
 pub use settings::{AuditSettings, Settings};
-pub use trust::{Approved, TrustStore};
 
 pub(crate) use server::{Server, ServerHost};

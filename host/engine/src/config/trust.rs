@@ -12,7 +12,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Error, ProjectFile, UserDirectories, discover::place};
+use super::discover::{ProjectFile, place};
+use super::{Digest, Error, UserDirectories};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 
 /// The largest record, in bytes: 16 MiB.

@@ -141,7 +141,7 @@ async fn a_newer_field_is_read_past_in_a_record() {
     let finding = json!({"action": "bash", "explanation": "x", "severity": "warning", "code": "c", "references": []});
     let finds = plugin("finds", json!({"before-tool-call": {"do": [{"report": finding}, {"log": "seen"}]}}));
     let (_directory, log, builder) = recording(vec![finds, asks("sure?")]);
-    let looks = Arc::new(Looks { log: log.clone(), saw: Mutex::default(), says: Approval::Approved });
+    let looks = Arc::new(Looks { log: log.clone(), saw: Mutex::default(), says: Approval::yes() });
     let host = builder.approver(looks).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     assert_eq!(session.before_tool_call(bash(&session, "ls")).await.kind(), OutcomeKind::Allowed);

@@ -4,8 +4,8 @@
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
+use hookhost::command::Inspection;
 use hookhost::config::{Config, Entry, Error, Layer, Source, UserDirectories};
-use hookhost::plugin::Inspection;
 use std::path::Path;
 use toml::{Table, Value};
 

@@ -167,7 +167,7 @@ fn an_entry_can_be_allowed_in_a_file_that_has_rules() {
     let old = "[[ask]]\ntools = ['bash'] # mine\n";
     let file = world.write_project("", old);
     let entry = Entry::new("a", Path::new("/a.wasm"), super::SHA256.parse().unwrap());
-    crate::config::allow(&file, &entry, &world.places, &[]).unwrap();
+    crate::config::edit::allow(&file, &entry, &world.places, &[]).unwrap();
     assert!(std::fs::read_to_string(&file).unwrap().starts_with(old));
     let config = Config::open(&file, &world.places, &[]).unwrap();
     assert_eq!((config.asks().len(), config.entries().len()), (1, 1));

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::json;
 
 use super::{SHA256, World, entry};
-use crate::config::{Change, Config, Digest, Edited, Entry, Error, allow};
+use crate::config::edit::{Change, Edited, allow};
+use crate::config::{Config, Digest, Entry, Error};
 
 const OTHER: &str = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752";
 

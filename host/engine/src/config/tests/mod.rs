@@ -11,7 +11,9 @@ mod values;
 
 use std::{fs, path::PathBuf};
 
-use super::{Config, Error, Layer, ProjectFile, Source, TrustStore, UserDirectories};
+use super::discover::ProjectFile;
+use super::trust::TrustStore;
+use super::{Config, Error, Layer, Source, UserDirectories};
 
 /// A digest in the right form.
 const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";

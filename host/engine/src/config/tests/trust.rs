@@ -4,7 +4,9 @@
 use std::fs;
 
 use super::{World, entry};
-use crate::config::{Approved, Config, Digest, Error, Found, Inert, ProjectFile, TrustStore};
+use crate::config::discover::ProjectFile;
+use crate::config::trust::{Approved, TrustStore};
+use crate::config::{Config, Digest, Error, Found, Inert};
 
 #[test]
 fn what_was_approved_counts_whatever_happens_to_the_file() {
