@@ -117,7 +117,7 @@ pub mod command {
     pub use crate::plugin::inspect::{Inspection, inspect};
 }
 
-pub use config::Config;
+pub use config::{Config, ConfigError};
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
 pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};

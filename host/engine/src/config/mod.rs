@@ -53,7 +53,7 @@ pub use ask::AskRule;
 pub use digest::{Digest, InvalidDigest};
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, UnapprovedChange, UserDirectories};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
-pub use error::Error;
+pub use error::ConfigError;
 pub use file::Source;
 pub(crate) use file::name_rule;
 pub use grants::{Grants, ModelGrant, StateGrant};

@@ -8,7 +8,7 @@ use super::{
     entry, parse,
 };
 use crate::{
-    config::{ActionKind, AskRule, Config, Entry, Error, Layer, Origin},
+    config::{ActionKind, AskRule, Config, ConfigError, Entry, Layer, Origin},
     contract::action::ActionMap,
     contract::{Escalation, ToolCall, ToolOrigin},
 };
@@ -157,7 +157,7 @@ fn a_programs_own_rules_keep_those_of_written_ones_and_take_none_away() {
         AskRule { tools: tools(&["x"]), question: Some(String::new()), ..AskRule::default() },
     ] {
         let refused = Config::empty().with_asks(vec![bad.clone()]);
-        assert!(matches!(refused, Err(Error::Ask { .. })), "{bad:?}");
+        assert!(matches!(refused, Err(ConfigError::Ask { .. })), "{bad:?}");
     }
 }
 
