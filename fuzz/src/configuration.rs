@@ -1,7 +1,8 @@
 //! TOML: the configuration with the agent's section, editing it, and scripts of the scripted provider.
 
 use crate::lab;
-use hookhost::config::{Config, Digest, Entry, Layer, Source, UserDirectories, allow};
+use hookhost::command::allow;
+use hookhost::config::{Config, Digest, Entry, Layer, Source, UserDirectories};
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::provider::scripted::Script;
 use std::path::Path;

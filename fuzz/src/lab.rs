@@ -112,11 +112,11 @@ impl Lab {
 
     /// Settles one event of each kind.
     pub(crate) fn dispatch_all(&self, session: &Session) {
-        let (last, others): (Vec<_>, Vec<_>) =
+        let (last, others): (Vec<EventKind>, Vec<EventKind>) =
             EventKind::ALL.iter().partition(|event| **event == EventKind::SessionEnd);
         for event in others.into_iter().chain(last) {
             let payload = serde_json::from_str(event.example()).expect("an example is JSON");
-            self.dispatch(session, *event, payload);
+            self.dispatch(session, event, payload);
         }
     }
 }

@@ -48,7 +48,7 @@ fn small() -> Config {
 }
 
 fn load(lab: &Lab, component: &[u8]) -> bool {
-    let described = hookhost::plugin::inspect(component);
+    let described = hookhost::command::inspect(component);
     let taken = lab.take_up(&[lab.entry("stranger", component)]);
     match &taken {
         Ok(()) => assert!(described.is_ok(), "what loads can be described"),

@@ -252,7 +252,11 @@ fn an_invalid_payload_is_reported_with_the_mistake_and_an_example() {
     wrong("{}", &["missing field `call`"]);
     wrong(r#"{"cal": {}}"#, &["it has a key `cal`, and before-tool-call has `call`"]);
     wrong(r#"{"call": {"name": "bash", "arguments": {}}}"#, &["missing field `id`"]);
-    wrong(r#"{"call": {"id": "1", "name": "bash", "arguments": {}, "more": 1}}"#, &["unknown field `more`"]);
+    wrong(r#"{"call": {"id": "1", "name": "bash", "arguments": {}, "more": 1}}"#, &["unknown field `call.more`"]);
+    wrong(
+        r#"{"call": {"id": "1", "name": "bash", "arguments": {}, "orgin": {"mcp": "x"}}}"#,
+        &["unknown field `call.orgin`: did you mean `origin`?"],
+    );
     wrong(r#"{"call": {}, "session": {"cdw": "/x"}}"#, &["`session`: unknown field `cdw`"]);
     wrong(r#"{"call": {}, "session": {"cwd": "x"}}"#, &["x is not an absolute path"]);
 }

@@ -364,7 +364,7 @@ async fn deploys_are_refused() -> Result<(), hookhost::Error> {
 use hookhost::testing::ScriptedApprover;
 
 async fn a_person_is_asked(product: HostBuilder) -> Result<(), hookhost::Error> {
-    let people = ScriptedApprover::new([Approval::Approved]);
+    let people = ScriptedApprover::new([Approval::yes()]);
     let host = hookhost::testing::start(product.approver(people.clone())).await?;
     assert!(host.check("deploy", serde_json::json!({})).await.is_allowed());
     assert_eq!(people.asked()[0].questions[0].escalation.question, "deploy now?");

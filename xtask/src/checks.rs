@@ -1,9 +1,9 @@
 //! The tests, and what CI asks beside the tests.
 
-use std::{path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
-    Outcome, bench, plugins,
+    Outcome, bench, plugins, surface,
     workspace::{Workspace, output, run},
 };
 
@@ -27,26 +27,71 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
 
 /// The cheap checks first, then exactly what `cargo xtask test` does.
 pub(crate) fn ci(workspace: &Workspace) -> Outcome {
+    compiler(workspace)?;
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
+    surface::format(workspace)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
     plugins::clippy(workspace)?;
     // Of the libraries: the binary `hookhost` would be documented over the library of that name.
     let mut docs = workspace.cargo(&["doc", "--workspace", "--no-deps", "--lib"]);
     run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    // After the docs, for which all dependencies are there now.
+    surface::check(workspace)?;
     // All of what fails is to be seen at once.
     test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])
+}
+
+/// The compiler is the oldest that the crates promise to need: what only a newer one compiles is then seen.
+fn compiler(workspace: &Workspace) -> Outcome {
+    let manifest = workspace.root.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
+    let promised = promised(&text).ok_or_else(|| format!("{} has no `rust-version`", manifest.display()))?;
+    let rustc = output(Command::new("rustc").arg("--version").current_dir(&workspace.root))?;
+    if is_of(&rustc, promised) {
+        return Ok(());
+    }
+    Err(format!("this is {rustc}, and `rust-version` promises {promised}: `cargo +{promised} xtask ci`, or raise it"))
+}
+
+/// `rust-version` of the workspace.
+fn promised(manifest: &str) -> Option<&str> {
+    let mut keys = manifest.lines().filter_map(|line| line.split_once('='));
+    let (_, version) = keys.find(|(key, _)| key.trim() == "rust-version")?;
+    Some(version.trim().trim_matches('"'))
+}
+
+/// Whether `rustc --version` printed a version of this line.
+fn is_of(rustc: &str, line: &str) -> bool {
+    let version = rustc.split(' ').nth(1).unwrap_or_default();
+    version.strip_prefix(line).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Generates the types of the contract again.
 pub(crate) fn contract(workspace: &Workspace) -> Outcome {
     let types = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit"]))?;
     let file = workspace.root.join("host/contract/src/generated.rs");
-    std::fs::write(&file, types + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))
+    fs::write(&file, types + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 
 /// Tests and benchmarks find the plugins by this variable.
 pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, directory: &Path) -> &'a mut Command {
     cargo.env("HOOKHOST_PLUGINS", directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_of, promised};
+
+    #[test]
+    fn ci_runs_with_the_compiler_that_the_crates_promise_to_need() {
+        let manifest = "[workspace.package]\nversion = \"0.1.0\"\nrust-version = \"1.95\"\n";
+        assert_eq!(promised(manifest), Some("1.95"));
+        assert_eq!(promised("[package]\nversion = \"1.95\"\n"), None);
+        assert!(is_of("rustc 1.95.0 (59807616e 2026-04-14)", "1.95"));
+        assert!(!is_of("rustc 1.96.0 (59807616e 2026-05-28)", "1.95"));
+        assert!(!is_of("rustc 1.950.0", "1.95"));
+        assert!(!is_of("", "1.95"));
+    }
 }

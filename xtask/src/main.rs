@@ -1,11 +1,13 @@
-//! The developer's commands: `cargo xtask plugins | contract | demo | test | bench | instructions | fuzz | ci`. Each does all its own
-//! set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
+//! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | test | bench | instructions | fuzz |
+//! ci`. Each does all its own set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod bench;
 mod checks;
 mod demo;
 mod fuzz;
 mod plugins;
+mod rustdoc;
+mod surface;
 mod workspace;
 
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 8] = [
+const TASKS: [Task; 10] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -32,6 +34,16 @@ const TASKS: [Task; 8] = [
         name: "contract",
         help: "generate the types of host/contract from wit/",
         run: |workspace, _| checks::contract(workspace),
+    },
+    Task {
+        name: "public-api",
+        help: "compare the libraries' public items with their lists; `--write` writes the lists",
+        run: surface::public_api,
+    },
+    Task {
+        name: "semver",
+        help: "name what breaks those who use the libraries of the last tag",
+        run: |workspace, _| surface::semver(workspace),
     },
     Task {
         name: "demo",
@@ -56,12 +68,15 @@ const TASKS: [Task; 8] = [
     },
     Task {
         name: "ci",
-        help: "format, clippy, docs, then exactly `cargo xtask test`, then `cargo xtask instructions`",
+        help: "compiler, format, clippy, docs, public items, then exactly `cargo xtask test`, then `cargo xtask instructions`",
         run: |workspace, _| checks::ci(workspace),
     },
 ];
 
 fn main() -> ExitCode {
+    if let Some(done) = rustdoc::called_by_cargo() {
+        return done;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let name = arguments.first().map_or("", String::as_str);
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {

@@ -8,7 +8,7 @@ use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
 use etcetera::BaseStrategy as _;
 use hookhost::config::{
-    Config, Discovered, Entry, Error, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
+    Config, ConfigError, Discovered, Entry, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
 };
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
@@ -143,7 +143,7 @@ pub(crate) fn changed(change: &UnapprovedChange) -> String {
 }
 
 /// A configuration that cannot be used: nothing is loaded.
-pub(crate) fn not_loaded(error: Error) -> CliError {
+pub(crate) fn not_loaded(error: ConfigError) -> CliError {
     CliError::not_loaded(error)
 }
 

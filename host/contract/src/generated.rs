@@ -14,7 +14,7 @@ pub type Json = String;
 /// The agent session in which the event happens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Session {
     /// Unique among all sessions.
     pub id: String,
@@ -35,7 +35,7 @@ pub struct Session {
 /// "No", and what the agent is to learn from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Refusal {
     /// One sentence that the model may read. The host cuts it at 2 KiB and names the plugin.
     pub reason: String,
@@ -51,7 +51,7 @@ pub struct Refusal {
 /// "A person must decide."
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Escalation {
     /// What the person is asked.
     pub question: String,
@@ -101,7 +101,7 @@ pub enum ShellDialect {
 /// A shell command and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct ShellCommand {
     /// The text that the shell reads.
     pub command: String,
@@ -114,7 +114,7 @@ pub struct ShellCommand {
 /// A tool of an MCP server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct McpTool {
     /// The server's name, where it is known.
     pub server: Option<String>,
@@ -156,7 +156,7 @@ pub enum Action {
 /// A call of a tool that the model asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct ToolCall {
     /// The provider's identifier of the call.
     pub id: String,
@@ -174,7 +174,7 @@ pub struct ToolCall {
 /// What a tool answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct ToolResult {
     /// What the model reads.
     pub text: String,
@@ -264,7 +264,7 @@ pub enum ToolResultVerdict {
 /// below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Totals {
     /// Tokens read in the session.
     #[cfg_attr(feature = "wasmtime", component(name = "session-input-tokens"))]
@@ -292,7 +292,7 @@ pub struct Totals {
 /// A request to a model that is about to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Inference {
     /// Name of the provider as the agent is configured.
     pub provider: String,
@@ -317,7 +317,7 @@ pub struct Inference {
 /// fewer, `provider` and `model` can only be configured ones: anything else is a failure of the plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct InferenceChanges {
     /// Another configured provider.
     pub provider: Option<String>,
@@ -357,7 +357,7 @@ pub enum InferenceVerdict {
 /// What the model answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Response {
     /// The text of the answer, possibly empty.
     pub text: String,
@@ -373,7 +373,7 @@ pub struct Response {
 /// to and of all sub-agents below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Usage {
     /// Name of the provider.
     pub provider: String,
@@ -437,7 +437,7 @@ pub enum TextVerdict {
 /// Work for the agent's queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Task {
     /// What the agent is told to do.
     pub prompt: String,
@@ -448,7 +448,7 @@ pub struct Task {
 /// Tasks that the agent proposes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Plan {
     /// A short name for people.
     pub title: String,
@@ -482,7 +482,7 @@ pub enum PlanVerdict {
 /// How a task ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Completion {
     /// "success", "rejected", "max-turns", "max-tokens", "max-time", "error" or "cancelled".
     pub status: String,
@@ -531,7 +531,7 @@ pub enum TaskVerdict {
 /// The outcome of a plan's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct PlanSummary {
     /// The plan's title.
     pub title: String,
@@ -544,7 +544,7 @@ pub struct PlanSummary {
 /// What a session has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Progress {
     /// Tasks that have ended.
     pub tasks: u32,
@@ -562,7 +562,7 @@ pub struct Progress {
 /// A turn of the agent: one request to a model, its answer, and the tool calls of that answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Turn {
     /// Turns begun in the session, this one included.
     pub number: u32,
@@ -590,7 +590,7 @@ pub enum TurnVerdict {
 /// What a turn came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct TurnSummary {
     /// As in `turn`.
     pub number: u32,
@@ -615,7 +615,7 @@ pub struct TurnSummary {
 /// A model of a configured provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct ModelChoice {
     /// Name of the provider.
     pub provider: String,
@@ -626,7 +626,7 @@ pub struct ModelChoice {
 /// The model that a session is to use, and those that it can use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Resolution {
     /// The one it is to use.
     pub chosen: ModelChoice,
@@ -653,7 +653,7 @@ pub enum ResolutionVerdict {
 /// A request as the provider's protocol has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct RawRequest {
     /// Name of the provider.
     pub provider: String,
@@ -686,7 +686,7 @@ pub enum RequestVerdict {
 /// An answer as it came, put together where it came in pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct RawResponse {
     /// Name of the provider.
     pub provider: String,
@@ -718,7 +718,7 @@ pub enum ResponseVerdict {
 /// A sub-agent that is about to be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Subagent {
     /// The tool call that asks for it.
     #[cfg_attr(feature = "wasmtime", component(name = "call-id"))]
@@ -751,7 +751,7 @@ pub enum SubagentVerdict {
 /// The outcome of a sub-agent. The numbers are of its whole session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct SubagentSummary {
     /// Its own session's id.
     pub session: String,
@@ -776,7 +776,7 @@ pub struct SubagentSummary {
 /// A conversation that nears its limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Compaction {
     /// How many messages would be summarised.
     pub messages: u32,
@@ -808,7 +808,7 @@ pub enum CompactionVerdict {
 /// An event that an embedding program defines for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct Custom {
     /// Which event.
     pub name: String,

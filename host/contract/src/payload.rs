@@ -5,12 +5,11 @@ use serde::{Deserialize, Serialize};
 
 /// The payload of an event that carries nothing beside the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
 /// What `after-tool-call` carries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub struct ToolOutcome {
     /// The call that was made.
     pub call: ToolCall,

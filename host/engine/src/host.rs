@@ -62,7 +62,7 @@ pub struct HostBuilder {
 pub enum Error {
     /// An entry of [`HostBuilder::plugin`] cannot be used.
     #[error(transparent)]
-    Config(#[from] crate::config::Error),
+    Config(#[from] crate::config::ConfigError),
     /// A plugin of the allowlist cannot be loaded. All of its enabled entries load, or none.
     #[error(transparent)]
     Load(#[from] LoadError),

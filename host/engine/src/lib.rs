@@ -107,7 +107,19 @@ pub mod capability {
     pub use crate::sandbox::http::Resolver;
 }
 
-pub use config::Config;
+/// What the command `hookhost` needs and other programs do not. It changes without notice.
+#[doc(hidden)]
+pub mod command {
+    pub use crate::config::discover::ProjectFile;
+    pub use crate::config::edit::{Change, Edited, allow};
+    pub use crate::config::trust::{Approved, TrustStore};
+    pub use crate::plugin::bounds::read;
+    pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache};
+    pub use crate::plugin::error::Advice;
+    pub use crate::plugin::inspect::{Inspection, inspect};
+}
+
+pub use config::{Config, ConfigError};
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
 pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};

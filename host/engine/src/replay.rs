@@ -251,7 +251,7 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         asked_again,
         kept: recorded.kept.clone(),
     };
-    let options = DispatchOptions { raw: recorded.raw.clone(), await_observers: true };
+    let options = DispatchOptions { raw: recorded.raw.clone(), ..DispatchOptions::awaiting_observers() };
     let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
     let payload = match recorded.event.parameters() {
         [parameter] => Value::Object([((*parameter).to_owned(), value)].into_iter().collect()),

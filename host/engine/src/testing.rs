@@ -31,7 +31,7 @@
 //! }
 //!
 //! # async fn a_deploy_waits_for_a_yes() -> Result<(), hookhost::Error> {
-//! let people = ScriptedApprover::new([Approval::Approved, Approval::Denied(None)]);
+//! let people = ScriptedApprover::new([Approval::yes(), Approval::no()]);
 //! let host = testing::start(my_product().approver(people.clone())).await?;
 //! assert!(host.check("deploy", json!({})).await.is_allowed());
 //! assert!(host.check("deploy", json!({})).await.rejection().is_some());
@@ -158,7 +158,7 @@ impl Approver for ScriptedApprover {
         asked.push(request);
         let answer = locked(&self.answers).pop_front().unwrap_or_else(|| {
             let (times, given) = (asked.len(), asked.len() - 1);
-            Approval::Denied(Some(format!("the script of the test has {given} answers, and it is asked {times} times")))
+            Approval::no().because(format!("the script of the test has {given} answers, and it is asked {times} times"))
         });
         Box::pin(std::future::ready(answer))
     }

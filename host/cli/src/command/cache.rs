@@ -8,7 +8,7 @@ use crate::output::{
     style::{DIM, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::plugin::{CacheFiles, cache_files, clear_cache};
+use hookhost::command::{CacheFiles, cache_files, clear_cache};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -8,7 +8,8 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::config::{Approved, Config, FILE_NAME, Layer, ProjectFile, Source, TrustStore, UserDirectories};
+use hookhost::command::{Approved, ProjectFile, TrustStore};
+use hookhost::config::{Config, FILE_NAME, Layer, Source, UserDirectories};
 use hookhost_agent::sent::SentVariable;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

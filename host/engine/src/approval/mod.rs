@@ -10,7 +10,7 @@ mod pending;
 mod tests;
 
 pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, written};
-pub use pending::{Changes, NotPending, PendingApprovals};
+pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::contract::{Asker, EventKind, Question};
 use futures_util::future::BoxFuture;

@@ -98,8 +98,8 @@ impl PendingApprovals {
 
     /// Reports changes of the list from now on.
     #[must_use]
-    pub fn changes(&self) -> Changes {
-        Changes(self.changed.subscribe())
+    pub fn changes(&self) -> QuestionChanges {
+        QuestionChanges(self.changed.subscribe())
     }
 
     /// Lists a request; `None` if another one with its identifier waits, since an answer could mean either.
@@ -161,9 +161,9 @@ impl Drop for Enlisted<'_> {
 
 /// Reports changes of the list of [`PendingApprovals`]: a new request, or one that no longer waits.
 #[derive(Clone, Debug)]
-pub struct Changes(watch::Receiver<()>);
+pub struct QuestionChanges(watch::Receiver<()>);
 
-impl Changes {
+impl QuestionChanges {
     /// Waits until the list has changed since the last call. Several changes may be reported as one; none is missed. Returns
     /// `false` at once if the list was dropped.
     pub async fn next(&mut self) -> bool {

@@ -5,7 +5,7 @@ use crate::config::Digest;
 use serde::Deserialize;
 
 /// Of the format of the log. A log of another version is not read.
-pub const VERSION: u32 = 2;
+pub const FORMAT: u32 = 2;
 
 /// The value in place of a hash in the first line.
 pub(crate) const BEFORE_THE_FIRST: Digest = Digest::zero();
@@ -100,7 +100,7 @@ pub(crate) fn other_version(line: &Line) -> Option<u32> {
         return None;
     }
     match line.entry() {
-        Ok(Record::Log(begins)) if begins.version != VERSION => Some(begins.version),
+        Ok(Record::Log(begins)) if begins.version != FORMAT => Some(begins.version),
         _ => None,
     }
 }

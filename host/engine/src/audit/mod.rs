@@ -14,7 +14,7 @@ mod to_record;
 mod verify;
 
 pub use filter::Filter;
-pub use line::{Line, LineError, VERSION};
+pub use line::{FORMAT, Line, LineError};
 pub use record::{
     ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
     MAX_TOOLS_WRITTEN, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,

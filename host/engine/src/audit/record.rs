@@ -40,7 +40,7 @@ pub enum Record {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct LogBegins {
-    /// Of the format of the records: [`super::VERSION`].
+    /// Of the format of the records: [`super::FORMAT`].
     pub version: u32,
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,

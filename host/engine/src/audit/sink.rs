@@ -4,7 +4,7 @@ use super::line::{self, BEFORE_THE_FIRST, Line, Stored};
 use super::record::LogBegins;
 use super::to_record::ToRecord as _;
 use super::verify::{Flaw, Report, verify};
-use super::{Record, VERSION};
+use super::{FORMAT, Record};
 use crate::config::AuditSettings;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +84,7 @@ impl AuditSink for MemoryLog {
         let mut lines = self.lines();
         if lines.is_empty() {
             let time = Record::from_json(record).map_or(0, |record| record.time());
-            let begins = LogBegins { version: VERSION, time };
+            let begins = LogBegins { version: FORMAT, time };
             lines.push(line::next(0, &BEFORE_THE_FIRST, &begins.body(&AuditSettings::default())));
         }
         let (seq, previous) = lines.last().map_or((0, BEFORE_THE_FIRST), |last| (last.seq(), last.hash()));

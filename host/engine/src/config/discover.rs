@@ -14,7 +14,8 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{Approved, Config, Digest, Entry, Error, Layer, Source, TrustStore, file, paths::canonical};
+use super::trust::{Approved, TrustStore};
+use super::{Config, ConfigError, Digest, Entry, Layer, Source, file, paths::canonical};
 use crate::files::{self, FileError, Guard, Links};
 
 /// The name of a configuration file.
@@ -48,8 +49,8 @@ impl UserDirectories {
     /// `HOOKHOST_STATE_DIR` name other directories; an empty one counts as unset.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where a directory is neither named nor can be found.
-    pub fn of_user() -> Result<Self, Error> {
+    /// [`ConfigError::NoHome`] where a directory is neither named nor can be found.
+    pub fn of_user() -> Result<Self, ConfigError> {
         let base = etcetera::choose_base_strategy().ok();
         let named = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
         let config = || Some(base.as_ref()?.config_dir().join("hookhost"));
@@ -58,8 +59,8 @@ impl UserDirectories {
             Some(base.state_dir().unwrap_or_else(|| base.cache_dir()).join("hookhost"))
         };
         Ok(Self {
-            config: named("HOOKHOST_CONFIG_DIR").or_else(config).ok_or(Error::NoHome)?,
-            state: named("HOOKHOST_STATE_DIR").or_else(state).ok_or(Error::NoHome)?,
+            config: named("HOOKHOST_CONFIG_DIR").or_else(config).ok_or(ConfigError::NoHome)?,
+            state: named("HOOKHOST_STATE_DIR").or_else(state).ok_or(ConfigError::NoHome)?,
             home: base.as_ref().map(|base| base.home_dir().to_owned()),
         })
     }
@@ -199,31 +200,31 @@ impl ProjectFile {
     /// Reads a project's file, once. A symbolic link is not followed: a project's file counts by where it lies.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::Link`] where it is a symbolic link;
-    /// [`Error::Refused`] where it is not a regular file, or larger than 4 MiB;
-    /// [`Error::Unreadable`] where it is not UTF-8.
-    pub fn read(path: &Path) -> Result<Self, Error> {
+    /// [`ConfigError::Io`] where it cannot be read; [`ConfigError::Link`] where it is a symbolic link;
+    /// [`ConfigError::Refused`] where it is not a regular file, or larger than 4 MiB;
+    /// [`ConfigError::Unreadable`] where it is not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let path = place(path);
         match files::read(&path, Guard::Anybodys, Links::Refused, MAX_SIZE) {
-            Err(FileError::Refused(_)) if is_link(&path) => Err(Error::Link { path }),
+            Err(FileError::Refused(_)) if is_link(&path) => Err(ConfigError::Link { path }),
             read => Self::of(path.clone(), read),
         }
     }
 
     /// Reads a file that the user has named, also through a symbolic link: it is the file that the link leads to.
-    pub(super) fn read_through_links(path: &Path, guard: Guard) -> Result<Self, Error> {
-        let path = &std::path::absolute(path).map_err(Error::io("find", path))?;
+    pub(super) fn read_through_links(path: &Path, guard: Guard) -> Result<Self, ConfigError> {
+        let path = &std::path::absolute(path).map_err(ConfigError::io("find", path))?;
         let read = files::read(path, guard, Links::Followed, MAX_SIZE);
-        let path = path.canonicalize().map_err(Error::io("read", path))?;
+        let path = path.canonicalize().map_err(ConfigError::io("read", path))?;
         Self::of(path, read)
     }
 
-    fn of(path: PathBuf, read: Result<Vec<u8>, FileError>) -> Result<Self, Error> {
-        let bytes = read.map_err(Error::file("read", &path))?;
+    fn of(path: PathBuf, read: Result<Vec<u8>, FileError>) -> Result<Self, ConfigError> {
+        let bytes = read.map_err(ConfigError::file("read", &path))?;
         let digest = Digest::of_bytes(&bytes);
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { path, text, digest }),
-            Err(_) => Err(Error::Unreadable { path, why: "it is not UTF-8 text".to_owned() }),
+            Err(_) => Err(ConfigError::Unreadable { path, why: "it is not UTF-8 text".to_owned() }),
         }
     }
 
@@ -259,9 +260,9 @@ impl Config {
     /// Reads the one file that the user named; it counts alone.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Refused`] or [`Error::Unreadable`] where it cannot be read or others
+    /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::Unreadable`] where it cannot be read or others
     /// than the user and root can have written it, and as [`Config::parse`].
-    pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, Error> {
+    pub fn open(path: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Self, ConfigError> {
         let file = ProjectFile::read_through_links(path, Guard::OnlyMineToWrite)?;
         let parsed = file::parse(&file.text, &places.source(file.path, Layer::Chosen), sections);
         Self::add_up(vec![parsed], canonical)
@@ -273,11 +274,11 @@ impl Config {
     /// is given already.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with all that is wrong in the files that count; [`Error::Io`],
-    /// [`Error::Refused`] or [`Error::Unreadable`] where the user's own cannot be read or others
-    /// can have written it; [`Error::TrustStore`] where it is not known what is approved;
-    /// [`Error::Entry`] where a directory that a project grants is a link out of the project.
-    pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, Error> {
+    /// [`ConfigError::Invalid`] with all that is wrong in the files that count; [`ConfigError::Io`],
+    /// [`ConfigError::Refused`] or [`ConfigError::Unreadable`] where the user's own cannot be read or others
+    /// can have written it; [`ConfigError::TrustStore`] where it is not known what is approved;
+    /// [`ConfigError::Entry`] where a directory that a project grants is a link out of the project.
+    pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
         if fs::symlink_metadata(&user_file).is_ok() {
@@ -306,7 +307,7 @@ struct Project {
 }
 
 impl Project {
-    fn of(cwd: &Path, places: &UserDirectories) -> Result<Self, Error> {
+    fn of(cwd: &Path, places: &UserDirectories) -> Result<Self, ConfigError> {
         let user_file = canonical(&places.user_file());
         let approvals = TrustStore::of(places).approved()?.into_iter();
         let mut approvals: BTreeMap<_, _> = approvals.map(|approved| (approved.path.clone(), approved)).collect();
@@ -323,11 +324,12 @@ impl Project {
 
     fn add(&mut self, approval: Option<Approved>, path: PathBuf) {
         let read = ProjectFile::read(&path);
-        let is_missing =
-            |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+        let is_missing = |error: &ConfigError| matches!(error, ConfigError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
         match (approval, read) {
             (None, Err(_)) if fs::symlink_metadata(&path).is_err() => {}
-            (None, Err(Error::Link { .. })) => self.inert.push(InertFile { path, digest: None, why: Inert::Link }),
+            (None, Err(ConfigError::Link { .. })) => {
+                self.inert.push(InertFile { path, digest: None, why: Inert::Link })
+            }
             (None, Err(error)) => {
                 self.inert.push(InertFile { path, digest: None, why: Inert::Unreadable(why(&error)) });
             }
@@ -353,12 +355,12 @@ impl Project {
 }
 
 /// Why a file cannot be read, without its path.
-fn why(error: &Error) -> String {
+fn why(error: &ConfigError) -> String {
     match error {
-        Error::Io { source, .. } => source.to_string(),
-        Error::Refused(refused) => refused.fault.clone(),
-        Error::Link { .. } => "it is a symbolic link".to_owned(),
-        Error::Unreadable { why, .. } => why.clone(),
+        ConfigError::Io { source, .. } => source.to_string(),
+        ConfigError::Refused(refused) => refused.fault.clone(),
+        ConfigError::Link { .. } => "it is a symbolic link".to_owned(),
+        ConfigError::Unreadable { why, .. } => why.clone(),
         other => other.to_string(),
     }
 }
@@ -366,7 +368,7 @@ fn why(error: &Error) -> String {
 /// A directory that a project's file grants by a path inside of the project lies inside of it: what
 /// was approved is the path, and a link that comes into its place with the next change of the
 /// project must not lead elsewhere.
-fn directories_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
+fn directories_stay_in_the_project(entry: &Entry) -> Result<(), ConfigError> {
     let Some(origin) = entry.origin.as_ref().filter(|origin| origin.layer == Layer::Project) else { return Ok(()) };
     let Some(project) = origin.file.parent() else { return Ok(()) };
     let directories = entry.grants.read_dirs.values().map(|directory| ("read-dirs", directory));
@@ -380,7 +382,7 @@ fn directories_stay_in_the_project(entry: &Entry) -> Result<(), Error> {
                 directory.display(),
                 canonical(directory).display()
             );
-            return Err(Error::Entry { name: entry.name.clone(), why });
+            return Err(ConfigError::Entry { name: entry.name.clone(), why });
         }
     }
     Ok(())

@@ -9,8 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::discover::ProjectFile;
 use super::{
-    Code, Config, Digest, Entry, Error, Layer, ProjectFile, Source, UserDirectories,
+    Code, Config, ConfigError, Digest, Entry, Layer, Source, UserDirectories,
     entry::directory_of,
     file::{self, Placed},
     paths::canonical,
@@ -34,7 +35,7 @@ pub struct Edited {
     /// The digest of the configuration file before; `None` where there was none.
     pub before: Option<Digest>,
     /// The digest of the configuration file now. A project's file is inert with it, until it is approved: see
-    /// [`TrustStore::renew`](super::TrustStore::renew).
+    /// [`TrustStore::renew`](super::trust::TrustStore::renew).
     pub after: Digest,
 }
 
@@ -58,17 +59,17 @@ pub enum Change {
 /// configuration stay what they are. `sections` as in [`Config::parse`].
 ///
 /// # Errors
-/// [`Error::Invalid`] where the file is wrong as it is; [`Error::Entry`] where another entry has
-/// the name or the path, or the entry breaks a rule; [`Error::Io`] where the file cannot be read or
+/// [`ConfigError::Invalid`] where the file is wrong as it is; [`ConfigError::Entry`] where another entry has
+/// the name or the path, or the entry breaks a rule; [`ConfigError::Io`] where the file cannot be read or
 /// written. In all of them the file is as it was.
-pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, Error> {
+pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&str]) -> Result<Edited, ConfigError> {
     let refused =
-        || Error::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
+        || ConfigError::Entry { name: entry.name.clone(), why: "a configuration file can name files only".to_owned() };
     let Code::File { path, digest } = &entry.code else { return Err(refused()) };
     let (wasm, digest) = (&without_links(path)?, *digest);
     let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.
-    let _lock = Lock::take(&places.state).map_err(Error::file("lock", &places.state))?;
+    let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
     let exists = fs::symlink_metadata(file).is_ok();
     let present = if exists { Some(ProjectFile::read_through_links(file, Guard::Anybodys)?) } else { None };
     let path = match &present {
@@ -89,22 +90,22 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     let config = Config::parse(&edit.new, &source, sections)?;
     let line = config.entry(&entry.name).and_then(|entry| entry.origin.as_ref()).map_or(0, |origin| origin.line);
     if edit.change != Change::Unchanged {
-        files::replace(&path, edit.new.as_bytes(), NewFile::Usual).map_err(Error::io("write", &path))?;
+        files::replace(&path, edit.new.as_bytes(), NewFile::Usual).map_err(ConfigError::io("write", &path))?;
     }
     let after = Digest::of_bytes(edit.new.as_bytes());
     Ok(Edited { file: path, line, text: edit.text, change: edit.change, before, after })
 }
 
 /// The full path of a file that does not exist yet, its directory being made.
-fn new_file(file: &Path) -> Result<PathBuf, Error> {
-    let file = std::path::absolute(file).map_err(Error::io("write", file))?;
-    fs::create_dir_all(directory_of(&file)).map_err(Error::io("make", directory_of(&file)))?;
+fn new_file(file: &Path) -> Result<PathBuf, ConfigError> {
+    let file = std::path::absolute(file).map_err(ConfigError::io("write", file))?;
+    fs::create_dir_all(directory_of(&file)).map_err(ConfigError::io("make", directory_of(&file)))?;
     without_links(&file)
 }
 
 /// The absolute path, its directory without symbolic links: so it is seen whether it lies in a given directory.
-fn without_links(file: &Path) -> Result<PathBuf, Error> {
-    let file = std::path::absolute(file).map_err(Error::io("find", file))?;
+fn without_links(file: &Path) -> Result<PathBuf, ConfigError> {
+    let file = std::path::absolute(file).map_err(ConfigError::io("find", file))?;
     Ok(match file.file_name() {
         Some(name) => canonical(directory_of(&file)).join(name),
         None => file,
@@ -112,7 +113,7 @@ fn without_links(file: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The entry of the same name and path, with its digest, if there is one; one that shares only one of them is in the way.
-fn conflict<'a>(entries: &'a [Placed], name: &str, wasm: &Path) -> Result<Option<(&'a Placed, Digest)>, Error> {
+fn conflict<'a>(entries: &'a [Placed], name: &str, wasm: &Path) -> Result<Option<(&'a Placed, Digest)>, ConfigError> {
     let wasm = canonical(wasm);
     for placed in entries {
         let Code::File { path, digest } = &placed.entry.code else { continue };
@@ -124,7 +125,7 @@ fn conflict<'a>(entries: &'a [Placed], name: &str, wasm: &Path) -> Result<Option
             (true, false) => format!("{} has that name for {}: choose another name", at(), path.display()),
             (false, true) => format!("{} has that file, under the name `{}`", at(), placed.entry.name),
         };
-        return Err(Error::Entry { name: name.to_owned(), why });
+        return Err(ConfigError::Entry { name: name.to_owned(), why });
     }
     Ok(None)
 }
@@ -147,9 +148,9 @@ impl Edit {
         Self { text: line_of(&new, range.start), new, change: Change::DigestUpdated { from: before } }
     }
 
-    fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, Error> {
+    fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, ConfigError> {
         let text = RawEntry::of(entry, directory).and_then(|written| written.to_toml());
-        let mut text = text.map_err(|why| Error::Entry { name: entry.name.clone(), why })?;
+        let mut text = text.map_err(|why| ConfigError::Entry { name: entry.name.clone(), why })?;
         let mut new = old.to_owned();
         if !new.is_empty() {
             new.push_str(if new.ends_with('\n') { "\n" } else { "\n\n" });

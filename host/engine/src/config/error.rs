@@ -8,7 +8,7 @@ use crate::files::{FileError, Refused};
 /// Why a configuration cannot be read, trusted or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ConfigError {
     /// Something in a file is wrong; nothing of it counts.
     #[error(transparent)]
     Invalid(#[from] Problems),
@@ -86,7 +86,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl ConfigError {
     pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    AskRule, Entry, Error, Layer, Origin, Problem, Problems, Settings, Source,
+    AskRule, ConfigError, Entry, Layer, Origin, Problem, Problems, Settings, Source,
     decode::decode,
     file::{self, Parsed, Placed},
     paths::{canonical, lexical},
@@ -40,8 +40,8 @@ impl Config {
     /// [`section`](Self::section); another one is an unknown key.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with all that is wrong.
-    pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, Error> {
+    /// [`ConfigError::Invalid`] with all that is wrong.
+    pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, ConfigError> {
         let parsed = file::parse(text, source, sections);
         Self::add_up(vec![parsed], lexical)
     }
@@ -49,10 +49,10 @@ impl Config {
     /// A configuration made by a program rather than read from a file.
     ///
     /// # Errors
-    /// [`Error::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
-    /// file; [`Error::Settings`] where a setting is out of the range of a written one.
-    pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, Error> {
-        settings.check_made().map_err(|why| Error::Settings { why })?;
+    /// [`ConfigError::Entry`] where an entry breaks a rule that a written one must keep, or where two have the same name or
+    /// file; [`ConfigError::Settings`] where a setting is out of the range of a written one.
+    pub fn from_entries(entries: Vec<Entry>, settings: Settings) -> Result<Self, ConfigError> {
+        settings.check_made().map_err(|why| ConfigError::Settings { why })?;
         Self { settings, ..Self::default() }.with_entries(entries)
     }
 
@@ -60,9 +60,9 @@ impl Config {
     ///
     /// # Errors
     /// As [`Self::from_entries`].
-    pub fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, Error> {
+    pub fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
         for entry in entries {
-            let refused = |why: String| Error::Entry { name: entry.name.clone(), why };
+            let refused = |why: String| ConfigError::Entry { name: entry.name.clone(), why };
             file::check_made(&entry).map_err(refused)?;
             let mut earlier = self.entries.iter();
             if earlier.clone().any(|other| other.name == entry.name) {
@@ -83,21 +83,21 @@ impl Config {
     /// Adds rules that a program made; those that are there stay.
     ///
     /// # Errors
-    /// [`Error::Ask`] where a rule breaks one that a written one must keep.
+    /// [`ConfigError::Ask`] where a rule breaks one that a written one must keep.
     ///
     /// ```
-    /// # use hookhost::config::{AskRule, Config, Error};
+    /// # use hookhost::config::{AskRule, Config, ConfigError};
     /// let rule = AskRule::about_tools(["deploy_*".parse()?]);
     /// assert_eq!(Config::empty().with_asks(vec![rule])?.asks().len(), 1);
     ///
     /// let about_nothing = AskRule::about_tools([]);
-    /// assert!(matches!(Config::empty().with_asks(vec![about_nothing]), Err(Error::Ask { .. })));
+    /// assert!(matches!(Config::empty().with_asks(vec![about_nothing]), Err(ConfigError::Ask { .. })));
     /// # Ok::<_, Box<dyn std::error::Error>>(())
     /// ```
-    pub fn with_asks(mut self, rules: Vec<AskRule>) -> Result<Self, Error> {
+    pub fn with_asks(mut self, rules: Vec<AskRule>) -> Result<Self, ConfigError> {
         for rule in rules {
             if let Some((_, why)) = rule.broken().next() {
-                return Err(Error::Ask { why: why.to_owned() });
+                return Err(ConfigError::Ask { why: why.to_owned() });
             }
             self.asks.push(rule);
         }
@@ -168,10 +168,10 @@ impl Config {
     /// were read.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with what is wrong in the section.
+    /// [`ConfigError::Invalid`] with what is wrong in the section.
     ///
     /// ```
-    /// # use hookhost::config::{Config, Error, Layer, Source};
+    /// # use hookhost::config::{Config, ConfigError, Layer, Source};
     /// #[derive(serde::Deserialize)]
     /// struct Agent {
     ///     model: String,
@@ -180,9 +180,9 @@ impl Config {
     /// let source = Source::new("hookhost.toml", Layer::Chosen);
     /// let config = Config::parse("[agent]\nmodel = 'small'", &source, &["agent"])?;
     /// assert_eq!(config.section::<Agent>("agent")?.unwrap().model, "small");
-    /// # Ok::<_, Error>(())
+    /// # Ok::<_, ConfigError>(())
     /// ```
-    pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
+    pub fn section<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ConfigError> {
         let Some(node) = self.sections.get(name) else { return Ok(None) };
         let mut problems = Vec::new();
         let value = decode(name, node, &mut problems);
@@ -193,13 +193,13 @@ impl Config {
     /// where no file says it. A table that several files have is where the first of them has it.
     ///
     /// ```
-    /// # use hookhost::config::{Config, Error, Layer, Source};
+    /// # use hookhost::config::{Config, ConfigError, Layer, Source};
     /// let source = Source::new("/p/hookhost.toml", Layer::Project);
     /// let config = Config::parse("[agent]\nmodel = 'small'", &source, &["agent"])?;
     /// let origin = config.origin(&["agent", "model"]).unwrap();
     /// assert_eq!((origin.line, origin.layer), (2, Layer::Project));
     /// assert!(config.origin(&["agent", "provider"]).is_none());
-    /// # Ok::<_, Error>(())
+    /// # Ok::<_, ConfigError>(())
     /// ```
     #[must_use]
     pub fn origin(&self, keys: &[&str]) -> Option<Origin> {
@@ -216,7 +216,7 @@ impl Config {
     pub(super) fn add_up(
         files: Vec<Result<Parsed, Vec<Problem>>>,
         same: impl Fn(&Path) -> PathBuf,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, ConfigError> {
         let mut sum = Sum::default();
         for file in files {
             match file {

@@ -2,7 +2,7 @@
 
 /// The nearest of the known words, if any is near: Jaro–Winkler similarity above 0.8, which catches swapped, missing and
 /// doubled letters and `_` for `-`, and little else.
-pub(super) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     known
         .into_iter()

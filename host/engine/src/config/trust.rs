@@ -12,7 +12,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Error, ProjectFile, UserDirectories, discover::place};
+use super::discover::{ProjectFile, place};
+use super::{ConfigError, Digest, UserDirectories};
 use crate::files::{self, Guard, Links, Lock, NewFile};
 
 /// The largest record, in bytes: 16 MiB.
@@ -90,7 +91,7 @@ impl TrustStore {
     ///
     /// # Errors
     /// As [`approved`](Self::approved).
-    pub fn approval(&self, path: &Path) -> Result<Option<Approved>, Error> {
+    pub fn approval(&self, path: &Path) -> Result<Option<Approved>, ConfigError> {
         let key = key(&place(path))?;
         Ok(self.read()?.approved.remove(&key).map(|kept| approved(key, kept)))
     }
@@ -99,23 +100,23 @@ impl TrustStore {
     ///
     /// # Errors
     /// As [`approved`](Self::approved).
-    pub fn is_approved(&self, file: &ProjectFile) -> Result<bool, Error> {
+    pub fn is_approved(&self, file: &ProjectFile) -> Result<bool, ConfigError> {
         Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
     }
 
     /// All that is approved, by path.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Refused`] or [`Error::TrustStore`] where the store cannot be read.
-    pub fn approved(&self) -> Result<Vec<Approved>, Error> {
+    /// [`ConfigError::Io`], [`ConfigError::Refused`] or [`ConfigError::TrustStore`] where the store cannot be read.
+    pub fn approved(&self) -> Result<Vec<Approved>, ConfigError> {
         Ok(self.read()?.approved.into_iter().map(|(path, kept)| approved(path, kept)).collect())
     }
 
     /// Approves the content that was read, and no other, in place of any that was approved before.
     ///
     /// # Errors
-    /// As [`approved`](Self::approved), where the store cannot be written, and [`Error::TrustStoreFull`].
-    pub fn approve(&self, file: &ProjectFile) -> Result<(), Error> {
+    /// As [`approved`](Self::approved), where the store cannot be written, and [`ConfigError::TrustStoreFull`].
+    pub fn approve(&self, file: &ProjectFile) -> Result<(), ConfigError> {
         let key = key(&file.path)?;
         self.change(|approved| {
             approved.insert(key, Approval::of(file));
@@ -127,7 +128,7 @@ impl TrustStore {
     ///
     /// # Errors
     /// As [`approve`](Self::approve).
-    pub fn renew(&self, before: Digest, after: &ProjectFile) -> Result<bool, Error> {
+    pub fn renew(&self, before: Digest, after: &ProjectFile) -> Result<bool, ConfigError> {
         let key = key(&after.path)?;
         self.change(|approved| match approved.get_mut(&key) {
             Some(kept) if kept.digest() == before => {
@@ -142,18 +143,18 @@ impl TrustStore {
     ///
     /// # Errors
     /// As [`approve`](Self::approve).
-    pub fn revoke(&self, path: &Path) -> Result<bool, Error> {
+    pub fn revoke(&self, path: &Path) -> Result<bool, ConfigError> {
         let key = key(&place(path))?;
         self.change(|approved| approved.remove(&key).is_some())
     }
 
-    fn read(&self) -> Result<Record, Error> {
+    fn read(&self) -> Result<Record, ConfigError> {
         let path = self.file();
-        let damaged = |why: String| Error::TrustStore { path: path.clone(), why };
+        let damaged = |why: String| ConfigError::TrustStore { path: path.clone(), why };
         let bytes = match files::read(&path, Guard::OnlyMineToWrite, Links::Refused, MAX_RECORD) {
             Ok(bytes) => bytes,
             Err(error) if error.is_missing() => return Ok(Record::default()),
-            Err(error) => return Err(Error::file("read", path)(error)),
+            Err(error) => return Err(ConfigError::file("read", path)(error)),
         };
         let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         for kept in record.approved.values() {
@@ -166,17 +167,17 @@ impl TrustStore {
         Ok(record)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Approval>) -> T) -> Result<T, Error> {
-        let _lock = Lock::take(&self.directory).map_err(Error::file("lock", &self.directory))?;
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Approval>) -> T) -> Result<T, ConfigError> {
+        let _lock = Lock::take(&self.directory).map_err(ConfigError::file("lock", &self.directory))?;
         let mut record = self.read()?;
         keep_contents(&mut record.approved);
         let result = change(&mut record.approved);
         let path = self.file();
-        let text = serde_json::to_vec_pretty(&record).map_err(|error| Error::io("write", &path)(error.into()))?;
+        let text = serde_json::to_vec_pretty(&record).map_err(|error| ConfigError::io("write", &path)(error.into()))?;
         if text.len() as u64 > MAX_RECORD {
-            return Err(Error::TrustStoreFull { path });
+            return Err(ConfigError::TrustStoreFull { path });
         }
-        files::replace(&path, &text, NewFile::Private).map_err(Error::io("write", &path))?;
+        files::replace(&path, &text, NewFile::Private).map_err(ConfigError::io("write", &path))?;
         Ok(result)
     }
 }
@@ -202,7 +203,7 @@ fn approved(path: String, kept: Approval) -> Approved {
     Approved { path: path.into(), digest, content }
 }
 
-fn key(path: &Path) -> Result<String, Error> {
+fn key(path: &Path) -> Result<String, ConfigError> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| Error::Unreadable { path: path.to_owned(), why: "its path is not UTF-8".to_owned() })
+    text.ok_or_else(|| ConfigError::Unreadable { path: path.to_owned(), why: "its path is not UTF-8".to_owned() })
 }

@@ -144,6 +144,7 @@ pub enum Advice<'a> {
 
 impl LoadError {
     /// What the user can do about it.
+    #[doc(hidden)]
     #[must_use]
     pub fn advice(&self) -> Advice<'_> {
         match self {

@@ -3,13 +3,13 @@
 //! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
 //! the contract's.
 
-mod bounds;
-mod cache;
+pub(crate) mod bounds;
+pub(crate) mod cache;
 mod call;
 mod compiling;
 mod contract_check;
-mod error;
-mod inspect;
+pub(crate) mod error;
+pub(crate) mod inspect;
 mod link;
 mod load;
 mod native;
@@ -17,12 +17,9 @@ mod outline;
 mod preinitialise;
 mod tools;
 
-pub use bounds::read;
 pub(crate) use cache::Cache;
-pub use cache::{CacheFiles, cache_files, clear_cache};
 pub use contract_check::ContractError;
-pub use error::{Advice, LoadError};
-pub use inspect::{Inspection, inspect};
+pub use error::LoadError;
 pub(crate) use load::Compiler;
 pub use tools::{MAX_TOOLS, PluginTool};
 

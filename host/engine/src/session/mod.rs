@@ -193,13 +193,16 @@ pub struct DispatchOptions {
     /// Whether to wait for observers. Then their calls are in the returned record. This is for trying a plugin: it makes the
     /// event as slow as its observers.
     pub await_observers: bool,
+    /// Whether a field that the event does not have is an error, for a payload that a person wrote and may have misspelt.
+    /// Otherwise it is read past, since a program of a later version may have written it.
+    pub refuse_unknown_fields: bool,
 }
 
 impl DispatchOptions {
     /// Waits for observers.
     #[must_use]
     pub fn awaiting_observers() -> Self {
-        Self { raw: None, await_observers: true }
+        Self { await_observers: true, ..Self::default() }
     }
 }
 
@@ -371,7 +374,8 @@ impl Session {
 
     /// Settles an event whose payload is JSON: an object of `handle`'s parameters, `session` left out, as
     /// `{"call": {…}}` for `before-tool-call`. A tool call needs no `origin` (then it is `builtin`) and no `action`, which the
-    /// host's action map works out. The outcome is JSON, too.
+    /// host's action map works out. The outcome is JSON, too. A field that the event does not have is read past, unless
+    /// the options refuse it; plugins, the record and the outcome do not have it then.
     ///
     /// # Errors
     /// If the payload is not of the event's type.
@@ -416,7 +420,7 @@ impl Session {
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
     ) -> Result<Begun<Value>, serde_json::Error> {
-        let payload = payload::read::<E>(self, payload)?;
+        let payload = payload::read::<E>(self, payload, options.refuse_unknown_fields)?;
         // An outcome is made of texts, numbers and JSON, and so is JSON.
         let begun = self.begin::<E>(payload, options, replay).await;
         Ok(begun.map(|outcome| serde_json::to_value(outcome).unwrap_or_default()))
@@ -482,7 +486,7 @@ impl Session {
         let rules = self.shared.config();
         let validator = self.shared.validator(&rules, &info);
         let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
-        let DispatchOptions { raw: own_message, await_observers } = options;
+        let DispatchOptions { raw: own_message, await_observers, .. } = options;
         let (id, time) = match &replay {
             Some(replay) => (replay.id.clone(), replay.time),
             None => (self.shared.event_id(turn.as_ref().ok()), self.shared.services.now()),

@@ -1,27 +1,70 @@
-//! Payloads of events as JSON, in which a tool call need not say what the host works out itself.
+//! Payloads of events as JSON, in which a tool call need not say what the host works out itself, and a later version may
+//! say more than this one knows.
 
 use super::Session;
+use crate::config::names;
 use crate::contract::{EventKind, ToolOrigin};
 use crate::event::Kind;
 use serde::Deserialize as _;
 use serde::de::Error as _;
+use serde_ignored::Path;
 use serde_json::{Error, Map, Value};
 
 /// Reads the parameters of an event.
 ///
 /// # Errors
-/// If the payload is not of the event's type.
-pub(super) fn read<E: Kind>(session: &Session, payload: Value) -> Result<E::Payload, Error> {
+/// If the payload is not of the event's type, or has a field that is unknown and `refuse_unknown`.
+pub(super) fn read<E: Kind>(session: &Session, payload: Value, refuse_unknown: bool) -> Result<E::Payload, Error> {
     let mut parameters: Map<String, Value> = serde_json::from_value(payload)?;
     for call in tool_calls(E::KIND, &mut parameters) {
         complete(call, session);
     }
-    let Some(parameter) = E::PARAMETER else { return serde_json::from_value(Value::Object(parameters)) };
-    let value = parameters.remove(parameter).ok_or_else(|| Error::missing_field(parameter))?;
-    match parameters.keys().next() {
-        Some(other) => Err(Error::custom(format!("unknown field `{other}`: {} has `{parameter}` alone", E::KIND))),
-        None => serde_json::from_value(value),
+    let value = match E::PARAMETER {
+        Some(parameter) => parameters.remove(parameter).ok_or_else(|| Error::missing_field(parameter))?,
+        None => Value::Object(std::mem::take(&mut parameters)),
+    };
+    let mut unknown: Vec<Vec<String>> = parameters.keys().map(|key| vec![key.clone()]).collect();
+    let read: E::Payload = serde_ignored::deserialize(value, |path| {
+        let mut fields: Vec<String> = E::PARAMETER.into_iter().map(str::to_owned).collect();
+        push(&path, &mut fields);
+        unknown.push(fields);
+    })?;
+    match unknown.first() {
+        Some(field) if refuse_unknown => Err(refused::<E>(field, &read)),
+        Some(field) => {
+            tracing::debug!(event = %E::KIND, field = field.join("."), "a field that is unknown here is read past");
+            Ok(read)
+        }
+        None => Ok(read),
     }
+}
+
+/// The fields and indices of a path, outermost first.
+fn push(path: &Path<'_>, fields: &mut Vec<String>) {
+    let (parent, field) = match path {
+        Path::Root => return,
+        Path::Seq { parent, index } => (parent, Some(index.to_string())),
+        Path::Map { parent, key } => (parent, Some(key.clone())),
+        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => (parent, None),
+    };
+    push(parent, fields);
+    fields.extend(field);
+}
+
+/// Says which field is unknown, and which one may be meant.
+fn refused<E: Kind>(field: &[String], read: &E::Payload) -> Error {
+    let mut around = serde_json::to_value(read).unwrap_or_default();
+    if let Some(parameter) = E::PARAMETER {
+        around = Value::Object(Map::from_iter([(parameter.to_owned(), around)]));
+    }
+    let (name, parents) = field.split_last().map_or(("", field), |(name, parents)| (name.as_str(), parents));
+    let around = around.pointer(&parents.iter().map(|parent| format!("/{parent}")).collect::<String>());
+    let known = around.and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str);
+    let advice = match names::nearest(name, known) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("{} has no such field", E::KIND),
+    };
+    Error::custom(format!("unknown field `{}`: {advice}", field.join(".")))
 }
 
 /// The tool calls of a payload.

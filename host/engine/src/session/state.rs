@@ -21,7 +21,7 @@ const NUMBERS: u64 = 64;
 
 /// The content of the row, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, rename_all = "kebab-case")]
 pub(super) struct SessionState {
     pub(super) failure_counts: FailureCounts,
     /// Each with the number of model calls before which it was given.

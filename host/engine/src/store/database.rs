@@ -25,7 +25,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a database is
 /// ours only if it contains exactly these. A change of a single character, even in a comment, has to raise
-/// [`audit::VERSION`].
+/// [`audit::FORMAT`].
 pub(super) const TABLES: [(&str, &str); 5] = [
     (
         "audit",
@@ -398,14 +398,14 @@ fn is_begun(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let has_tables = has_tables(connection).map_err(of)?;
     match (application, version) {
         (0, 0) if !has_tables => Ok(false),
-        (APPLICATION, version) if version == i64::from(audit::VERSION) => {
+        (APPLICATION, version) if version == i64::from(audit::FORMAT) => {
             // Damage of the last record is better found now than at the first commit.
             if foreign(connection).map_err(of)?.iter().all(|object| !object.is_the_log) {
                 head(connection).map_err(of)?;
             }
             Ok(true)
         }
-        (APPLICATION, found) => Err(StoreError::Version { path: path.to_owned(), found, known: audit::VERSION }),
+        (APPLICATION, found) => Err(StoreError::Version { path: path.to_owned(), found, known: audit::FORMAT }),
         _ => Err(StoreError::Foreign(path.to_owned())),
     }
 }
@@ -421,8 +421,8 @@ fn begin(connection: &mut Connection, now: u64) -> rusqlite::Result<()> {
     if !has_tables(&transaction)? {
         make_tables(&transaction)?;
         transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", audit::VERSION)?;
-        let first = LogBegins { version: audit::VERSION, time: now };
+        transaction.pragma_update(None, "user_version", audit::FORMAT)?;
+        let first = LogBegins { version: audit::FORMAT, time: now };
         append(&transaction, (0, BEFORE_THE_FIRST), &first.body(&AuditSettings::default()))?;
     }
     transaction.commit()

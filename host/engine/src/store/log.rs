@@ -153,7 +153,7 @@ impl Log {
         audit::verify(&self.foreign, self.stored(0)?, head)?.map_err(|found| LogError::Version {
             path: self.path.clone(),
             found,
-            known: audit::VERSION,
+            known: audit::FORMAT,
         })
     }
 
@@ -233,7 +233,7 @@ impl Iterator for Lines<'_> {
                 }
                 if let Some(found) = other_version(line) {
                     self.ended = true;
-                    let (path, known) = (self.log.path.clone(), audit::VERSION);
+                    let (path, known) = (self.log.path.clone(), audit::FORMAT);
                     return Some(Err(LogError::Version { path, found, known }));
                 }
             }
@@ -272,7 +272,7 @@ impl VerifiedLines<'_> {
             Err(_) => return Err(altered(last + 1)),
         };
         if let Some(found) = other_version(&line) {
-            return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::VERSION });
+            return Err(LogError::Version { path: self.log.path.clone(), found, known: audit::FORMAT });
         }
         if Some(line.seq()) != last.checked_add(1) || (last == 0 && !matches!(line.entry(), Ok(Record::Log(_)))) {
             return Err(altered(last + 1));

@@ -11,7 +11,7 @@ use hookhost::contract::{AnswerKind, Cause, EventKind, OutcomeKind};
 use hookhost::session::DispatchOptions;
 use hookhost::store::Log;
 use hookhost::{GateOutcome, Session, TransformOutcome};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -121,6 +121,44 @@ async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after
         assert_eq!((&answer.id, answer.outcome, answer.answer.kind), (&saw[0].id, outcome, kind));
         assert_eq!(settled.answer, Some(answer));
     }
+}
+
+/// With one more field in each object, but those that hold JSON as it was.
+fn with_newer_fields(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let is_record = |name: &str| !["original", "final", "verdict", "raw", "response"].contains(&name);
+            fields.iter_mut().filter(|(name, _)| is_record(name)).for_each(|(_, value)| with_newer_fields(value));
+            fields.insert("newer".into(), json!({"since": 2}));
+        }
+        Value::Array(values) => values.iter_mut().for_each(with_newer_fields),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn a_newer_field_is_read_past_in_a_record() {
+    let finding = json!({"action": "bash", "explanation": "x", "severity": "warning", "code": "c", "references": []});
+    let finds = plugin("finds", json!({"before-tool-call": {"do": [{"report": finding}, {"log": "seen"}]}}));
+    let (_directory, log, builder) = recording(vec![finds, asks("sure?")]);
+    let looks = Arc::new(Looks { log: log.clone(), saw: Mutex::default(), says: Approval::yes() });
+    let host = builder.approver(looks).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    assert_eq!(session.before_tool_call(bash(&session, "ls")).await.kind(), OutcomeKind::Allowed);
+    drop(session);
+    drained(&host).await;
+    let log = Log::open(&log).unwrap();
+    let mut kinds = Vec::new();
+    for line in log.lines().unwrap() {
+        let line = line.unwrap();
+        let record = line.entry().unwrap();
+        let mut newer: Value = serde_json::from_str(line.text()).unwrap();
+        with_newer_fields(&mut newer);
+        let read = Record::from_json(&newer.to_string()).unwrap_or_else(|error| panic!("{error}: {newer}"));
+        assert_eq!(format!("{read:?}"), format!("{record:?}"));
+        kinds.push(record.kind());
+    }
+    assert_eq!(kinds, ["log", "session", "event", "answer", "session-ended"]);
 }
 
 struct Sleeps;

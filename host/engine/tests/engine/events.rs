@@ -330,12 +330,88 @@ async fn a_payload_of_another_shape_is_an_error_that_names_the_field() {
     let session = session(vec![]).await;
     for (event, payload, names) in [
         (EventKind::PromptSubmit, json!({}), "prompt"),
-        (EventKind::PromptSubmit, json!({"prompt": "x", "other": 1}), "other"),
         (EventKind::BeforeToolCall, json!({"call": {"id": "1"}}), "name"),
-        (EventKind::SessionStart, json!({"x": 1}), "x"),
+        (
+            EventKind::BeforeToolCall,
+            json!({"call": {"id": "1", "name": "bash", "arguments": {}, "origin": {"mpc": "x"}}}),
+            "mpc",
+        ),
     ] {
         let error = session.dispatch_event(event, payload, DispatchOptions::default()).await.unwrap_err().to_string();
         assert!(error.contains(names), "{error}");
+    }
+}
+
+/// With one more field beside the parameters, and in each record that is one or in a list that is one.
+fn with_newer_fields(event: EventKind, mut payload: Value) -> (Value, usize) {
+    let mut added = 0;
+    let mut add = |value: &mut Value| {
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("newer".into(), json!({"since": 2}));
+            added += 1;
+        }
+    };
+    // What `audit-record` carries is JSON, of any fields.
+    let parameters = payload.as_object_mut().into_iter().flat_map(|object| object.values_mut());
+    for parameter in parameters.filter(|_| event != EventKind::AuditRecord) {
+        add(parameter);
+        parameter.as_array_mut().into_iter().flatten().for_each(&mut add);
+    }
+    add(&mut payload);
+    (payload, added)
+}
+
+#[tokio::test]
+async fn a_newer_field_is_read_past_in_the_payload_of_every_event() {
+    let session = session(vec![]).await;
+    for &event in EventKind::ALL {
+        let (newer, added) = with_newer_fields(event, payload(event));
+        assert!(added > 0, "{event}");
+        let settled = session.dispatch_event(event, newer.clone(), DispatchOptions::default()).await;
+        let settled = settled.unwrap_or_else(|error| panic!("{event}: {error}"));
+        let same = session.dispatch_event(event, payload(event), DispatchOptions::default()).await.unwrap();
+        assert_eq!(settled.record.original.get(), same.record.original.get());
+        assert_eq!(settled.outcome, same.outcome);
+
+        let mut strict = DispatchOptions::default();
+        strict.refuse_unknown_fields = true;
+        let refused = session.dispatch_event(event, newer, strict.clone()).await.unwrap_err().to_string();
+        assert!(refused.starts_with("unknown field `") && refused.contains("newer`: "), "{event}: {refused}");
+        let known = session.dispatch_event(event, payload(event), strict).await;
+        assert_eq!(known.unwrap_or_else(|error| panic!("{event}: {error}")).outcome, same.outcome);
+    }
+}
+
+#[tokio::test]
+async fn a_misspelt_field_is_named_with_the_one_that_is_meant_where_unknown_fields_are_refused() {
+    let session = session(vec![]).await;
+    let mut strict = DispatchOptions::default();
+    strict.refuse_unknown_fields = true;
+    let call = |more: Value| {
+        let mut call = json!({"id": "1", "name": "bash", "arguments": {"any": {"field": 1}}});
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    for (event, payload, says) in [
+        (
+            EventKind::BeforeToolCall,
+            json!({"call": call(json!({"orgin": "builtin"}))}),
+            "`call.orgin`: did you mean `origin`?",
+        ),
+        (
+            EventKind::BeforeTools,
+            json!({"calls": [call(json!({"x": 1}))]}),
+            "`calls.0.x`: before-tools has no such field",
+        ),
+        (EventKind::PromptSubmit, json!({"prompt": "x", "promt": "y"}), "`promt`: did you mean `prompt`?"),
+        (
+            EventKind::AfterToolCall,
+            json!({"call": call(json!({})), "tool-result": {"text": "", "is-error": false, "iserror": true}, "source": "tool"}),
+            "`tool-result.iserror`: did you mean `is-error`?",
+        ),
+    ] {
+        let error = session.dispatch_event(event, payload, strict.clone()).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("unknown field {says}"));
     }
 }
 

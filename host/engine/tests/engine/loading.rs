@@ -1,8 +1,8 @@
 //! What is not loaded, and what is said about it. Nothing of such a file has run.
 
 use crate::support::{builder, component, plugin};
+use hookhost::command::inspect;
 use hookhost::config::{Code, Digest, Entry, Settings};
-use hookhost::plugin::inspect;
 use hookhost::{Config, Error};
 use serde_json::json;
 use std::path::Path;

@@ -72,7 +72,7 @@ async fn a_closure_refuses_as_a_plugin_does_and_its_record_says_that_it_is_nativ
 
 #[tokio::test]
 async fn a_closure_answers_with_a_question_or_with_any_verdict() {
-    let people = ScriptedApprover::new([Approval::Approved]);
+    let people = ScriptedApprover::new([Approval::yes()]);
     let builder = Host::builder(Config::empty())
         .rule("asks", |call: &ToolCall| (call.name == "deploy").then(|| Escalation::new("now?")))
         .rule("answers", |call: &ToolCall| match &*call.name {

@@ -4,8 +4,8 @@
 use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
-use hookhost::config::{Code, Config, Entry, Error, Layer, Source, UserDirectories};
-use hookhost::plugin::Inspection;
+use hookhost::command::Inspection;
+use hookhost::config::{Code, Config, ConfigError, Entry, Layer, Source, UserDirectories};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -85,9 +85,9 @@ pub(super) fn new(
 }
 
 /// The text that was read is of this program's making: its lines would tell nobody anything.
-fn in_the_flags(error: Error) -> CliError {
+fn in_the_flags(error: ConfigError) -> CliError {
     match error {
-        Error::Invalid(problems) => {
+        ConfigError::Invalid(problems) => {
             let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
             CliError::usage(format!("the entry cannot be written so: {}", messages.join("; ")))
         }

@@ -14,10 +14,8 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::config::{
-    self, Change, Config, Edited, Entry, FILE_NAME, Layer, ProjectFile, Source, TrustStore, UserDirectories,
-};
-use hookhost::plugin::Inspection;
+use hookhost::command::{self, Change, Edited, Inspection, ProjectFile, TrustStore};
+use hookhost::config::{Config, Entry, FILE_NAME, Layer, Source, UserDirectories};
 use std::path::{Path, PathBuf};
 
 pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
@@ -42,7 +40,7 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     ask(args)?;
     // An entry that cannot be loaded would keep all others from loading.
     loading::attempt(&entry).await?;
-    let written = config::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
+    let written = command::allow(&file, &entry, &places, SECTIONS).map_err(not_loaded)?;
     let counts = settle_trust(args, &written, &places)?;
     output::print(&report(&entry, &written))?;
     if !counts {

@@ -6,7 +6,7 @@ use crate::args::AllowArgs;
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{CliError, Exit};
 use crate::output::{self, quoted, style::DIM};
-use hookhost::config::{Config, Digest, Error};
+use hookhost::config::{Config, ConfigError, Digest};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -50,7 +50,7 @@ fn components(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => {
-            return Err(not_loaded(Error::Io { action: "read", path: directory.to_owned(), source }));
+            return Err(not_loaded(ConfigError::Io { action: "read", path: directory.to_owned(), source }));
         }
     };
     let files = entries.flatten().map(|entry| entry.path());

@@ -63,8 +63,9 @@ async fn settle(host: &Host, spec: SessionSpec, turn: u32, payload: Payload, for
     session.set_turn(turn);
     let event = payload.event();
     let parameters = payload.parameters();
-    // A user who tries a plugin wants to see what it did.
-    let options = DispatchOptions::awaiting_observers();
+    // A user who tries a plugin wants to see what it did, and may have misspelt a field.
+    let mut options = DispatchOptions::awaiting_observers();
+    options.refuse_unknown_fields = true;
     let settled = session.dispatch_event(event, parameters, options).await;
     let settled = settled.map_err(|error| payload::wrong(event, &error))?;
     match form {

@@ -9,9 +9,9 @@ use crate::output::{
     style::{DIM, ERROR, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
+use hookhost::command::Inspection;
 use hookhost::config::Entry;
 use hookhost::contract::EventKind;
-use hookhost::plugin::Inspection;
 use serde_json::json;
 use std::fmt::Write as _;
 

@@ -10,7 +10,7 @@ use crate::output::{
 use anyhow::anyhow;
 pub(super) use component_metadata::Metadata;
 use hookhost::Config;
-use hookhost::plugin::{Inspection, inspect};
+use hookhost::command::{Inspection, inspect};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &InspectArgs) -> Result<Exit, CliError> {
 /// A file's bytes, and what they are.
 pub(super) fn read(wasm: &Path) -> Result<(Vec<u8>, Inspection), CliError> {
     let shown = wasm.display();
-    let bytes = hookhost::plugin::read(wasm).map_err(|error| {
+    let bytes = hookhost::command::read(wasm).map_err(|error| {
         CliError::not_loaded(match error.kind() {
             std::io::ErrorKind::NotFound => {
                 anyhow!("{shown} does not exist; give the path of a plugin's .wasm file, as its build printed it")

@@ -8,7 +8,7 @@ use super::{
     entry, parse,
 };
 use crate::{
-    config::{ActionKind, AskRule, Config, Entry, Error, Layer, Origin},
+    config::{ActionKind, AskRule, Config, ConfigError, Entry, Layer, Origin},
     contract::action::ActionMap,
     contract::{Escalation, ToolCall, ToolOrigin},
 };
@@ -157,7 +157,7 @@ fn a_programs_own_rules_keep_those_of_written_ones_and_take_none_away() {
         AskRule { tools: tools(&["x"]), question: Some(String::new()), ..AskRule::default() },
     ] {
         let refused = Config::empty().with_asks(vec![bad.clone()]);
-        assert!(matches!(refused, Err(Error::Ask { .. })), "{bad:?}");
+        assert!(matches!(refused, Err(ConfigError::Ask { .. })), "{bad:?}");
     }
 }
 
@@ -167,7 +167,7 @@ fn an_entry_can_be_allowed_in_a_file_that_has_rules() {
     let old = "[[ask]]\ntools = ['bash'] # mine\n";
     let file = world.write_project("", old);
     let entry = Entry::new("a", Path::new("/a.wasm"), super::SHA256.parse().unwrap());
-    crate::config::allow(&file, &entry, &world.places, &[]).unwrap();
+    crate::config::edit::allow(&file, &entry, &world.places, &[]).unwrap();
     assert!(std::fs::read_to_string(&file).unwrap().starts_with(old));
     let config = Config::open(&file, &world.places, &[]).unwrap();
     assert_eq!((config.asks().len(), config.entries().len()), (1, 1));

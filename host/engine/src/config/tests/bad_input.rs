@@ -1,11 +1,11 @@
 //! What is wrong is said with file, line, column, key and the nearest known key; and nothing of the file counts.
 
 use super::{SHA256, entry, parse};
-use crate::config::{Config, Error, Layer, Problem, Source};
+use crate::config::{Config, ConfigError, Layer, Problem, Source};
 
 pub(super) fn problems(text: &str) -> Vec<Problem> {
     match parse(text) {
-        Err(Error::Invalid(problems)) => problems.iter().cloned().collect(),
+        Err(ConfigError::Invalid(problems)) => problems.iter().cloned().collect(),
         Err(other) => panic!("{text}\nanother error: {other}"),
         Ok(_) => panic!("{text}\nis accepted"),
     }
@@ -336,7 +336,8 @@ fn an_embedders_section_has_errors_of_the_same_quality_without_asking_for_them()
         ),
     ];
     for (text, expected) in cases {
-        let Err(Error::Invalid(found)) = parse(&format!("[agent]\n{text}")).unwrap().section::<Agent>("agent") else {
+        let Err(ConfigError::Invalid(found)) = parse(&format!("[agent]\n{text}")).unwrap().section::<Agent>("agent")
+        else {
             panic!("{text} is accepted");
         };
         assert_eq!(found.iter().map(shown).collect::<Vec<_>>(), [expected]);

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::json;
 
 use super::{SHA256, World, entry};
-use crate::config::{Change, Config, Digest, Edited, Entry, Error, allow};
+use crate::config::edit::{Change, Edited, allow};
+use crate::config::{Config, ConfigError, Digest, Entry};
 
 const OTHER: &str = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752";
 
@@ -13,7 +14,7 @@ fn new(world: &World, name: &str, digest: &str) -> Entry {
     Entry::new(name, world.project.join(format!("{name}.wasm")), digest.parse().unwrap())
 }
 
-fn write(world: &World, entry: &Entry) -> Result<Edited, Error> {
+fn write(world: &World, entry: &Entry) -> Result<Edited, ConfigError> {
     allow(&world.project.join("hookhost.toml"), entry, &world.places, &["agent"])
 }
 
@@ -98,7 +99,7 @@ fn a_file_with_a_mistake_is_not_touched() {
     let world = World::new();
     let old = entry("a") + "prio = 3\n";
     let file = world.write_project("", &old);
-    assert!(matches!(write(&world, &new(&world, "b", SHA256)), Err(Error::Invalid(_))));
+    assert!(matches!(write(&world, &new(&world, "b", SHA256)), Err(ConfigError::Invalid(_))));
     assert_eq!(fs::read_to_string(file).unwrap(), old);
 }
 

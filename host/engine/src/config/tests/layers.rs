@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{World, entry};
-use crate::config::{Config, Error, Inert, Layer};
+use crate::config::{Config, ConfigError, Inert, Layer};
 
 #[test]
 fn without_any_file_nothing_loads_and_nothing_is_inert() {
@@ -197,7 +197,7 @@ fn a_mistake_in_any_file_that_counts_stops_everything() {
     let world = World::new();
     world.write_user(&(entry("mine") + "mod = 'audit'"));
     world.approve(&world.write_project("", &(entry("theirs") + "prio = 1")));
-    let Err(Error::Invalid(problems)) = world.discover() else { panic!("it is accepted") };
+    let Err(ConfigError::Invalid(problems)) = world.discover() else { panic!("it is accepted") };
     assert_eq!(problems.iter().count(), 2);
 }
 

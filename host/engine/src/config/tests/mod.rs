@@ -11,7 +11,9 @@ mod values;
 
 use std::{fs, path::PathBuf};
 
-use super::{Config, Error, Layer, ProjectFile, Source, TrustStore, UserDirectories};
+use super::discover::ProjectFile;
+use super::trust::TrustStore;
+use super::{Config, ConfigError, Layer, Source, UserDirectories};
 
 /// A digest in the right form.
 const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
@@ -22,7 +24,7 @@ fn entry(name: &str) -> String {
 }
 
 /// Checks a text as that of `/etc/hookhost.toml`.
-fn parse(text: &str) -> Result<Config, Error> {
+fn parse(text: &str) -> Result<Config, ConfigError> {
     let source = Source { home: Some("/home/ada".into()), ..Source::new("/etc/hookhost.toml", Layer::Chosen) };
     Config::parse(text, &source, &["agent"])
 }
@@ -64,7 +66,7 @@ impl World {
         TrustStore::of(&self.places).approve(&ProjectFile::read(file).unwrap()).unwrap();
     }
 
-    fn discover(&self) -> Result<super::Discovered, Error> {
+    fn discover(&self) -> Result<super::Discovered, ConfigError> {
         Config::discover(&self.project, &self.places, &["agent"])
     }
 

@@ -7,7 +7,7 @@ use super::{
     bad_input::{problems, shown},
     parse,
 };
-use crate::config::{AuditSettings, Config, Error, Settings};
+use crate::config::{AuditSettings, Config, ConfigError, Settings};
 
 fn settings(text: &str) -> Settings {
     parse(text).unwrap().settings().clone()
@@ -154,7 +154,7 @@ fn all_that_a_project_may_not_set_is_reported_at_once() {
     let world = World::new();
     let text = "[settings]\nstream-unfinalised = true\napproval-deadline = '1h'\noverload-deadline = '3s'\nconcurrent-calls = 33\naudit = {}\n";
     world.approve(&world.write_project("", text));
-    let Err(Error::Invalid(found)) = world.discover() else { panic!("it is accepted") };
+    let Err(ConfigError::Invalid(found)) = world.discover() else { panic!("it is accepted") };
     let keys: Vec<_> = found.iter().map(|problem| problem.key.as_deref().unwrap()).collect();
     assert_eq!(
         keys,
@@ -178,6 +178,6 @@ fn a_programs_own_settings_keep_the_ranges_of_written_ones() {
     let minute = Duration::from_secs(60);
     assert_eq!(made(minute, 1 << 10).unwrap().settings().approval_deadline, minute);
     for (deadline, size) in [(Duration::ZERO, 1 << 10), (Duration::MAX, 1 << 10), (minute, 1023), (minute, 65 << 20)] {
-        assert!(matches!(made(deadline, size), Err(Error::Settings { .. })), "{deadline:?} {size}");
+        assert!(matches!(made(deadline, size), Err(ConfigError::Settings { .. })), "{deadline:?} {size}");
     }
 }

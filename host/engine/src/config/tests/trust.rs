@@ -4,7 +4,9 @@
 use std::fs;
 
 use super::{World, entry};
-use crate::config::{Approved, Config, Digest, Error, Found, Inert, ProjectFile, TrustStore};
+use crate::config::discover::ProjectFile;
+use crate::config::trust::{Approved, TrustStore};
+use crate::config::{Config, ConfigError, Digest, Found, Inert};
 
 #[test]
 fn what_was_approved_counts_whatever_happens_to_the_file() {
@@ -84,7 +86,7 @@ fn a_store_whose_content_has_another_digest_is_damaged() {
     let store = world.places.state.join("trust.json");
     let text = fs::read_to_string(&store).unwrap().replace("a.wasm", "b.wasm");
     fs::write(&store, text).unwrap();
-    assert!(matches!(world.discover(), Err(Error::TrustStore { .. })));
+    assert!(matches!(world.discover(), Err(ConfigError::TrustStore { .. })));
 }
 
 #[test]
@@ -97,7 +99,10 @@ fn the_store_holds_sixteen_mebibytes_and_says_what_to_do_beyond() {
     let store = TrustStore::of(&world.places);
     let fourth = ProjectFile::read(&world.write_project("d", &comment)).unwrap();
     let error = store.approve(&fourth).unwrap_err();
-    assert!(matches!(error, Error::TrustStoreFull { .. }) && error.to_string().contains("--revoke PATH"), "{error}");
+    assert!(
+        matches!(error, ConfigError::TrustStoreFull { .. }) && error.to_string().contains("--revoke PATH"),
+        "{error}"
+    );
     assert_eq!(store.approved().unwrap().len(), 3);
 }
 
@@ -184,7 +189,7 @@ fn a_link_to_an_approved_file_counts_for_nothing_where_it_lies() {
         assert!(found.config.section::<toml::Table>("agent").unwrap().is_none());
         assert_eq!((&found.inert[0].path, &found.inert[0].why), (&link, &Inert::Link));
         assert!(found.inert[0].to_string().contains("it is a symbolic link"), "{}", found.inert[0]);
-        assert!(matches!(ProjectFile::read(&link), Err(Error::Link { .. })), "it cannot be approved either");
+        assert!(matches!(ProjectFile::read(&link), Err(ConfigError::Link { .. })), "it cannot be approved either");
         // To revoke what the link leads to, name that.
         assert!(!TrustStore::of(&world.places).revoke(&link).unwrap());
         fs::remove_file(&link).unwrap();
@@ -256,8 +261,8 @@ fn a_file_that_others_can_write_is_not_the_users_word() {
     let mode = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let chosen = world.write_project("chosen", &entry("c"));
     let user = world.write_user(&entry("a"));
-    let refused = |result: Result<(), Error>, path: &std::path::Path| match result {
-        Err(Error::Refused(refused)) => {
+    let refused = |result: Result<(), ConfigError>, path: &std::path::Path| match result {
+        Err(ConfigError::Refused(refused)) => {
             assert_eq!(refused.path, path);
             assert!(
                 refused.fault.contains("other users can write it") && refused.remedy.contains("`chmod go-w"),
@@ -334,7 +339,7 @@ fn a_damaged_store_is_an_error_and_never_an_approval() {
     let whole = fs::read_to_string(&store).unwrap();
     for damaged in ["", "{}", &whole[..whole.len() / 2], &whole.replace("approved", "aproved")] {
         fs::write(&store, damaged).unwrap();
-        assert!(matches!(world.discover(), Err(Error::TrustStore { .. })), "{damaged}");
+        assert!(matches!(world.discover(), Err(ConfigError::TrustStore { .. })), "{damaged}");
     }
 }
 

@@ -121,6 +121,12 @@ fn an_invalid_row_is_replaced() {
     assert_eq!((row.0.version, row.state().notices), (8, vec![notice("told")]));
 }
 
+#[test]
+fn a_newer_field_of_a_row_is_read_past() {
+    let row = Row(SessionRow { version: 1, events: 0, state: r#"{"task": "tidy up", "newer": {"since": 2}}"#.into() });
+    assert_eq!(row.state().task.as_deref(), Some("tidy up"));
+}
+
 proptest! {
     /// Handles that change, write and read in any order, off their turns too: each change is in the row once, in the order of its
     /// handle.

@@ -1,6 +1,6 @@
 use super::Log;
 use crate::audit::next;
-use crate::audit::{BEFORE_THE_FIRST, Flaw, Line, Report, VERSION};
+use crate::audit::{BEFORE_THE_FIRST, FORMAT, Flaw, Line, Report};
 use crate::store::{Store, Unit};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The lines of a log: its first record, and then sessions that open and end.
 fn log(records: u64) -> Vec<Line> {
     let bodies = (0..records).map(|number| match number {
-        0 => format!(r#"{{"kind":"log","version":{VERSION},"time":0}}"#),
+        0 => format!(r#"{{"kind":"log","version":{FORMAT},"time":0}}"#),
         _ => format!(r#"{{"kind":"session-ended","session":"s{number}","time":{number}}}"#),
     });
     let mut lines: Vec<Line> = Vec::new();
@@ -157,7 +157,7 @@ fn a_log_without_its_end_is_sound_but_lacks_the_noted_head() {
         let mut lines: Vec<Line> = Vec::new();
         for number in 0..5 {
             let (seq, previous) = lines.last().map_or((0, BEFORE_THE_FIRST), |last| (last.seq(), last.hash()));
-            lines.push(next(seq, &previous, &format!(r#"{{"kind":"log","version":{VERSION},"time":{number}}}"#)));
+            lines.push(next(seq, &previous, &format!(r#"{{"kind":"log","version":{FORMAT},"time":{number}}}"#)));
         }
         texts(&lines)
     };
@@ -175,11 +175,11 @@ fn a_line_that_is_not_a_record_is_named_by_its_number() {
 
 #[test]
 fn a_log_of_another_version_is_not_judged() {
-    for version in [VERSION - 1, VERSION + 1] {
+    for version in [FORMAT - 1, FORMAT + 1] {
         let begins = format!(r#"{{"kind":"log","version":{version},"time":0}}"#);
         let text = next(0, &BEFORE_THE_FIRST, &begins).text().to_owned();
         let error = Log::open(&export(&[text]).path).unwrap().verify(None).unwrap_err();
-        let says = format!("has format {version}, and this hookhost knows format {VERSION}");
+        let says = format!("has format {version}, and this hookhost knows format {FORMAT}");
         assert!(error.to_string().contains(&says), "{error}");
     }
 }
@@ -187,7 +187,7 @@ fn a_log_of_another_version_is_not_judged() {
 #[test]
 fn sessions_without_an_end_are_reported() {
     let bodies = [
-        format!(r#"{{"kind":"log","version":{VERSION},"time":0}}"#),
+        format!(r#"{{"kind":"log","version":{FORMAT},"time":0}}"#),
         opened("a"),
         opened("b"),
         r#"{"kind":"session-ended","session":"a","time":0}"#.into(),
