@@ -41,7 +41,7 @@ struct HostInner {
 pub struct HostBuilder {
     config: Config,
     /// Entries beside those of the configuration.
-    entries: Vec<Result<Entry, crate::config::Error>>,
+    entries: Vec<Result<Entry, crate::config::ConfigError>>,
     version: Option<Arc<str>>,
     clock: Arc<dyn Clock>,
     engine: Engine,
@@ -278,7 +278,7 @@ impl HostBuilder {
             }
             _ => {
                 let why = "its configuration is neither a JSON object nor `null`".to_owned();
-                Err(crate::config::Error::Entry { name: name.to_owned(), why })
+                Err(crate::config::ConfigError::Entry { name: name.to_owned(), why })
             }
         });
         self

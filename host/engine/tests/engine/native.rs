@@ -5,7 +5,8 @@ use crate::support::{builder, component, plugin, recording, spec, written};
 use all_events::AllEvents;
 use hookhost::approval::Approval;
 use hookhost::audit::{CallRecord, CodeId, EventRecord, Record};
-use hookhost::config::{Entry, Mode, OnFailure, Settings, StateGrant, UserDirectories, allow};
+use hookhost::command::allow as allow_entry;
+use hookhost::config::{Entry, Mode, OnFailure, Settings, StateGrant, UserDirectories};
 use hookhost::contract::{Cause, Escalation, EventKind, OutcomeKind, Refusal, ToolCall, ToolCallVerdict, ToolResult};
 use hookhost::replay::replay;
 use hookhost::session::{DispatchOptions, FAILURES_TO_TRIP};
@@ -411,7 +412,7 @@ fn a_configuration_file_can_name_files_only() {
     let places = UserDirectories::new(directory.path(), directory.path());
     let file = directory.path().join("hookhost.toml");
     for entry in [native("p", json!({})), Entry::from_bytes("p", b"".as_slice())] {
-        let error = allow(&file, &entry, &places, &[]).unwrap_err().to_string();
+        let error = allow_entry(&file, &entry, &places, &[]).unwrap_err().to_string();
         assert!(error.contains("a configuration file can name files only"), "{error}");
     }
     assert!(!file.exists());
