@@ -79,8 +79,8 @@ fn sentence(answered: &Answered) -> (AnswerKind, &str) {
 #[tokio::test]
 async fn only_an_approvers_yes_is_a_yes_and_a_no_says_why() {
     let table: [(Option<&dyn Approver>, AnswerKind, &str); 6] = [
-        (Some(&Says(|| Approval::yes())), AnswerKind::Approved, ""),
-        (Some(&Says(|| Approval::no())), AnswerKind::Denied, "the user said no"),
+        (Some(&Says(Approval::yes)), AnswerKind::Approved, ""),
+        (Some(&Says(Approval::no)), AnswerKind::Denied, "the user said no"),
         (Some(&Says(|| Approval::no().because("not now".to_owned()))), AnswerKind::Denied, "not now"),
         (None, AnswerKind::NobodyThere, "nobody is there to answer"),
         (Some(&Says(|| panic!("an embedder's mistake"))), AnswerKind::Panicked, "the approver failed"),
@@ -112,7 +112,7 @@ async fn without_an_answer_by_the_deadline_the_answer_is_no() {
 
 #[tokio::test]
 async fn a_yes_after_the_deadline_is_a_no_even_if_the_approver_delayed_the_timer() {
-    let answered = resolve(Some(&Says(|| Approval::yes())), request("1", Duration::ZERO)).await;
+    let answered = resolve(Some(&Says(Approval::yes)), request("1", Duration::ZERO)).await;
     assert_eq!(answered.kind, AnswerKind::TooLate);
 }
 

@@ -328,7 +328,7 @@ impl Project {
         match (approval, read) {
             (None, Err(_)) if fs::symlink_metadata(&path).is_err() => {}
             (None, Err(ConfigError::Link { .. })) => {
-                self.inert.push(InertFile { path, digest: None, why: Inert::Link })
+                self.inert.push(InertFile { path, digest: None, why: Inert::Link });
             }
             (None, Err(error)) => {
                 self.inert.push(InertFile { path, digest: None, why: Inert::Unreadable(why(&error)) });
