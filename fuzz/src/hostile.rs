@@ -23,6 +23,8 @@ pub fn hostile_is_refused(bytes: &[u8]) -> Option<String> {
         lab.take_up(&[stranger, witness(lab)]).ok()?;
         let session = lab.session();
         lab.dispatch_all(&session);
+        // The last of those events was the end of that session.
+        let session = lab.session();
         let arguments = serde_json::json!({ "path": "a.txt", "content": "b" });
         let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
         match lab.runtime.block_on(session.before_tool_call(call)).outcome {

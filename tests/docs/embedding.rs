@@ -5,9 +5,31 @@ use hookhost::config::{ActionKind, AskRule, Digest, ModelGrant, Settings, StateG
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
-use hookhost::config::UserDirectories;
+use hookhost::config::Entry;
 use hookhost::{Config, Host};
 use std::path::Path;
+
+async fn first_gate(wasm: &Path, project: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let guard = Entry::from_file("path-guard", wasm)?.with("protected", ["infra/**"]);
+    let host = Host::builder(Config::empty()).plugin(guard).build().await?;
+    let session = host.session("my-agent", project)?;
+    let arguments = serde_json::json!({ "path": "infra/main.tf", "content": "" });
+    Ok(match session.check_tool("write_file", &arguments).await.outcome {
+        hookhost::GateOutcome::Allowed { value: call } => format!("run {} with {}", call.name(), call.arguments()),
+        hookhost::GateOutcome::Responded { response, .. } => response.text,
+        hookhost::GateOutcome::Rejected(rejection) => rejection.to_string(),
+    })
+}
+
+fn is_allowed(wasm: &Path, project: &Path) -> Result<bool, Box<dyn std::error::Error>> {
+    let guard = Entry::from_file("path-guard", wasm)?.with("protected", ["infra/**"]);
+    let host = Host::builder(Config::empty()).plugin(guard).build_blocking()?;
+    let session = host.session("my-agent", project)?;
+    let settled = session.check_tool("write_file", &serde_json::json!({ "path": "infra/x", "content": "" }));
+    Ok(matches!(settled.outcome, hookhost::GateOutcome::Allowed { .. }))
+}
+
+use hookhost::config::UserDirectories;
 
 async fn host(project: &Path, places: &UserDirectories) -> Result<Host, Box<dyn std::error::Error>> {
     let found = Config::discover(project, places, &["agent"])?;
@@ -32,8 +54,6 @@ async fn take_up(host: &Host, project: &Path, places: &UserDirectories) {
         Err(problem) => eprintln!("note: the rules stay as they were: {problem}"),
     }
 }
-
-use hookhost::config::Entry;
 
 async fn own_plugins(file: &Path, bytes: &'static [u8]) -> Result<Host, Box<dyn std::error::Error>> {
     let from_file = Entry::from_file("path-guard", file)?.with("protected", ["infra/**"]);
@@ -177,6 +197,14 @@ async fn end(host: &Host, session: Session, totals: Usage) -> Result<(), Box<dyn
     Ok(())
 }
 
+use hookhost::audit::MemoryLog;
+
+async fn recorded_in_memory(config: Config) -> Result<(Host, MemoryLog), hookhost::Error> {
+    let log = MemoryLog::new();
+    let host = Host::builder(config).audit(log.clone()).build().await?;
+    Ok((host, log))
+}
+
 use hookhost::replay::replay;
 use hookhost::store::Log;
 
@@ -210,6 +238,30 @@ impl Page {
     }
 }
 
+use hookhost::capability::{Capability, CapabilityCall};
+
+struct Customers;
+
+impl Capability for Customers {
+    fn name(&self) -> &str {
+        "customers"
+    }
+
+    fn interface(&self) -> &str {
+        "acme:crm/customers@1.0.0"
+    }
+
+    fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>> {
+        Box::pin(async move {
+            match (call.function.as_str(), call.arguments.first().and_then(Value::as_u64)) {
+                ("find", Some(1)) => Ok(serde_json::json!({ "ok": { "name": "Ada", "tier": "basic", "credit": 500 } })),
+                ("find", _) => Ok(serde_json::json!({ "ok": null })),
+                (other, _) => Err(format!("there is no function `{other}`")),
+            }
+        })
+    }
+}
+
 /// The tools of the guide's agent.
 fn run_tool(_name: &str, _arguments: &hookhost::contract::Json) -> ToolResult {
     ToolResult { text: "written".into(), is_error: false, raw: None }
@@ -222,6 +274,34 @@ fn entry(plugin: &str) -> Entry {
     let far_off = Duration::from_secs(60);
     (entry.limits.compute, entry.limits.deadline) = (Some(far_off), Some(far_off));
     entry
+}
+
+#[tokio::test]
+async fn the_first_gate_of_the_guide_says_no_with_and_without_async() {
+    let wasm = hookhost_tests::plugin("path-guard");
+    let answer = first_gate(&wasm, Path::new("/work")).await.expect("a gate");
+    assert!(answer.starts_with("Rejected by path-guard: "), "{answer}");
+    assert!(!is_allowed(&wasm, Path::new("/work")).expect("a gate"));
+}
+
+#[tokio::test]
+async fn the_guides_log_in_memory_has_the_records() {
+    let config = Config::from_entries(vec![entry("path-guard")], Settings::default()).expect("a configuration");
+    let (host, log) = recorded_in_memory(config).await.expect("a host");
+    let _ = host.session("my-agent", "/work").expect("a session").check_tool("ls", &serde_json::json!({})).await;
+    assert!(log.records().iter().any(|record| record.kind() == "event") && log.verify().is_sound());
+}
+
+#[tokio::test]
+async fn the_guides_customers_decide_on_refunds() {
+    let mut customers = entry("customers");
+    customers.grants.capabilities.insert("customers".into());
+    let builder = Host::builder(Config::empty()).plugin(customers).capability(Arc::new(Customers));
+    let session = builder.build().await.expect("a host").session("my-agent", "/work").expect("a session");
+    for (cents, allowed) in [(500, true), (501, false)] {
+        let settled = session.check_tool("refund", &serde_json::json!({ "customer": 1, "cents": cents })).await;
+        assert_eq!(matches!(settled.outcome, GateOutcome::Allowed { .. }), allowed, "{cents}");
+    }
 }
 
 #[tokio::test]
