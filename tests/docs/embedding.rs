@@ -286,7 +286,7 @@ async fn the_first_gate_of_the_guide_says_no_with_and_without_async() {
 
 #[tokio::test]
 async fn the_guides_log_in_memory_has_the_records() {
-    let config = Config::from_entries(vec![entry("path-guard")], Settings::default()).expect("a configuration");
+    let config = Config::from_entries(vec![entry("no-force-push")], Settings::default()).expect("a configuration");
     let (host, log) = recorded_in_memory(config).await.expect("a host");
     let _ = host.session("my-agent", "/work").expect("a session").check_tool("ls", &serde_json::json!({})).await;
     assert!(log.records().iter().any(|record| record.kind() == "event") && log.verify().is_sound());

@@ -312,7 +312,7 @@ fn a_phrase_in_a_rust_file_is_found_in_comments_texts_and_names_of_functions_but
         let all = found(&format!("mod a;\n{line}\n"));
         assert!(all.contains(&format!("a.rs:2: `{phrase}`: say {instead}")), "{line}: {all:?}");
     }
-    assert_eq!(found("// The run\n// goes on.\n"), ["a.rs:1: `goes on`: say continues, resumes, runs"]);
+    assert_eq!(found("// The run goes\n// on.\n"), ["a.rs:1: `goes on`: say continues, resumes, runs"]);
     assert_eq!(found("let stands = &'a [b'x', '\\'']; // `a folder`, and \"a folder\"\n\"/var/folders\""), [""; 0]);
 }
 
