@@ -6,7 +6,7 @@ use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
 use hookhost::config::Entry;
-use hookhost::{Config, Host};
+use hookhost::{Config, GateOutcome, Host};
 use std::path::Path;
 
 async fn first_gate(wasm: &Path, project: &Path) -> Result<String, Box<dyn std::error::Error>> {
@@ -15,9 +15,9 @@ async fn first_gate(wasm: &Path, project: &Path) -> Result<String, Box<dyn std::
     let session = host.session("my-agent", project)?;
     let arguments = serde_json::json!({ "path": "infra/main.tf", "content": "" });
     Ok(match session.check_tool("write_file", &arguments).await.outcome {
-        hookhost::GateOutcome::Allowed { value: call } => format!("run {} with {}", call.name(), call.arguments()),
-        hookhost::GateOutcome::Responded { response, .. } => response.text,
-        hookhost::GateOutcome::Rejected(rejection) => rejection.to_string(),
+        GateOutcome::Allowed { value: call } => format!("run {} with {}", call.name(), call.arguments()),
+        GateOutcome::Responded { response, .. } => response.text,
+        GateOutcome::Rejected(rejection) => rejection.to_string(),
     })
 }
 
@@ -26,7 +26,7 @@ fn is_allowed(wasm: &Path, project: &Path) -> Result<bool, Box<dyn std::error::E
     let host = Host::builder(Config::empty()).plugin(guard).build_blocking()?;
     let session = host.session("my-agent", project)?;
     let settled = session.check_tool("write_file", &serde_json::json!({ "path": "infra/x", "content": "" }));
-    Ok(matches!(settled.outcome, hookhost::GateOutcome::Allowed { .. }))
+    Ok(matches!(settled.outcome, GateOutcome::Allowed { .. }))
 }
 
 use hookhost::config::UserDirectories;
@@ -86,7 +86,7 @@ async fn session_under(host: &Host, rules: &RuleSet, project: &Path) -> Result<S
 }
 
 use hookhost::contract::{ResultSource, ToolOrigin, ToolResult};
-use hookhost::{GateOutcome, Session, TransformOutcome};
+use hookhost::{Session, TransformOutcome};
 use serde_json::Value;
 
 async fn call_tool(session: &Session, id: &str, name: &str, arguments: &Value) -> String {
