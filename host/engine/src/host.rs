@@ -253,7 +253,7 @@ impl HostBuilder {
     }
 
     /// Asks a closure about each tool call: a rule of the program itself, without wasm. It answers with a
-    /// [`ToolCallVerdict`](crate::contract::ToolCallVerdict), or with what becomes one: a `Refusal`, an `Escalation`, or an
+    /// [`ToolCallVerdict`], or with what becomes one: a `Refusal`, an `Escalation`, or an
     /// `Option` of either. Rules about other events are a [`Rule`], which [`Entry::from_rule`] names.
     #[must_use]
     pub fn rule<V: Into<ToolCallVerdict>>(
