@@ -46,8 +46,7 @@ pub(crate) fn format(workspace: &Workspace) -> Outcome {
 /// Both, with rustdoc called once.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let described = described(workspace)?;
-    let mut tool = lister(workspace, "test");
-    run("the program that lists public items", tool.arg("--quiet"))?;
+    run("the program that lists public items", &mut lister(workspace, "test"))?;
     compare(workspace, &described, false)?;
     last_tag(workspace)?.map_or(Ok(()), |tag| against(workspace, &tag, &described))
 }
