@@ -7,6 +7,7 @@ mod glossary;
 mod guide;
 mod json;
 mod pages;
+mod public_items;
 mod readme;
 mod security;
 mod tour;

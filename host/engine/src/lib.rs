@@ -101,8 +101,8 @@ pub use hookhost_contract as contract;
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {
     pub use crate::sandbox::capability::{
-        Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, MAX_LOG_LINES, Message,
-        Model, ModelRequest, Reminder, Severity, Transcript,
+        Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, Model,
+        ModelRequest, Reminder, Severity, Transcript,
     };
     pub use crate::sandbox::http::Resolver;
 }
@@ -113,8 +113,8 @@ pub mod command {
     pub use crate::config::discover::ProjectFile;
     pub use crate::config::edit::{Change, Edited, allow};
     pub use crate::config::trust::{Approved, TrustStore};
-    pub use crate::plugin::bounds::read;
     pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache};
+    pub use crate::plugin::compile_bounds::read;
     pub use crate::plugin::error::Advice;
     pub use crate::plugin::inspect::{Inspection, inspect};
 }

@@ -4,8 +4,9 @@
 //! that), so that log and state cannot disagree. What a record says and how lines are chained is here, pure;
 //! [`crate::store::Log`] reads a log back, from the database or exported as JSON Lines, and verifies it.
 
+mod chain;
 mod filter;
-mod line;
+mod memory_log;
 mod record;
 mod redaction;
 mod sink;
@@ -13,14 +14,15 @@ mod state;
 mod to_record;
 mod verify;
 
+pub use chain::{FORMAT, Line, LineError};
 pub use filter::Filter;
-pub use line::{FORMAT, Line, LineError};
+pub use memory_log::MemoryLog;
 pub use record::{
     ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
-    MAX_TOOLS_WRITTEN, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
+    Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;
-pub use sink::{AuditSink, MemoryLog};
+pub use sink::AuditSink;
 pub use verify::{Flaw, Report};
 
 pub use crate::config::CodeId;
@@ -28,7 +30,7 @@ pub use crate::contract::bytes::Bytes;
 pub use crate::sandbox::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 pub use crate::state::Scope;
 
-pub(crate) use line::{BEFORE_THE_FIRST, Stored, next, other_version};
-pub(crate) use record::raw;
+pub(crate) use chain::{BEFORE_THE_FIRST, Stored, next, other_version};
+pub(crate) use record::{MAX_TOOLS_WRITTEN, raw};
 pub(crate) use to_record::ToRecord;
 pub(crate) use verify::verify;

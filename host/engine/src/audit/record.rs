@@ -65,7 +65,7 @@ impl Header {
 }
 
 /// Most bytes of the tools of a session with their schemas, as JSON, in its opening.
-pub const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
+pub(crate) const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
 /// A session, and what its events are checked against.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ pub struct SessionOpened {
     /// The tools whose arguments are known.
     pub tools: Vec<ToolSpec>,
     /// Those whose schemas are left out here, `{}` in their place: with them all would be larger than
-    /// [`MAX_TOOLS_WRITTEN`]. Events of the session are then not replayable.
+    /// 1 MiB. Events of the session are then not replayable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_schema: Vec<String>,
     /// The models that a plugin may move a request to.

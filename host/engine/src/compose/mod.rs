@@ -11,14 +11,14 @@ mod documented;
 mod gate;
 #[cfg(test)]
 mod generated;
-mod merge;
+mod tasks;
 mod transform;
 
 pub(crate) use consent::{Consent, MAX_QUESTION_ROUNDS, Step};
 #[cfg(test)]
 pub(crate) use gate::Ask;
 pub(crate) use gate::{Decision, Gate, MAX_ROUNDS, QuestionOrigin};
-pub(crate) use merge::{MAX_TASKS, merge};
+pub(crate) use tasks::{MAX_TASKS, merge};
 pub(crate) use transform::{Passage, Transform};
 
 pub(crate) use crate::config::{Layer, OnFailure};

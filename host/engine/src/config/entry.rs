@@ -110,7 +110,7 @@ impl Entry {
     }
 
     /// The priority of an entry that gives none.
-    pub const DEFAULT_PRIORITY: i32 = 100;
+    pub(super) const DEFAULT_PRIORITY: i32 = 100;
 
     /// Whether two entries differ in nothing but where in the files of one layer they are written.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {

@@ -115,13 +115,13 @@ pub struct ModelGrant {
 
 impl ModelGrant {
     /// The calls per session of a grant that does not say.
-    pub const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+    const DEFAULT_MAX_CALLS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 
     fn default_max_calls() -> NonZeroU32 {
         Self::DEFAULT_MAX_CALLS
     }
 
-    /// The embedder's model of this name, with [`Self::DEFAULT_MAX_CALLS`].
+    /// The embedder's model of this name, and ten calls of it per session.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), max_calls: Self::DEFAULT_MAX_CALLS }

@@ -60,7 +60,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Self::from_entries`].
-    pub fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
+    pub(crate) fn with_entries(mut self, entries: Vec<Entry>) -> Result<Self, ConfigError> {
         for entry in entries {
             let refused = |why: String| ConfigError::Entry { name: entry.name.clone(), why };
             file::check_made(&entry).map_err(refused)?;

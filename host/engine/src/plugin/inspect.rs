@@ -2,7 +2,7 @@
 
 use super::ContractError;
 use super::contract_check::{kind_of_file, surface};
-use super::{bounds, compiling::compile_here, outline::outline};
+use super::{compile_bounds, compiling::compile_here, outline::outline};
 use crate::config::{Digest, Settings};
 use crate::sandbox::capability::{self, OwnCapabilities};
 use crate::sandbox::http;
@@ -47,7 +47,7 @@ pub struct Inspection {
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, ContractError> {
     let engine = wasmtime::Engine::default();
     kind_of_file(bytes)?;
-    bounds::check(bytes)?;
+    compile_bounds::check(bytes)?;
     let component = compile_here(&engine, "the outline", &outline(bytes)?, Settings::default().compile_time)?;
     let ty = component.component_type();
     let mut inspection = Inspection {

@@ -5,7 +5,7 @@ use super::compiling::compile_within;
 use super::contract_check::kind_of_file;
 use super::link::{Checked, unfit};
 use super::outline::outline;
-use super::{ContractError, LoadError, Loaded, Plugin, Runs, bounds, preinitialise, tools};
+use super::{ContractError, LoadError, Loaded, Plugin, Runs, compile_bounds, preinitialise, tools};
 use crate::config::{Code, Digest, Entry};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
@@ -48,7 +48,7 @@ impl Plugin {
         let (linked, is_image) = match kept {
             Some((component, is_image)) => (linked(&component)?, is_image),
             None => {
-                let bounded = kind_of_file(&bytes).and_then(|()| bounds::check(&bytes));
+                let bounded = kind_of_file(&bytes).and_then(|()| compile_bounds::check(&bytes));
                 bounded.map_err(|problem| unfit(entry, problem))?;
                 compiler.check_outline(entry, &bytes).await?;
                 let image = preinitialise::image(compiler, entry, &bytes).await?;
@@ -129,12 +129,14 @@ fn read(entry: &Entry) -> Result<(Cow<'_, [u8]>, Digest), LoadError> {
         Code::File { path, digest } => (path, digest),
         Code::Bytes(held) => {
             let (bytes, digest) = (held.bytes(), held.digest());
-            return bounds::check_size(bytes).map(|()| (bytes.into(), digest)).map_err(|problem| unfit(entry, problem));
+            return compile_bounds::check_size(bytes)
+                .map(|()| (bytes.into(), digest))
+                .map_err(|problem| unfit(entry, problem));
         }
         Code::Native(_) => return Err(unfit(entry, ContractError::NotWasm)),
     };
     let name = &entry.name;
-    let bytes = bounds::read(path).map_err(|source| LoadError::Unreadable {
+    let bytes = compile_bounds::read(path).map_err(|source| LoadError::Unreadable {
         name: name.clone(),
         path: path.clone(),
         source,

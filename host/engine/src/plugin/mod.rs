@@ -3,9 +3,9 @@
 //! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
 //! the contract's.
 
-pub(crate) mod bounds;
 pub(crate) mod cache;
 mod call;
+pub(crate) mod compile_bounds;
 mod compiling;
 mod contract_check;
 pub(crate) mod error;

@@ -1,12 +1,12 @@
 //! The data in the store of one call: everything that the guest can reach, and its use of limits.
 
-use super::call::CallLimits;
 use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, OwnCall, ReplayedInputs, Transcript};
 use super::clock::Busy;
-use super::failure::Limit;
+use super::fresh_instance::CallLimits;
 use super::http::{Http, Network};
 use super::output::Output;
 use super::preopens::Preopens;
+use super::trap::Limit;
 use super::{processor_time, virtual_wasi};
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};

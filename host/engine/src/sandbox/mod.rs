@@ -5,10 +5,9 @@
 //! computing, a timer around the whole call stops time spent waiting, and hostcall fuel bounds what a guest makes the
 //! host copy.
 
-mod call;
 pub(crate) mod capability;
 mod clock;
-mod failure;
+mod fresh_instance;
 mod guest;
 pub(crate) mod http;
 mod inputs;
@@ -17,11 +16,12 @@ mod output;
 mod preopens;
 mod processor_time;
 mod ticker;
+mod trap;
 mod virtual_wasi;
 
 pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 
-pub(crate) use call::{CallLimits, Called, Handle, with_deadline};
+pub(crate) use fresh_instance::{CallLimits, Called, Handle, with_deadline};
 pub(crate) use guest::{Guest, GuestSetup};
 pub(crate) use native::NativeCalls;
 pub(crate) use preopens::{PreopenError, Preopens};

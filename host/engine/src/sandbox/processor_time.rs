@@ -8,8 +8,8 @@
 //! make a guest fail. Reading it costs a system call, so it is first read when a guest has run for
 //! a tick.
 
-use super::failure::Limit;
 use super::ticker::TICK;
+use super::trap::Limit;
 use crate::contract::{Failure, FailureKind};
 use std::cell::Cell;
 use std::time::{Duration, Instant};

@@ -6,6 +6,16 @@
 //! asked for. The rest, and anything that the count may have missed, is done on a thread of its own
 //! (`aside`), which is waited for no longer than `DEADLINE`.
 //!
+//! | a schema, and a value under it | at most |
+//! |---|---|
+//! | the schema as text | [`MAX_BYTES`] bytes |
+//! | its subschemas, and how deep they are nested | [`MAX_SUBSCHEMAS`], [`MAX_SCHEMA_NESTING`] levels |
+//! | references that follow each other, and the ways through them | [`MAX_CHAIN`], [`MAX_PATHS`] |
+//! | its patterns, and what each takes when it is compiled | [`MAX_PATTERNS`], [`MAX_PATTERN`] bytes |
+//! | how deep the value is nested, and the steps to check it | [`MAX_NESTING`] levels, [`MAX_WORK`] |
+//! | steps on the thread that asks | [`MAX_WORK_AT_ONCE`] |
+//! | the time on a thread of its own | [`DEADLINE`] |
+//!
 //! The rule is to fail closed: a schema that is not understood is refused, and a value that is not
 //! checked does not fit.
 

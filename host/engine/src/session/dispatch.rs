@@ -1,8 +1,9 @@
 //! Settling one event: ask the chain, settle, record, and apply the effects.
 
 mod again;
-mod calling;
+mod ask_plugin;
 mod effects;
+mod on_failure;
 
 pub(super) use again::Consent;
 pub(super) use effects::HeldEffects;

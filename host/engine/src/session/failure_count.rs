@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Failures in a row after which a plugin is tripped: it is not called until it is tried again.
-pub const FAILURES_TO_TRIP: u32 = 3;
+pub(super) const FAILURES_TO_TRIP: u32 = 3;
 
 /// How long a tripped plugin is not called, in milliseconds. Each further failure doubles it.
 const FIRST_BACK_OFF: Time = 10_000;

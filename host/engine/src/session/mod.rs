@@ -16,13 +16,12 @@ mod prepared;
 mod replay_inputs;
 mod services;
 mod settled;
+mod shared_questions;
 mod state;
 mod tools;
 
 pub use checked::AllowedCall;
-pub use failure_count::FAILURES_TO_TRIP;
 pub use notice::{Notice, NoticeKind};
-pub use observers::MAX_WAITING;
 pub use pending::{Begun, Pending, QuestionGone};
 pub use prepared::PreparedCall;
 pub use settled::Settled;

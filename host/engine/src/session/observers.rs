@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Upper bound of the events of one session that wait for their observers.
-pub const MAX_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// Upper bound of the size of the events of one session that wait for their observers, in bytes of JSON.
 const MAX_BYTES: usize = 16 << 20;

@@ -20,9 +20,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The interval at which the store is checked for another process's answer.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
 /// An event, as far as it can be settled without a person.
 #[derive(Debug)]
 #[must_use]
@@ -133,7 +130,7 @@ impl<O: 'static> Pending<O> {
 
     /// Waits until another process has answered, or the deadline has passed.
     pub async fn wait(self) -> Begun<O> {
-        let answered = with_deadline(self.time_left(), self.answered_elsewhere()).await;
+        let answered = with_deadline(self.time_left(), self.elsewhere()).await;
         let answered = answered.unwrap_or_else(|| approval::too_late(self.open.request().deadline));
         self.take_up(answered).await
     }
@@ -143,7 +140,7 @@ impl<O: 'static> Pending<O> {
         let mut pending = self;
         loop {
             let (request, left) = (pending.open.request().clone(), pending.time_left());
-            let answered = approval::resolve(approver, request, left, pending.answered_elsewhere()).await;
+            let answered = approval::resolve(approver, request, left, pending.elsewhere()).await;
             match pending.take_up(answered).await {
                 Begun::Settled(settled) => return settled,
                 Begun::Escalated(next) => pending = next,
@@ -160,27 +157,12 @@ impl<O: 'static> Pending<O> {
         self.open.take_up(answered)
     }
 
-    fn time_left(&self) -> Duration {
-        self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
+    async fn elsewhere(&self) -> Answered {
+        self.open.session().services.answered_elsewhere(&self.open.request().id).await
     }
 
-    /// Waits for another process's answer; never returns if questions are not shared.
-    async fn answered_elsewhere(&self) -> Answered {
-        let (services, id) = (&self.open.session().services, &self.open.request().id);
-        if !services.shares_questions {
-            return std::future::pending().await;
-        }
-        let store = &services.store;
-        loop {
-            tokio::time::sleep(POLL_INTERVAL).await;
-            match store.answered(id) {
-                Ok(Some(None)) => {}
-                Ok(Some(Some(answer))) => return approval::read(&answer),
-                Ok(None) => return approval::taken_for_gone(),
-                // The next attempt may succeed; otherwise the deadline passes.
-                Err(error) => tracing::warn!(%error, id, "whether a question is answered cannot be read"),
-            }
-        }
+    fn time_left(&self) -> Duration {
+        self.open.request().deadline.saturating_sub(self.open.asked_at().elapsed())
     }
 }
 

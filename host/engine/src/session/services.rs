@@ -2,15 +2,13 @@
 
 use super::notice::Notice;
 use super::observers::ObserverTasks;
-use super::{Clock, QuestionGone, milliseconds, state};
+use super::{Clock, milliseconds, state};
 use crate::active_config::RuleSet;
-use crate::approval::{self, Approval, ApprovalRequest, Approver};
-use crate::audit::{ApprovalRecord, Header, ToRecord as _};
-use crate::contract::OutcomeKind;
+use crate::approval::Approver;
 use crate::contract::action::ActionMap;
 use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
-use crate::store::{OpenQuestion, QuestionChange, Store, StoreError, Unit};
+use crate::store::Store;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -88,56 +86,5 @@ impl Services {
     /// The time of an event that begins now, in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
         milliseconds(self.clock.now())
-    }
-
-    /// The questions that wait for an answer. Those of processes that are gone are settled with no.
-    pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
-        let mut open = Vec::new();
-        for question in self.store.questions().await? {
-            let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
-            if !self.store.is_alive(question.asker)? {
-                self.give_up(&question, request).await?;
-            } else if question.answerable && question.answer.is_none() && question.expires > self.now() {
-                open.extend(request);
-            }
-        }
-        Ok(open)
-    }
-
-    /// Answers a question.
-    pub(crate) async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
-        let unknown = || QuestionGone::Unknown(id.to_owned());
-        let question =
-            self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
-        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= self.now() {
-            return Err(unknown());
-        }
-        let answer = approval::written(&approval::answered(approval));
-        match self.store.answer(id, &answer).await? {
-            Some(first) if first.is_this => Ok(()),
-            Some(_) => Err(QuestionGone::Answered(id.to_owned())),
-            None => Err(unknown()),
-        }
-    }
-
-    /// Settles the question of a process that is gone: nobody runs the call.
-    async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
-        let settings = self.rules.active();
-        let answer = request.map(|request| ApprovalRecord {
-            id: question.id.clone(),
-            header: Header::new(&*question.session, self.now()),
-            event: request.event,
-            outcome: OutcomeKind::Rejected,
-            answer: approval::taken_for_gone(),
-            effects_hold: false,
-        });
-        let records = answer.map(|answer| answer.body(&settings.settings().audit)).into_iter().collect();
-        let change = Some(QuestionChange::GiveUp(question.id.clone()));
-        let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
-        match self.store.commit(&unit).await {
-            // Another process has settled it.
-            Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
-            done => done,
-        }
     }
 }

@@ -6,7 +6,7 @@ use crate::stillborn::{EXIT, stillborn};
 use crate::support::{plugin, spec};
 use hookhost::config::{Entry, Limits};
 use hookhost::contract::{EventKind, ToolSpec};
-use hookhost::session::{DispatchOptions, FAILURES_TO_TRIP, Settled};
+use hookhost::session::{DispatchOptions, Settled};
 use hookhost::{Host, Session};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ pub(crate) fn failing(name: &str, kind: &str) -> Failing {
         // It would also fail on the records of the events at hand, at some time after them.
         entry.events = Some(EventKind::ALL.iter().copied().filter(|&event| event != EventKind::AuditRecord).collect());
     }
-    Failing { entry, events_before: if kind == "tripped" { FAILURES_TO_TRIP } else { 0 }, session: None }
+    Failing { entry, events_before: if kind == "tripped" { 3 } else { 0 }, session: None }
 }
 
 /// A plugin, and an event on which it fails.

@@ -5,7 +5,7 @@ use crate::support::{host, spec, texts};
 use hookhost::Session;
 use hookhost::config::{Mode, OnFailure};
 use hookhost::contract::{EventKind, Shape};
-use hookhost::session::{FAILURES_TO_TRIP, Settled};
+use hookhost::session::Settled;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -249,7 +249,7 @@ async fn a_plugin_is_tripped_by_any_kind_of_failure_and_the_user_is_told_once() 
         let events = with_subscribers(&host).filter(|event| *event != EventKind::SessionEnd);
         for event in events.filter(|event| met.insert(shape(*event))) {
             let session = failing.session(&host, event).await;
-            for _ in 0..FAILURES_TO_TRIP {
+            for _ in 0..3 {
                 assert_eq!(of_tripping(&session), [""; 0], "{kind}, {event}");
                 assert_eq!(failure(&session, event).await, kind, "{event}");
             }

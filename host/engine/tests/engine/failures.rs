@@ -5,7 +5,6 @@ use crate::stillborn::{EXIT, stillborn};
 use crate::support::{bash, plugin, session, texts};
 use hookhost::config::{Entry, Limits, OnFailure};
 use hookhost::contract::{Cause, ToolCall};
-use hookhost::session::FAILURES_TO_TRIP;
 use hookhost::{FailureKind, GateOutcome, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -113,7 +112,7 @@ async fn a_skipped_failure_lets_the_others_decide() {
 #[tokio::test]
 async fn a_plugin_that_keeps_failing_is_tripped_and_the_user_is_told_once() {
     let session = session(vec![misbehaving("p", "trap")]).await;
-    for _ in 0..FAILURES_TO_TRIP {
+    for _ in 0..3 {
         assert!(session.take_notices().is_empty());
         assert_eq!(failure(&ask(&session, "bad").await), FailureKind::Trap);
     }
@@ -129,7 +128,7 @@ async fn a_plugin_that_keeps_failing_is_tripped_and_the_user_is_told_once() {
 #[tokio::test]
 async fn a_success_in_between_keeps_a_plugin_from_being_tripped() {
     let session = session(vec![misbehaving("p", "trap")]).await;
-    for _ in 0..FAILURES_TO_TRIP {
+    for _ in 0..3 {
         assert_eq!(failure(&ask(&session, "bad").await), FailureKind::Trap);
         assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }));
     }

@@ -9,7 +9,7 @@ use hookhost::command::allow as allow_entry;
 use hookhost::config::{Entry, Mode, OnFailure, Settings, StateGrant, UserDirectories};
 use hookhost::contract::{Cause, Escalation, EventKind, OutcomeKind, Refusal, ToolCall, ToolCallVerdict, ToolResult};
 use hookhost::replay::replay;
-use hookhost::session::{DispatchOptions, FAILURES_TO_TRIP};
+use hookhost::session::DispatchOptions;
 use hookhost::store::Log;
 use hookhost::testing::{self, ScriptedApprover, TestHost};
 use hookhost::{Config, FailureKind, Host, Rule, Session};
@@ -116,7 +116,7 @@ async fn a_rule_that_panics_fails_and_is_tripped_until_its_time_has_passed() {
         None
     })
     .await;
-    for _ in 0..FAILURES_TO_TRIP {
+    for _ in 0..3 {
         let outcome = host.check("any", json!({})).await;
         let rejection = outcome.rejection().unwrap();
         assert_eq!(rejection.cause, Cause::Failed(FailureKind::Panic));

@@ -7,7 +7,6 @@ use hookhost::audit;
 use hookhost::capability::{Model, ModelRequest};
 use hookhost::config::{AskRule, Code, Digest, Entry, Settings};
 use hookhost::contract::{ToolCall, ToolResult};
-use hookhost::session::FAILURES_TO_TRIP;
 use hookhost::{Config, GateOutcome, Host, Session};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
@@ -232,7 +231,7 @@ async fn a_plugin_that_was_fixed_is_asked_again_and_one_that_is_as_it_was_stays_
     let host = builder(config(vec![broken()])).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let calls = |settled: hookhost::Settled<_>| settled.record.calls[0].failure.clone().map(|failure| failure.kind);
-    for _ in 0..FAILURES_TO_TRIP {
+    for _ in 0..3 {
         let settled: hookhost::Settled<GateOutcome<ToolCall, ToolResult>> =
             session.before_tool_call(bash(&session, "ls")).await;
         assert_eq!(calls(settled), Some(hookhost::FailureKind::Trap));

@@ -4,7 +4,7 @@ use crate::events::payload;
 use crate::support::{bash, builder, plugin, recording, spec, written};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
-use hookhost::audit::{self, MAX_TOOLS_WRITTEN};
+use hookhost::audit;
 use hookhost::capability::{Message, Model, ModelRequest, Transcript};
 use hookhost::config::{Entry, OnFailure, Settings};
 use hookhost::contract::{EventKind, OutcomeKind, Shape, ToolSpec};
@@ -17,6 +17,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+/// Bytes of the tools that the record of a session has at most.
+const MAX_TOOLS_WRITTEN: usize = 1024 * 1024;
 
 /// Answers something else each time.
 #[derive(Default)]

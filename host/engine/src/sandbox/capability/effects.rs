@@ -3,7 +3,7 @@
 use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
-use crate::sandbox::failure::Limit;
+use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 
 /// Most findings, and most reminders, of one call; one more is a failure, so that nothing is lost in silence.

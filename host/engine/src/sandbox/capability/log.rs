@@ -27,7 +27,7 @@ pub struct LogLine {
 }
 
 /// Most lines of one call, however short they are.
-pub const MAX_LOG_LINES: usize = 1_000;
+const MAX_LOG_LINES: usize = 1_000;
 
 /// The lines of one call.
 #[derive(Clone, Debug, Default)]

@@ -5,25 +5,25 @@
 //! Every call of a capability is counted against `limits.capability-calls`.
 
 mod effects;
+mod embedder;
+mod embedder_json;
 mod event;
 mod log;
 mod model;
-mod own;
 mod replayed;
 mod state;
 mod transcript;
-mod values;
 
 pub use effects::{Finding, Reminder, Severity};
-pub use log::{Level, LogLine, MAX_LOG_LINES};
+pub use embedder::{Capability, CapabilityAnswer, CapabilityCall, CapabilityReply};
+pub use log::{Level, LogLine};
 pub use model::{Model, ModelRequest};
-pub use own::{Capability, CapabilityAnswer, CapabilityCall, CapabilityReply};
 pub use transcript::{Message, Transcript};
 
 pub(crate) use effects::Effects;
+pub(crate) use embedder::{Own, OwnCall, OwnCapabilities};
 pub(crate) use event::EventFacts;
 pub(crate) use log::Log;
-pub(crate) use own::{Own, OwnCall, OwnCapabilities};
 pub(crate) use replayed::ReplayedInputs;
 pub(crate) use transcript::NoTranscript;
 

@@ -4,7 +4,7 @@ use super::{Guest, of_the_contract, wit};
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::TranscriptRead;
-use crate::sandbox::failure::Limit;
+use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

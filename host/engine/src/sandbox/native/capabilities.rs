@@ -3,8 +3,8 @@
 use super::{Ended, Running};
 use crate::contract::Failure;
 use crate::sandbox::capability::generated::hookhost::hooks as wit;
-use crate::sandbox::failure::Limit;
 use crate::sandbox::guest::Guest;
+use crate::sandbox::trap::Limit;
 use hookhost_guest::native::Capabilities;
 use hookhost_guest::{effects, log, model, state, transcript};
 use std::panic::resume_unwind;

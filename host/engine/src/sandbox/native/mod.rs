@@ -8,8 +8,8 @@ mod capabilities;
 mod starved;
 mod threads;
 
-use super::call::{CallLimits, Called, deadline_passed, overloaded};
 use super::clock::SHARE;
+use super::fresh_instance::{CallLimits, Called, deadline_passed, overloaded};
 use super::guest::{Guest, GuestSetup};
 use crate::contract::{Failure, FailureKind};
 use crate::native::{Configuration, Configure};

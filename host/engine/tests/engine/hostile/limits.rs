@@ -4,7 +4,6 @@ use super::component::Shape;
 use crate::events::payload;
 use crate::failure_kinds::with_limits;
 use crate::support::{plugin, spec};
-use hookhost::capability::MAX_LOG_LINES;
 use hookhost::config::{Entry, Limits, Settings};
 use hookhost::contract::EventKind;
 use hookhost::session::DispatchOptions;
@@ -129,7 +128,7 @@ async fn lines_beyond_their_number_are_dropped_and_counted_however_short_they_ar
         (br_if 0 (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1500))))";
     let session = session(directory.path(), "log = \"1MiB\", capability-calls = 2_000", &doing(lines)).await.unwrap();
     let record = session.prompt_submit("bad".into()).await.record;
-    assert_eq!((record.calls[0].log.len(), record.calls[0].log_dropped), (MAX_LOG_LINES, 500));
+    assert_eq!((record.calls[0].log.len(), record.calls[0].log_dropped), (1_000, 500));
 }
 
 #[tokio::test]

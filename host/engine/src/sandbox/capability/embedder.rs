@@ -1,12 +1,12 @@
 //! The capabilities of the embedding program: interfaces of its own WIT packages, called with values as JSON.
 
 use super::Interface;
-use super::values;
+use super::embedder_json;
 use crate::config::Grants;
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
-use crate::sandbox::failure::Limit;
 use crate::sandbox::guest::Guest;
+use crate::sandbox::trap::Limit;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,7 @@ async fn called(
         let detail = format!("called `{function}` of the capability `{capability}`, which failed: {why}");
         Limit(Failure::new(FailureKind::Trap, detail))
     };
-    let arguments = arguments.iter().map(values::to_json).collect::<Result<_, _>>().map_err(failed)?;
+    let arguments = arguments.iter().map(embedder_json::to_json).collect::<Result<_, _>>().map_err(failed)?;
     let call = CapabilityCall {
         session: guest.own.as_ref().map(|own| own.session.clone()).unwrap_or_default(),
         plugin: guest.plugin.to_string(),
@@ -214,7 +214,7 @@ async fn called(
     };
     guest.note_own(call, &answer);
     match (ty.results().next(), results) {
-        (Some(ty), [result]) => *result = values::answer(answer, &ty).map_err(failed)?,
+        (Some(ty), [result]) => *result = embedder_json::answer(answer, &ty).map_err(failed)?,
         _ => {
             if let CapabilityReply::Failed(why) = answer {
                 return Err(failed(why).into());

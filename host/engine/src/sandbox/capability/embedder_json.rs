@@ -1,6 +1,6 @@
 //! Values of the component model as JSON, by their types.
 
-use super::own::CapabilityReply;
+use super::embedder::CapabilityReply;
 use serde_json::{Map, Number, Value};
 use wasmtime::component::Val;
 use wasmtime::component::types::{Case, Type};

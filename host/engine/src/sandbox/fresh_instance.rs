@@ -2,8 +2,8 @@
 
 use super::capability::{Effects, LogLine};
 use super::clock::{self, Over};
-use super::failure::{Limit, classify, not_instantiated};
 use super::guest::{Guest, GuestSetup};
+use super::trap::{Limit, classify, not_instantiated};
 use super::{Sandbox, may_wait as waits, processor_time};
 use crate::config::{Entry, Limits};
 use crate::contract::{Failure, FailureKind};

@@ -2,7 +2,6 @@
 
 use super::Dispatch;
 use crate::audit::raw;
-use crate::compose::OnFailure;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Event, Kind};
 use crate::sandbox::capability::EventFacts;
@@ -95,40 +94,6 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Takes the effects of a call with a valid answer, or notes its failure, applies the plugin's `on-failure`, and trips the
-    /// plugin after several failures.
-    pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
-        let plugin = &self.chain[member];
-        match called {
-            Ok(value) => {
-                tracing::debug!(plugin = plugin.name(), "a plugin has answered");
-                self.session.succeeded(plugin, self.observes());
-                if let Some((call, writes, effects)) = self.returned.take() {
-                    let pending_effects = &mut self.pending_effects[member];
-                    pending_effects.writes = writes.map(|writes| (call, writes));
-                    pending_effects.last = Some((call, effects));
-                }
-                Ok(value)
-            }
-            Err(failure) => {
-                tracing::warn!(plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
-                self.session.failed(plugin, self.observes(), &failure);
-                if failure.kind.is_wall_time() {
-                    let why = format!("{}: it ran out of wall time", plugin.name());
-                    self.cannot_be_replayed(why);
-                }
-                let on_failure = plugin.on_failure(self.record.event);
-                if on_failure == OnFailure::Skip || !plugin.enforces() {
-                    self.session.skipped(plugin, self.record.event, &failure);
-                }
-                if let Some(record) = self.record.calls.last_mut() {
-                    record.failure = Some(failure);
-                }
-                Err(on_failure)
-            }
-        }
-    }
-
     /// Notes why the verdicts cannot be reproduced, each reason once.
     pub(super) fn cannot_be_replayed(&mut self, why: String) {
         if !self.record.not_replayable.contains(&why) {
@@ -136,7 +101,7 @@ impl Dispatch<'_> {
         }
     }
 
-    fn observes(&self) -> bool {
+    pub(super) fn observes(&self) -> bool {
         self.record.event.shape() == Shape::Observe
     }
 }

@@ -1,0 +1,79 @@
+//! An audit log in memory.
+
+use super::chain::{self, BEFORE_THE_FIRST, Line, Stored};
+use super::record::LogBegins;
+use super::sink::AuditSink;
+use super::to_record::ToRecord as _;
+use super::verify::{Flaw, Report, verify};
+use super::{FORMAT, Record};
+use crate::config::AuditSettings;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An audit log in memory: for tests, and for programs without a disk. Cheap to clone; all clones are the same log. It
+/// grows without a bound.
+#[derive(Clone, Default)]
+pub struct MemoryLog {
+    lines: Arc<Mutex<Vec<Line>>>,
+}
+
+impl MemoryLog {
+    /// A log without records.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The records, in order, without the one that every log begins with.
+    #[must_use]
+    pub fn records(&self) -> Vec<Record> {
+        // The host has written them.
+        self.lines().iter().skip(1).filter_map(|line| line.entry().ok()).collect()
+    }
+
+    /// The whole log as JSON Lines, as `hookhost audit export` writes one.
+    #[must_use]
+    pub fn to_json_lines(&self) -> String {
+        self.lines().iter().flat_map(|line| [line.text(), "\n"]).collect()
+    }
+
+    /// Whether it is as it was written.
+    #[must_use]
+    pub fn verify(&self) -> Report {
+        let lines: Vec<_> = self.lines().iter().enumerate().map(|(index, line)| stored(index, line)).collect();
+        match verify(&[], lines.into_iter().map(Ok::<_, Infallible>), None) {
+            Ok(Ok(report)) => report,
+            // A log of another version: ours has this one.
+            Ok(Err(_)) => Report { flaws: vec![Flaw::NoBeginning], ..Report::default() },
+            Err(never) => match never {},
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stored(index: usize, line: &Line) -> Stored {
+    Stored { number: index as u64 + 1, text: line.text().to_owned(), row: None, whole: true }
+}
+
+impl AuditSink for MemoryLog {
+    fn take(&self, record: &str) -> Result<(), String> {
+        let mut lines = self.lines();
+        if lines.is_empty() {
+            let time = Record::from_json(record).map_or(0, |record| record.time());
+            let begins = LogBegins { version: FORMAT, time };
+            lines.push(chain::next(0, &BEFORE_THE_FIRST, &begins.body(&AuditSettings::default())));
+        }
+        let (seq, previous) = lines.last().map_or((0, BEFORE_THE_FIRST), |last| (last.seq(), last.hash()));
+        lines.push(chain::next(seq, &previous, record));
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for MemoryLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryLog").field("lines", &self.lines().len()).finish_non_exhaustive()
+    }
+}

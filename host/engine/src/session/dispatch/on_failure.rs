@@ -1,0 +1,41 @@
+//! What a failed call leads to: it is counted, recorded, and the plugin's `on-failure` applies.
+
+use super::Dispatch;
+use crate::compose::OnFailure;
+use crate::contract::Failure;
+
+impl Dispatch<'_> {
+    /// Takes the effects of a call with a valid answer, or notes its failure, applies the plugin's `on-failure`, and trips the
+    /// plugin after several failures.
+    pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
+        let plugin = &self.chain[member];
+        match called {
+            Ok(value) => {
+                tracing::debug!(plugin = plugin.name(), "a plugin has answered");
+                self.session.succeeded(plugin, self.observes());
+                if let Some((call, writes, effects)) = self.returned.take() {
+                    let pending_effects = &mut self.pending_effects[member];
+                    pending_effects.writes = writes.map(|writes| (call, writes));
+                    pending_effects.last = Some((call, effects));
+                }
+                Ok(value)
+            }
+            Err(failure) => {
+                tracing::warn!(plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
+                self.session.failed(plugin, self.observes(), &failure);
+                if failure.kind.is_wall_time() {
+                    let why = format!("{}: it ran out of wall time", plugin.name());
+                    self.cannot_be_replayed(why);
+                }
+                let on_failure = plugin.on_failure(self.record.event);
+                if on_failure == OnFailure::Skip || !plugin.enforces() {
+                    self.session.skipped(plugin, self.record.event, &failure);
+                }
+                if let Some(record) = self.record.calls.last_mut() {
+                    record.failure = Some(failure);
+                }
+                Err(on_failure)
+            }
+        }
+    }
+}

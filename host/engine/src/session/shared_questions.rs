@@ -1,0 +1,82 @@
+//! Questions in the store, which another process of the user may answer.
+
+use super::QuestionGone;
+use super::services::Services;
+use crate::approval::{self, Approval, ApprovalRequest};
+use crate::audit::{ApprovalRecord, Header, ToRecord as _};
+use crate::contract::{Answered, OutcomeKind};
+use crate::store::{OpenQuestion, QuestionChange, StoreError, Unit};
+use std::time::Duration;
+
+/// The interval at which the store is checked for another process's answer.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+impl Services {
+    /// Waits for another process's answer to a question; never returns if questions are not shared.
+    pub(super) async fn answered_elsewhere(&self, id: &str) -> Answered {
+        if !self.shares_questions {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            match self.store.answered(id) {
+                Ok(Some(None)) => {}
+                Ok(Some(Some(answer))) => return approval::read(&answer),
+                Ok(None) => return approval::taken_for_gone(),
+                // The next attempt may succeed; otherwise the deadline passes.
+                Err(error) => tracing::warn!(%error, id, "whether a question is answered cannot be read"),
+            }
+        }
+    }
+
+    /// The questions that wait for an answer. Those of processes that are gone are settled with no.
+    pub(crate) async fn open_questions(&self) -> Result<Vec<ApprovalRequest>, StoreError> {
+        let mut open = Vec::new();
+        for question in self.store.questions().await? {
+            let request = serde_json::from_str::<ApprovalRequest>(&question.request).ok();
+            if !self.store.is_alive(question.asker)? {
+                self.give_up(&question, request).await?;
+            } else if question.answerable && question.answer.is_none() && question.expires > self.now() {
+                open.extend(request);
+            }
+        }
+        Ok(open)
+    }
+
+    /// Answers a question.
+    pub(crate) async fn answer(&self, id: &str, approval: Approval) -> Result<(), QuestionGone> {
+        let unknown = || QuestionGone::Unknown(id.to_owned());
+        let question =
+            self.store.questions().await?.into_iter().find(|question| question.id == id).ok_or_else(unknown)?;
+        if !question.answerable || !self.store.is_alive(question.asker)? || question.expires <= self.now() {
+            return Err(unknown());
+        }
+        let answer = approval::written(&approval::answered(approval));
+        match self.store.answer(id, &answer).await? {
+            Some(first) if first.is_this => Ok(()),
+            Some(_) => Err(QuestionGone::Answered(id.to_owned())),
+            None => Err(unknown()),
+        }
+    }
+
+    /// Settles the question of a process that is gone: nobody runs the call.
+    async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
+        let settings = self.rules.active();
+        let answer = request.map(|request| ApprovalRecord {
+            id: question.id.clone(),
+            header: Header::new(&*question.session, self.now()),
+            event: request.event,
+            outcome: OutcomeKind::Rejected,
+            answer: approval::taken_for_gone(),
+            effects_hold: false,
+        });
+        let records = answer.map(|answer| answer.body(&settings.settings().audit)).into_iter().collect();
+        let change = Some(QuestionChange::GiveUp(question.id.clone()));
+        let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };
+        match self.store.commit(&unit).await {
+            // Another process has settled it.
+            Err(_) if self.store.answered(&question.id)?.is_none() => Ok(()),
+            done => done,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The lists of public items: whatever is public is used by a program or shown to its readers.
+
+use crate::guide::page;
+use regex_lite::Regex;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What derives and wrappers bring: nobody calls these by name.
+const DERIVED: [&str; 7] = ["eq", "fmt", "hash", "clone", "default", "deref", "try_from"];
+
+fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        match name.as_str() {
+            "tests" | "tests.rs" | "target" => {}
+            _ if path.is_dir() => sources(&path, into),
+            _ if name.ends_with(".rs") => into.push(path),
+            _ => {}
+        }
+    }
+}
+
+fn words(text: &str, into: &mut BTreeSet<String>) {
+    let word = Regex::new(r"\w+").expect("a pattern");
+    into.extend(word.find_iter(text).map(|found| found.as_str().to_owned()));
+}
+
+/// The words of the programs that use the engine, of its own documentation, and of the guides.
+fn used_or_shown() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = BTreeSet::new();
+    for user in ["host/agent", "host/cli", "host/engine/examples"] {
+        let mut files = Vec::new();
+        if root.join(user).is_dir() {
+            sources(&root.join(user), &mut files);
+        }
+        for file in files {
+            words(&std::fs::read_to_string(file).expect("a source"), &mut found);
+        }
+    }
+    let mut engine = Vec::new();
+    sources(&root.join("host/engine/src"), &mut engine);
+    for file in engine {
+        let text = std::fs::read_to_string(file).expect("a source");
+        let comments =
+            text.lines().map(str::trim_start).filter(|line| line.starts_with("///") || line.starts_with("//!"));
+        words(&comments.collect::<Vec<_>>().join("\n"), &mut found);
+    }
+    for guide in ["README.md", "docs/embedding.md", "docs/failures.md", "docs/using.md"] {
+        words(&page(guide), &mut found);
+    }
+    found
+}
+
+#[test]
+fn every_public_function_and_constant_of_the_engine_is_used_by_a_program_or_shown_to_readers() {
+    let list = page("host/engine/public-api.txt");
+    let item = Regex::new(r"^pub (?:async |const |unsafe )*(?:fn|const) ([\w:]+)").expect("a pattern");
+    let names: BTreeSet<&str> = list
+        .lines()
+        .filter_map(|line| item.captures(line)?.get(1))
+        .filter_map(|path| path.as_str().trim_end_matches(':').rsplit("::").next())
+        .filter(|name| !DERIVED.contains(name))
+        .collect();
+    assert!(names.len() > 150, "{names:?}");
+    let known = used_or_shown();
+    let hidden: Vec<_> = names.into_iter().filter(|name| !known.contains(*name)).collect();
+    assert!(hidden.is_empty(), "only tests use these public items: make them private, or show them: {hidden:?}");
+}
