@@ -87,6 +87,7 @@ pub mod files;
 pub mod host;
 pub mod native;
 pub mod plugin;
+#[cfg(feature = "replay")]
 pub mod replay;
 mod sandbox;
 pub mod schema;
@@ -104,6 +105,7 @@ pub mod capability {
         Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, Model,
         ModelRequest, Reminder, Severity, Transcript,
     };
+    #[cfg(feature = "http")]
     pub use crate::sandbox::http::Resolver;
 }
 
@@ -113,10 +115,13 @@ pub mod command {
     pub use crate::config::discover::ProjectFile;
     pub use crate::config::edit::{Change, Edited, allow};
     pub use crate::config::trust::{Approved, TrustStore};
-    pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache};
-    pub use crate::plugin::compile_bounds::read;
+    #[cfg(feature = "compile")]
+    pub use crate::plugin::compile::cache::{CacheFiles, cache_files, clear_cache, default_directory};
+    #[cfg(feature = "compile")]
+    pub use crate::plugin::compile::compile_bounds::read;
+    #[cfg(feature = "compile")]
+    pub use crate::plugin::compile::inspect::{Inspection, inspect};
     pub use crate::plugin::error::Advice;
-    pub use crate::plugin::inspect::{Inspection, inspect};
 }
 
 pub use config::{Config, ConfigError};

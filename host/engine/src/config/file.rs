@@ -277,7 +277,7 @@ impl Check<'_> {
 pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
     let written = match &entry.code {
         Code::File { .. } => RawEntry::of(entry, Path::new("")),
-        Code::Bytes(_) | Code::Native(_) => {
+        Code::Bytes(_) | Code::Compiled(_) | Code::Native(_) => {
             let code = Code::File { path: "program.wasm".into(), digest: Digest::zero() };
             RawEntry::of(&Entry { code, ..entry.clone() }, Path::new(""))
         }

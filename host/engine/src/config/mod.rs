@@ -51,7 +51,7 @@ pub(crate) mod trust;
 mod tests;
 
 pub use ask::AskRule;
-pub use code::{Code, CodeId, ComponentBytes};
+pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, UnapprovedChange, UserDirectories};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};

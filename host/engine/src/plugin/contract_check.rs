@@ -171,7 +171,9 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
             let (name, functions) = (capability.name().into(), functions.collect());
             surface.own.push(Own { name, interface: import.to_owned(), functions });
         } else if !is_base_wasi(import) {
-            let hint = if import.starts_with("wasi:http/") {
+            let hint = if cfg!(not(feature = "http")) && import.starts_with("wasi:http/") {
+                "this program was built without the feature `http` of hookhost"
+            } else if import.starts_with("wasi:http/") {
                 "of wasi:http, plugins get outgoing-handler and types, of version 0.2"
             } else {
                 "plugins get base WASI, hookhost:hooks/*, and the interfaces that the program around the host brings"
