@@ -6,7 +6,6 @@
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
-use etcetera::BaseStrategy as _;
 use hookhost::config::{
     Config, ConfigError, Discovered, Entry, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
 };

@@ -73,6 +73,18 @@
 //! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
 
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(all(
+        feature = "compile",
+        feature = "config-file",
+        feature = "http",
+        feature = "json-schema",
+        feature = "native",
+        feature = "replay",
+        feature = "store"
+    )),
+    allow(dead_code, unused_imports, reason = "what a feature leaves out leaves others without a caller")
+)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 mod active_config;
@@ -112,8 +124,11 @@ pub mod capability {
 /// What the command `hookhost` needs and other programs do not. It changes without notice.
 #[doc(hidden)]
 pub mod command {
+    #[cfg(feature = "config-file")]
     pub use crate::config::discover::ProjectFile;
+    #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow};
+    #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};
     #[cfg(feature = "compile")]
     pub use crate::plugin::compile::cache::{CacheFiles, cache_files, clear_cache, default_directory};

@@ -120,6 +120,7 @@ pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
 ///
 /// # Errors
 /// If it is not a valid one.
+#[cfg(feature = "compile")]
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
     Component::from_binary(engine, bytes).map_err(|error| {
         let text = one_line(&error);

@@ -74,7 +74,6 @@ pub(crate) struct Compiler<'a> {
     /// What plugins may import beside the contract.
     pub(crate) own: &'a OwnCapabilities,
     /// `settings.compile-time`.
-    #[cfg_attr(not(feature = "compile"), expect(dead_code, reason = "nothing is compiled"))]
     pub(crate) within: Duration,
 }
 

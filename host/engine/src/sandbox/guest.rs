@@ -25,9 +25,7 @@ pub(crate) struct Guest {
     pub(super) event: EventFacts,
     pub(super) grants: Arc<Grants>,
     preopens: Arc<Preopens>,
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only requests need it"))]
     servers: Arc<[Server]>,
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only requests need it"))]
     network: Arc<Network>,
     pub(super) state: Option<View>,
     pub(super) is_recorded: bool,
@@ -58,7 +56,6 @@ pub(crate) struct Guest {
     looked_for_directories: bool,
     http: Option<Box<Http>>,
     /// Bytes of a body over HTTP.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only requests need it"))]
     http_body: usize,
     /// The time of its HTTP requests. It exists before the first one, since the call's clock reads it.
     pub(super) busy: Arc<Busy>,

@@ -8,7 +8,6 @@ use std::marker::PhantomData;
 pub(super) enum Validator {}
 
 pub(super) enum Problem<'a> {
-    #[expect(dead_code, reason = "there are no problems, since there are no validators")]
     None(std::convert::Infallible, PhantomData<&'a ()>),
 }
 

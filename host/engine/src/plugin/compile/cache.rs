@@ -7,7 +7,8 @@
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
 use etcetera::BaseStrategy as _;
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use hmac::digest::KeyInit;
+use hmac::{Hmac, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
@@ -243,7 +244,7 @@ impl Cache {
 
     /// The authentication code of a file, begun with its name.
     fn tag(&self, path: &Path) -> Hmac<Sha256> {
-        let mut tag = Hmac::<Sha256>::new(&self.key.into());
+        let mut tag = <Hmac<Sha256> as KeyInit>::new(&self.key.into());
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
         tag
     }
