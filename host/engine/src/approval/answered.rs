@@ -4,8 +4,10 @@ use super::{Approval, ApprovalRequest, Approver, Decision};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
 use futures_util::FutureExt as _;
+use futures_util::future::{Either, select};
 use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -78,14 +80,13 @@ pub(crate) async fn resolve(
         Some(approver) => {
             // Everything of the approver that can panic is inside: `ask` itself, its future, and dropping that.
             let asked = async {
-                tokio::select! {
-                    biased;
-                    approval = with_deadline(left, async { approver.ask(request).await }) => match approval {
-                        // An approver that blocks the thread also delays the timer.
-                        Some(approval) if began.elapsed() < left => answered(approval),
-                        _ => too_late(deadline),
-                    },
-                    answered = elsewhere => answered,
+                let asked = with_deadline(left, async { approver.ask(request).await });
+                // The first is looked at first.
+                match select(pin!(asked), pin!(elsewhere)).await {
+                    // An approver that blocks the thread also delays the timer.
+                    Either::Left((Some(approval), _)) if began.elapsed() < left => answered(approval),
+                    Either::Left(_) => too_late(deadline),
+                    Either::Right((answered, _)) => answered,
                 }
             };
             let failed = |_| no(AnswerKind::Panicked, "the approver failed".to_owned());
