@@ -86,6 +86,50 @@ fn each_example_is_short_says_how_to_run_it_and_is_found_from_the_pages() {
     }
 }
 
+/// The pages of the documentation that a reader opens first: a file, and the item or the head of the file.
+const PAGES: [(&str, &str); 23] = [
+    ("active_config.rs", "pub struct RuleSet"),
+    ("approval/mod.rs", "pub struct Approval "),
+    ("approval/mod.rs", "pub trait Approver"),
+    ("audit/sink.rs", "pub trait AuditSink"),
+    ("blocking.rs", "//!"),
+    ("config/entry.rs", "pub struct Entry"),
+    ("config/merged.rs", "pub struct Config"),
+    ("engine.rs", "pub struct Engine"),
+    ("host.rs", "pub struct Host "),
+    ("host.rs", "pub struct HostBuilder"),
+    ("lib.rs", "//!"),
+    ("native/mod.rs", "//!"),
+    ("replay.rs", "//!"),
+    ("sandbox/capability/embedder.rs", "pub trait Capability"),
+    ("sandbox/capability/model.rs", "pub trait Model"),
+    ("sandbox/capability/transcript.rs", "pub trait Transcript"),
+    ("session/mod.rs", "pub struct Session "),
+    ("session/mod.rs", "pub struct SessionSpec"),
+    ("session/settled.rs", "pub struct Settled"),
+    ("session/tools.rs", "pub struct PluginTools"),
+    ("store/log.rs", "pub struct Log"),
+    ("testing.rs", "//!"),
+    ("../../contract/src/outcome.rs", "pub enum GateOutcome"),
+];
+
+#[test]
+fn each_page_of_the_documentation_that_one_opens_first_has_an_example() {
+    for (file, item) in PAGES {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file)).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        let end = match item {
+            "//!" => lines.iter().position(|line| !line.starts_with("//!")),
+            _ => lines.iter().position(|line| line.starts_with(item)),
+        };
+        let end = end.unwrap_or_else(|| panic!("{file} has no `{item}`"));
+        let documentation =
+            lines[..end].iter().rev().take_while(|line| line.starts_with("//") || line.starts_with("#["));
+        let fences = documentation.filter(|line| line.trim_start_matches(['/', '!', ' ']).starts_with("```")).count();
+        assert!(fences >= 2, "{item} of {file} has no example");
+    }
+}
+
 #[test]
 fn an_example_without_a_promise_is_noticed() {
     assert_eq!(
