@@ -23,7 +23,7 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// The table of budgets, that of the agent's loop, what the kernel is asked in steady state, and
+/// The table of budgets, that of the agent's loop, that of many tenants, what the kernel is asked in steady state, and
 /// the distributions. All is built with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
@@ -37,6 +37,9 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     run("every budget, beside its reference from the same run", &mut table)?;
     let mut agent = workspace.cargo(&["bench", "--workspace", "--bench", "agent", "--"]);
     run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &directory).args(arguments))?;
+    let mut tenants = workspace.cargo(&["bench", "--workspace", "--bench", "tenants", "--"]);
+    let quick = arguments.iter().filter(|argument| *argument == "--quick");
+    run("ten thousand tenants in one process", with_plugins(&mut tenants, &directory).args(quick))?;
     system_calls(&steady(workspace, &["bench"])?, &directory)?;
     let mut distributions = workspace.cargo(&["bench", "--workspace", "--bench", "event"]);
     run("the distributions", with_plugins(&mut distributions, &directory))

@@ -28,9 +28,17 @@ pub struct Compared {
 
 /// Times `subject` and `reference` in turns.
 pub fn compare(mut subject: impl FnMut(), mut reference: impl FnMut()) -> Compared {
+    compare_batches(|runs| batch(runs, &mut subject), |runs| batch(runs, &mut reference))
+}
+
+/// The same where each makes a batch of so many runs by itself, perhaps in another process, and returns the time of all.
+pub fn compare_batches(
+    mut subject: impl FnMut(u32) -> Duration,
+    mut reference: impl FnMut(u32) -> Duration,
+) -> Compared {
     let (of_subject, of_reference) = (runs_for_a_batch(&mut subject), runs_for_a_batch(&mut reference));
     let pairs: Vec<(Duration, Duration)> =
-        (0..PAIRS).map(|_| (batch(of_subject, &mut subject), batch(of_reference, &mut reference))).collect();
+        (0..PAIRS).map(|_| (subject(of_subject) / of_subject, reference(of_reference) / of_reference)).collect();
     Compared {
         subject: times(pairs.iter().map(|(subject, _)| *subject).collect()),
         reference: times(pairs.iter().map(|(_, reference)| *reference).collect()),
@@ -46,23 +54,19 @@ pub fn times_of(runs: usize, mut subject: impl FnMut() -> Duration) -> Times {
     times((0..runs).map(|_| subject()).collect())
 }
 
-fn runs_for_a_batch(run: &mut impl FnMut()) -> u32 {
+fn runs_for_a_batch(batch: &mut impl FnMut(u32) -> Duration) -> u32 {
     let mut runs = 1;
-    loop {
-        let began = Instant::now();
-        (0..runs).for_each(|_| run());
-        if began.elapsed() >= BATCH {
-            return runs;
-        }
+    while batch(runs) < BATCH {
         runs *= 2;
     }
+    runs
 }
 
-/// The time of one run, as the mean of a batch.
+/// The time of all runs of a batch.
 fn batch(runs: u32, run: &mut impl FnMut()) -> Duration {
     let began = Instant::now();
     (0..runs).for_each(|_| run());
-    began.elapsed() / runs
+    began.elapsed()
 }
 
 fn times(mut all: Vec<Duration>) -> Times {

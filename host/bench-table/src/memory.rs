@@ -2,9 +2,19 @@
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Resident memory: <https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html>.
+/// Resident memory.
 pub fn resident_mib() -> f64 {
+    pages(1) / MIB
+}
+
+/// Reserved addresses, whether there is memory behind them or not.
+pub fn address_space_gib() -> f64 {
+    pages(0) / MIB / 1024.0
+}
+
+/// Bytes in a column of <https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html>.
+fn pages(column: usize) -> f64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: f64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size() as f64 / MIB
+    let pages: f64 = statm.split(' ').nth(column).unwrap().parse().unwrap();
+    pages * rustix::param::page_size() as f64
 }

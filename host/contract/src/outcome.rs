@@ -8,6 +8,22 @@ use serde::{Deserialize, Serialize};
 pub enum Never {}
 
 /// The outcome of a gate event. Escalations have been answered by then.
+///
+/// ```
+/// use hookhost_contract::{GateOutcome, Refusal, Rejection, Stop, ToolCall, ToolResult};
+///
+/// /// What the model reads.
+/// fn answer(outcome: GateOutcome<ToolCall, ToolResult>, run: impl Fn(&ToolCall) -> String) -> String {
+///     match outcome {
+///         GateOutcome::Allowed { value: call } => run(&call),
+///         GateOutcome::Responded { response, .. } => response.text,
+///         GateOutcome::Rejected(rejection) => rejection.to_string(),
+///     }
+/// }
+///
+/// let no = Rejection::verdict("no-deploys", Refusal::new("deploys are frozen"), Stop::Run);
+/// assert_eq!(answer(GateOutcome::Rejected(no), |_| unreachable!()), "Rejected by no-deploys: deploys are frozen");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]

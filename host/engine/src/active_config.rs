@@ -173,6 +173,30 @@ impl ActiveConfig {
 ///
 /// A plugin's state belongs to its name and the store, whichever rule set calls it: tenants that must not see each other's
 /// state have a [`Host`](crate::Host) each, on one [`Engine`].
+///
+/// ```
+/// use hookhost::config::{Entry, Settings};
+/// use hookhost::contract::{Refusal, ToolCall};
+/// use hookhost::{Config, Host, Rule, SessionSpec};
+/// use std::path::Path;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder(Config::empty()).build().await?;
+///
+/// // The rules of one tenant.
+/// let frozen = Rule::new().before_tool_call(|_, call| (call.name == "deploy").then(|| Refusal::new("frozen")));
+/// let config = Config::from_entries(vec![Entry::from_rule("no-deploys", frozen)], Settings::default())?;
+/// let acme = host.load_rules(&config).await?;
+///
+/// let of_acme = host.open_session(SessionSpec::new("my-agent", Path::new("/work")).rules(&acme))?;
+/// let of_others = host.session("my-agent", "/work")?;
+/// let deploy = serde_json::json!({});
+/// assert!(!of_acme.check_tool("deploy", &deploy).await.outcome.is_allowed());
+/// assert!(of_others.check_tool("deploy", &deploy).await.outcome.is_allowed());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct RuleSet {
     active: Arc<ArcSwap<ActiveConfig>>,

@@ -27,6 +27,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Loaded plugins, ready to be asked. Cheap to clone; all clones are the same host.
+///
+/// ```
+/// use hookhost::contract::{Refusal, ToolCall};
+/// use hookhost::{Config, Host};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let no_deploys = |call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("deploys are frozen"));
+/// let host = Host::builder(Config::empty()).rule("no-deploys", no_deploys).build().await?;
+///
+/// let session = host.session("my-agent", "/work")?;
+/// let outcome = session.check_tool("deploy", &serde_json::json!({})).await.outcome;
+/// assert_eq!(outcome.to_string(), "Rejected by no-deploys: deploys are frozen");
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Host {
     shared: Arc<HostInner>,
@@ -42,6 +58,35 @@ struct HostInner {
 }
 
 /// Builds a host.
+///
+/// ```
+/// use hookhost::approval::PendingApprovals;
+/// use hookhost::config::Entry;
+/// use hookhost::{Config, Host};
+/// use std::sync::Arc;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), std::path::PathBuf::from);
+/// # let state = tempfile::tempdir()?;
+/// # let state = state.path();
+/// let guard = Entry::from_file("no-force-push", plugins.join("no_force_push.wasm"))?;
+/// let pending = Arc::new(PendingApprovals::default());
+/// let host = Host::builder(Config::empty())
+///     .plugin(guard)
+///     // The next start compiles nothing.
+///     .cache(state.join("compiled"))
+///     // The audit log and the state of plugins.
+///     .store(state.join("hookhost.db"))
+///     // A person answers on a page of the program.
+///     .approver(pending.clone())
+///     .build()
+///     .await?;
+/// assert_eq!(host.plugins()[0].name(), "no-force-push");
+/// assert!(pending.list().is_empty());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub struct HostBuilder {
     config: Config,
     /// Entries beside those of the configuration.

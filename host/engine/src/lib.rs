@@ -36,6 +36,18 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 //!
+//! # Programs to begin with
+//!
+//! | in the repository, below `host/engine` | what it shows |
+//! |---|---|
+//! | `examples/gate.rs` | may this tool call run? |
+//! | `examples/blocking.rs` | the same without `async` |
+//! | `examples/approvals_over_a_channel.rs` | a person answers in another part of the program |
+//! | `examples/testing.rs` | a product's rules and their tests, without wasm |
+//! | `examples/tenants.rs` | one engine, and a rule set for each tenant |
+//! | `examples/own_capability.rs` | plugins ask a database of the program |
+//! | `examples/audit_to_a_file.rs` | the audit log in a file of your own |
+//!
 //! # Where things are
 //!
 //! Data flows down this list and never back up; a test holds every `use` to it.

@@ -3,6 +3,39 @@
 //! The plugins of a host settle each recorded event again, with the identifier, the time, the state and the answers of
 //! capabilities from its record. The same plugins give the same verdicts; other plugins show what a new rule would have
 //! decided. Nothing is recorded, nobody is asked, and what a plugin writes to its state is kept for the replay only.
+//!
+//! ```
+//! use hookhost::config::Entry;
+//! use hookhost::replay::replay;
+//! use hookhost::store::Log;
+//! use hookhost::{Config, Host};
+//! use serde_json::json;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), std::path::PathBuf::from);
+//! # let directory = tempfile::tempdir()?;
+//! # let file = directory.path().join("hookhost.db");
+//! // What has happened, under no rule at all.
+//! let host = Host::builder(Config::empty()).store(&file).build().await?;
+//! let session = host.session("my-agent", "/work")?;
+//! for command in ["git status", "git push --force"] {
+//!     let _ = session.check_tool("bash", &json!({ "command": command })).await;
+//! }
+//!
+//! // What would have happened under a new rule.
+//! let guard = Entry::from_file("no-force-push", plugins.join("no_force_push.wasm"))?;
+//! let new = Host::builder(Config::empty()).plugin(guard).build().await?;
+//! let summary = replay(&new, &Log::open(&file)?, |event| {
+//!     if !event.is_same() {
+//!         println!("record {}: {:?}", event.seq, event.differences);
+//!     }
+//! })
+//! .await?;
+//! assert_eq!((summary.same, summary.different), (1, 1));
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
 
 use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
 use crate::contract::{OutcomeKind, Shape};

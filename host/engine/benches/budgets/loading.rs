@@ -1,10 +1,11 @@
 //! What loading costs, with the compiled code cached: the file read, its digest and the cache's own check included.
 
 use crate::plugins::{Copies, all_events, component_called};
-use hookhost::config::Settings;
+use hookhost::config::{Digest, Entry, Settings};
 use hookhost::{Config, Host};
-use hookhost_bench_table::measure::{spoken, times_of};
+use hookhost_bench_table::measure::{compare, spoken, times_of};
 use hookhost_bench_table::table::{Row, Table};
+use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
@@ -36,6 +37,19 @@ pub(crate) fn rows(table: &mut Table) {
     let what = "load 100 cached plugins, engine and pool included";
     table.plain(&row(what, "no-force-push"), spoken(hundred), "≤ 50 ms", Some(within));
     table.plain(&row("the engine and its pool alone", "none"), spoken(none), "", None);
+
+    // What nobody can leave out: the file is read, and is the allowed one.
+    let guard = component_called("path_guard.wasm");
+    let entry = Entry::from_file("path-guard", &guard).unwrap().with("protected", ["infra/**"]);
+    let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let build = || drop(runtime.block_on(Host::builder(config.clone()).cache(&cache).build()).unwrap());
+    build();
+    let read = || {
+        black_box(Digest::of_bytes(&std::fs::read(&guard).unwrap()));
+    };
+    let what = "a host of a cached plugin, engine and pool included";
+    table.compared(&row(what, "path-guard"), &compare(build, read), "`fs::read` and the digest", None);
 }
 
 /// The median time in which a host is built.

@@ -19,6 +19,39 @@ use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// Asks a person about an escalation.
+///
+/// ```
+/// use futures_util::future::BoxFuture;
+/// use hookhost::approval::{Approval, ApprovalRequest, Approver};
+/// use hookhost::contract::{Escalation, ToolCall};
+/// use hookhost::{Config, Host};
+/// use std::sync::Arc;
+///
+/// /// Says yes to what is about staging.
+/// struct Careful;
+///
+/// impl Approver for Careful {
+///     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+///         Box::pin(async move {
+///             if request.value.get().contains("staging") {
+///                 Approval::yes().by("careful")
+///             } else {
+///                 Approval::no().because("only staging")
+///             }
+///         })
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let asks = |call: &ToolCall| (call.name == "deploy").then(|| Escalation::new("deploy?"));
+/// let host = Host::builder(Config::empty()).rule("asks", asks).approver(Arc::new(Careful)).build().await?;
+/// let session = host.session("my-agent", "/work")?;
+/// let outcome = session.check_tool("deploy", &serde_json::json!({ "to": "production" })).await.outcome;
+/// assert_eq!(outcome.to_string(), "Rejected: not approved (asked by asks): deploy? (only staging)");
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub trait Approver: Send + Sync {
     /// Asks a person. The answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped when the
     /// deadline has passed or the event was cancelled. After a yes, exactly what the request shows runs.

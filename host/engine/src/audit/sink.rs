@@ -7,6 +7,25 @@
 /// wrote about it to its state does not hold. A record that could not be taken comes once more, later, as rejected.
 ///
 /// Every function `Fn(&str) -> Result<(), String>` is one.
+///
+/// ```
+/// use hookhost::audit::Record;
+/// use hookhost::{Config, Host};
+/// use std::sync::mpsc;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let (send, records) = mpsc::sync_channel(100);
+/// let sink = move |record: &str| send.try_send(record.to_owned()).map_err(|error| format!("the queue is full: {error}"));
+/// let host = Host::builder(Config::empty()).audit(sink).build().await?;
+/// let session = host.session("my-agent", "/work")?;
+/// assert!(session.check_tool("ls", &serde_json::json!({})).await.outcome.is_allowed());
+///
+/// let events = records.try_iter().filter(|line| Record::from_json(line).is_ok_and(|record| record.kind() == "event"));
+/// assert_eq!(events.count(), 1);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub trait AuditSink: Send + Sync {
     /// Takes a record, a JSON object in one line without a line break; [`Record::from_json`] reads it. It is called by the task
     /// that settles the event, which waits for it: a sink that sends records over a network hands them to a task of its own.

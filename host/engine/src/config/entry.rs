@@ -16,6 +16,19 @@ use crate::contract::{EventKind, Stop};
 use crate::native::Rule;
 
 /// One plugin that may load, and all that the operator says about it.
+///
+/// ```
+/// use hookhost::config::{Entry, OnFailure};
+/// use std::time::Duration;
+///
+/// # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), std::path::PathBuf::from);
+/// let mut guard = Entry::from_file("path-guard", plugins.join("path_guard.wasm"))?.with("protected", ["infra/**"]);
+/// guard.priority = 10;
+/// guard.limits.deadline = Some(Duration::from_millis(200));
+/// guard.on_failure = Some(OnFailure::Reject);
+/// assert_eq!(guard.config["protected"][0], "infra/**");
+/// # Ok::<_, std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {

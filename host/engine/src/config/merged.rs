@@ -18,6 +18,22 @@ use super::{
 ///
 /// [`open`](Self::open) reads the one file that the user named, [`discover`](Self::discover) finds the user's own and a
 /// project's; [`parse`](Self::parse) does no I/O.
+///
+/// ```
+/// use hookhost::Config;
+/// use hookhost::config::{AskRule, Entry, Settings};
+/// use hookhost::contract::{Refusal, ToolCall};
+/// use hookhost::native::Rule;
+/// use std::time::Duration;
+///
+/// let frozen = Rule::new().before_tool_call(|_, call| (call.name == "deploy").then(|| Refusal::new("frozen")));
+/// let mut settings = Settings::default();
+/// settings.approval_deadline = Duration::from_secs(60);
+/// let config = Config::from_entries(vec![Entry::from_rule("no-deploys", frozen)], settings)?
+///     .with_asks(vec![AskRule::about_tools(["publish_*".parse()?])])?;
+/// assert_eq!(config.enabled().count(), 1);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     entries: Vec<Entry>,

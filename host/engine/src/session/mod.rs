@@ -69,6 +69,28 @@ const MAX_TASK: usize = 80;
 const MAX_REMINDERS: usize = 64;
 
 /// The properties of a session.
+///
+/// ```
+/// use hookhost::{Config, Host, SessionSpec};
+/// use std::path::Path;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let host = Host::builder(Config::empty()).build().await?;
+/// let workspace = Path::new("/home/ada/project");
+/// let mut spec = SessionSpec::new("my-agent", workspace);
+/// spec.cwd = workspace.join("src");
+/// spec.interactive = true;
+/// let session = host.open_session(spec)?;
+///
+/// // A sub-agent that the session starts.
+/// let below = host.open_session(SessionSpec::new("my-agent", workspace).under(session.id(), 1))?;
+///
+/// // A relative path is an error: plugins compare paths.
+/// assert!(host.open_session(SessionSpec::new("my-agent", Path::new("."))).is_err());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionSpec {
@@ -179,6 +201,35 @@ pub enum SessionError {
 /// Events of one session are settled one at a time, in order of arrival, even if several tasks, several handles, or several
 /// processes with the same store send them; sessions do not wait for each other. A question to a person delays no other
 /// event. A session outlives its handles: opening a handle does not start the session, and dropping it does not end it.
+///
+/// ```
+/// use hookhost::contract::{ToolResult, Usage};
+/// use hookhost::{Config, GateOutcome, Host, TransformOutcome};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let host = Host::builder(Config::empty()).build().await?;
+/// let session = host.session("my-agent", "/work")?;
+///
+/// let read = match session.check_tool("read_file", &serde_json::json!({ "path": "README.md" })).await.outcome {
+///     GateOutcome::Allowed { value: call } => {
+///         let text = format!("the text of {}", call.arguments()["path"]);
+///         let result = ToolResult { text, is_error: false, raw: None };
+///         // Plugins may mask the result before the model reads it.
+///         match session.check_result(&call, result).await.outcome {
+///             TransformOutcome::Passed { value } => value.text,
+///             TransformOutcome::Withheld(rejection) => rejection.to_string(),
+///         }
+///     }
+///     GateOutcome::Responded { response, .. } => response.text,
+///     GateOutcome::Rejected(rejection) => rejection.to_string(),
+/// };
+/// assert_eq!(read, "the text of \"README.md\"");
+///
+/// let _ = session.session_end(Usage::default()).await;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub struct Session {
     shared: Arc<SessionInner>,
 }

@@ -5,6 +5,26 @@ use crate::contract::OutcomeKind;
 use serde::Serialize;
 
 /// An outcome, and the record of how it came about.
+///
+/// ```
+/// use hookhost::contract::{OutcomeKind, Refusal, ToolCall};
+/// use hookhost::{Config, Host};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let no_deploys = |call: &ToolCall| (call.name == "deploy").then(|| Refusal::new("deploys are frozen"));
+/// # let host = Host::builder(Config::empty()).rule("no-deploys", no_deploys).build().await?;
+/// # let session = host.session("my-agent", "/work")?;
+/// let settled = session.check_tool("deploy", &serde_json::json!({})).await;
+///
+/// assert_eq!(settled.kind(), OutcomeKind::Rejected);
+/// assert_eq!(settled.record.by, ["no-deploys"]);
+/// for call in &settled.record.calls {
+///     println!("{} answered {:?} in {} µs", call.plugin, call.verdict, call.micros);
+/// }
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Clone, Debug, Serialize)]
 #[must_use]
 #[non_exhaustive]

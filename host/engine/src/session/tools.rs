@@ -17,6 +17,41 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// The tools of plugins, as a session calls them.
+///
+/// ```
+/// use hookhost::{Config, Host};
+/// use hookhost_guest::prelude::*;
+///
+/// /// A plugin of the guest SDK that brings a tool.
+/// struct Words;
+///
+/// #[plugin]
+/// impl Plugin for Words {
+///     fn tools() -> Vec<Tool> {
+///         let properties = json!({ "text": { "type": "string" } });
+///         let schema = json!({ "type": "object", "properties": properties, "required": ["text"] });
+///         vec![Tool::new("count", "Counts the words of a text.", schema)]
+///     }
+///
+///     fn call_tool(_: &Session, _: &str, arguments: &str) -> ToolResult {
+///         let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+///         let words = arguments["text"].as_str().unwrap_or_default().split_whitespace().count();
+///         ToolResult::new(words.to_string())
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder(Config::empty()).native::<Words>("words", json!({})).build().await?;
+/// // What the model is offered: name, description and schema.
+/// assert_eq!(host.tools()[0].full_name, "words__count");
+///
+/// let session = host.session("my-agent", "/work")?;
+/// let result = session.plugin_tools().call("words", "count", &json!({ "text": "to be or not to be" })).await?;
+/// assert_eq!(result.text, "6");
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct PluginTools {
     shared: Arc<SessionInner>,

@@ -8,6 +8,7 @@ mod configure_in_each_instance;
 mod crash;
 mod engines;
 mod events;
+mod examples;
 mod failing_beside_others;
 mod failure_kinds;
 mod failure_table;

@@ -32,6 +32,44 @@ const RECORDED: usize = 4 << 20;
 ///
 /// What a plugin asked and what it was answered is in the record of its call, and a replay gives the same answers. The
 /// time that an answer takes counts as the call's own (`limits.deadline`).
+///
+/// ```
+/// use futures_util::future::BoxFuture;
+/// use hookhost::capability::{Capability, CapabilityCall};
+/// use hookhost::{Config, Host};
+/// use serde_json::{Value, json};
+/// use std::sync::Arc;
+///
+/// /// Answers the calls of this WIT: `find: func(id: u64) -> result<option<string>, string>`.
+/// struct Customers;
+///
+/// impl Capability for Customers {
+///     fn name(&self) -> &str {
+///         "customers"
+///     }
+///
+///     fn interface(&self) -> &str {
+///         "acme:crm/customers@1.0.0"
+///     }
+///
+///     fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>> {
+///         Box::pin(async move {
+///             match (call.function.as_str(), call.arguments[0].as_u64()) {
+///                 ("find", Some(1)) => Ok(json!({ "ok": "Ada" })),
+///                 ("find", _) => Ok(json!({ "ok": null })),
+///                 (other, _) => Err(format!("there is no function `{other}`")),
+///             }
+///         })
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder(Config::empty()).capability(Arc::new(Customers)).build().await?;
+/// # let _ = host;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub trait Capability: Send + Sync {
     /// The name of the grant: as an entry's name.
     fn name(&self) -> &str;

@@ -15,6 +15,34 @@ use wit::model::Error;
 const RECORDED: usize = 4 << 20;
 
 /// A language model, as the embedder has it.
+///
+/// ```
+/// use futures_util::future::BoxFuture;
+/// use hookhost::capability::{Model, ModelRequest};
+/// use hookhost::{Config, Host};
+/// use std::sync::Arc;
+///
+/// struct Client;
+///
+/// impl Model for Client {
+///     fn complete<'a>(&'a self, name: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+///         Box::pin(async move {
+///             match name {
+///                 // Here a client of a provider sends the request.
+///                 "small" => Ok(format!("{} characters", request.input.chars().count())),
+///                 other => Err(format!("there is no model `{other}`")),
+///             }
+///         })
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder(Config::empty()).model(Arc::new(Client)).build().await?;
+/// # let _ = host;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub trait Model: Send + Sync {
     /// Completes a request to the model that the configuration calls `name`.
     ///

@@ -15,6 +15,37 @@ const PAGE: usize = 1 << 20;
 const RECORDED: usize = 256 * 1024;
 
 /// The conversation of a session, as its embedder keeps it.
+///
+/// ```
+/// use hookhost::capability::{Message, Transcript};
+/// use hookhost::{Config, Host};
+/// use std::sync::{Arc, Mutex};
+///
+/// #[derive(Default)]
+/// struct Conversation(Mutex<Vec<Message>>);
+///
+/// impl Transcript for Conversation {
+///     fn length(&self) -> u32 {
+///         self.0.lock().map_or(0, |messages| messages.len() as u32)
+///     }
+///
+///     fn message(&self, index: u32) -> Option<Message> {
+///         self.0.lock().ok()?.get(index as usize).cloned()
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let host = Host::builder(Config::empty()).build().await?;
+/// let conversation = Arc::new(Conversation::default());
+/// let session = host.session("my-agent", "/work")?;
+/// session.set_transcript(conversation.clone());
+///
+/// // Plugins with the grant `transcript` read it as it is when they are asked.
+/// conversation.0.lock().unwrap().push(Message::new("user", "deploy it"));
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub trait Transcript: Send + Sync {
     /// How many messages there are.
     fn length(&self) -> u32;

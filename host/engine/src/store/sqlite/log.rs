@@ -17,6 +17,32 @@ const LINES_PER_PAGE: u32 = 32;
 const MAX_LINE: u64 = 1 << 30;
 
 /// An audit log, opened for reading. Other programs may write to it meanwhile.
+///
+/// ```
+/// use hookhost::store::Log;
+/// use hookhost::{Config, Host};
+/// use std::time::Duration;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("hookhost.db");
+/// let host = Host::builder(Config::empty()).store(&file).build().await?;
+/// let session = host.session("my-agent", "/work")?;
+/// let _ = session.check_tool("ls", &serde_json::json!({})).await;
+/// drop(session);
+/// host.drain(Duration::from_secs(2)).await?;
+///
+/// let log = Log::open(&file)?;
+/// assert!(log.verify(None)?.is_sound());
+/// let mut kinds = Vec::new();
+/// for line in log.lines()? {
+///     kinds.push(line?.entry()?.kind());
+/// }
+/// assert_eq!(kinds, ["log", "session", "event", "session-ended"]);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 pub struct Log {
     path: PathBuf,
     source: Source,
