@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command};
 
 use crate::{
-    Outcome, bench, plugins, surface,
+    Outcome, bench, embed, plugins, surface,
     workspace::{Workspace, output, run},
 };
 
@@ -38,6 +38,7 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     run("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     // After the docs, for which all dependencies are there now.
     surface::check(workspace)?;
+    embed::check(workspace)?;
     // All of what fails is to be seen at once.
     test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])

@@ -1,9 +1,11 @@
-//! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | test | bench | instructions | fuzz |
+//! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | test | bench | instructions |
+//! embed | fuzz |
 //! ci`. Each does all its own set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod bench;
 mod checks;
 mod demo;
+mod embed;
 mod fuzz;
 mod plugins;
 mod rustdoc;
@@ -24,7 +26,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 10] = [
+const TASKS: [Task; 11] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -60,6 +62,11 @@ const TASKS: [Task; 10] = [
         name: "instructions",
         help: "count the instructions of an event and compare them with what was noted; `--note` notes them",
         run: bench::instructions,
+    },
+    Task {
+        name: "embed",
+        help: "build the programs that embed the engine from nothing, and print their crates and times",
+        run: embed::measure,
     },
     Task {
         name: "fuzz",

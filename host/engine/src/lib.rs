@@ -47,6 +47,7 @@
 //! | `examples/tenants.rs` | one engine, and a rule set for each tenant |
 //! | `examples/own_capability.rs` | plugins ask a database of the program |
 //! | `examples/audit_to_a_file.rs` | the audit log in a file of your own |
+//! | `examples/compile_ahead.rs` | start without compiling |
 //!
 //! # Where things are
 //!

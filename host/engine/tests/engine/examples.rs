@@ -108,7 +108,7 @@ const PAGES: [(&str, &str); 23] = [
     ("session/mod.rs", "pub struct SessionSpec"),
     ("session/settled.rs", "pub struct Settled"),
     ("session/tools.rs", "pub struct PluginTools"),
-    ("store/log.rs", "pub struct Log"),
+    ("store/sqlite/log.rs", "pub struct Log"),
     ("testing.rs", "//!"),
     ("../../contract/src/outcome.rs", "pub enum GateOutcome"),
 ];

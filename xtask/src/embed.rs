@@ -1,0 +1,119 @@
+//! What embedding costs: the features alone and together, the crates of the smallest gate, and its first build.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use crate::{
+    Outcome, plugins,
+    workspace::{Workspace, output, run, say},
+};
+
+/// The features of the engine that a program can leave out.
+const FEATURES: [&str; 7] = ["compile", "config-file", "http", "json-schema", "native", "replay", "store"];
+
+/// The programs that embed the engine, each a workspace of its own.
+const GATE: &str = "tests/embedders/gate/Cargo.toml";
+const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
+
+/// Crates that a gate without features may have at most, the engine itself among them.
+const MAX_CRATES: usize = 120;
+
+/// The engine compiles without any feature and without each one; the crates of the smallest gate are counted; and beside other
+/// versions of SQLite nothing of hookhost links it.
+pub(crate) fn check(workspace: &Workspace) -> Outcome {
+    let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
+        // `replay` reads the store.
+        let kept = |feature: &&&str| *feature != left_out && !(*left_out == "store" && **feature == "replay");
+        FEATURES.iter().filter(kept).copied().collect::<Vec<_>>().join(",")
+    }));
+    for set in sets {
+        let named =
+            if set.is_empty() { "the engine without features".to_owned() } else { format!("the engine with {set}") };
+        let arguments = ["check", "--quiet", "-p", "hookhost", "--lib", "--no-default-features", "--features", &set];
+        run(
+            &named,
+            workspace.cargo(&arguments).env("RUSTFLAGS", "-D warnings").env("CARGO_TARGET_DIR", target(workspace)),
+        )?;
+    }
+    resolve(workspace).map(|_| ())
+}
+
+/// The crates of the smallest gate and of the engine with all features.
+fn resolve(workspace: &Workspace) -> Outcome<(usize, usize)> {
+    let smallest = crates(workspace, Some(GATE))?;
+    if smallest > MAX_CRATES {
+        return Err(format!("the engine without features has {smallest} crates: it may have {MAX_CRATES}"));
+    }
+    let arguments =
+        ["tree", "--locked", "--manifest-path", BESIDE_SQLITE, "--invert", "libsqlite3-sys", "--prefix", "none"];
+    let tree = output(&mut workspace.cargo(&arguments))?;
+    let owners: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    if owners.contains("hookhost") || !owners.contains("sqlx") || !owners.contains("rusqlite") {
+        return Err(format!("hookhost without the feature `store` links SQLite, or nobody else does: {owners:?}"));
+    }
+    Ok((smallest, crates(workspace, None)?))
+}
+
+/// The crates that the engine is made of, itself included, in a program or with all features.
+fn crates(workspace: &Workspace, program: Option<&str>) -> Outcome<usize> {
+    let mut tree = workspace.cargo(&["tree", "-p", "hookhost", "--edges", "normal", "--prefix", "none"]);
+    if let Some(program) = program {
+        tree.args(["--locked", "--manifest-path", program]);
+    }
+    let tree = output(&mut tree)?;
+    let crates = tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.is_empty());
+    Ok(crates.collect::<BTreeSet<_>>().len())
+}
+
+/// Builds the programs from nothing, runs them, and prints what that took.
+pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
+    let directory = plugins::build(workspace)?;
+    let (smallest, all) = resolve(workspace)?;
+    let compiled = workspace.target.join("path_guard.compiled");
+    let example = ["run", "--quiet", "--workspace", "--example", "compile_ahead", "--"];
+    let mut ahead = workspace.cargo(&example);
+    run("compiling a component ahead", ahead.arg(&compiled).env("HOOKHOST_PLUGINS", &directory))?;
+    let gate = built(workspace, "gate", GATE)?;
+    say(&output(std::process::Command::new(&gate.program).arg(&compiled))?);
+    let beside = built(workspace, "beside-sqlite", BESIDE_SQLITE)?;
+    say(&output(&mut std::process::Command::new(&beside.program))?);
+    say("| program | crates of hookhost | first build, dev profile | executable |\n|---|---|---|---|");
+    say(&format!("| a gate without features | {smallest} | {} s | {} MB |", gate.seconds, gate.megabytes));
+    say(&format!("| beside sqlx and rusqlite, with `compile` | | {} s | {} MB |", beside.seconds, beside.megabytes));
+    say(&format!("| all features | {all} | | |"));
+    Ok(())
+}
+
+struct Built {
+    program: PathBuf,
+    seconds: u64,
+    megabytes: u64,
+}
+
+fn built(workspace: &Workspace, name: &str, manifest: &str) -> Outcome<Built> {
+    let target = target(workspace).join(name);
+    if target.exists() {
+        fs::remove_dir_all(&target).map_err(|error| format!("cannot remove {}: {error}", target.display()))?;
+    }
+    // What is downloaded is not counted.
+    output(&mut workspace.cargo(&["fetch", "--locked", "--manifest-path", manifest]))?;
+    let began = Instant::now();
+    let mut build = workspace.cargo(&["build", "--locked", "--manifest-path", manifest]);
+    run(&format!("the first build of {name}"), build.env("CARGO_TARGET_DIR", &target))?;
+    let seconds = began.elapsed().as_secs();
+    let program = target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    Ok(Built { megabytes: size(&program)? >> 20, program, seconds })
+}
+
+fn size(file: &Path) -> Outcome<u64> {
+    fs::metadata(file).map(|file| file.len()).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Apart from the workspace's own: other features of the same crates.
+fn target(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("embed")
+}
