@@ -8,6 +8,8 @@
 //! Rejected by path-guard: `infra/main.tf` must not be written: it is protected by `infra/**`
 //! ```
 
+#![expect(unsafe_code, reason = "nobody can check compiled code, so the program vouches for it")]
+
 use hookhost::config::{CompiledComponent, Entry};
 use hookhost::{Config, Engine, GateOutcome, Host};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! `gate COMPILED`: asks a rule of the program itself and a component that was compiled ahead.
 
 use hookhost::config::{CompiledComponent, Entry};
-use hookhost::contract::GateOutcome;
-use hookhost::{Config, Host, Rule};
+use hookhost::contract::{Refusal, ToolCall, ToolCallVerdict};
+use hookhost::{Config, GateOutcome, Host};
 use serde_json::json;
 use std::error::Error;
 
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // SAFETY: the file was written by `Engine::compile` a moment ago, and is ours.
     let compiled = unsafe { CompiledComponent::from_bytes(std::fs::read(file)?)? };
     let guard = Entry::from_compiled("path-guard", compiled).with("protected", json!(["infra/**"]));
-    let host = Host::builder(Config::empty()).plugin(guard).rule("no-deploys", no_deploys()).build_blocking()?;
+    let host = Host::builder(Config::empty()).plugin(guard).rule("no-deploys", no_deploys).build_blocking()?;
     let session = host.session("an-agent", "/home/me/project")?;
     for (tool, arguments) in [
         ("write_file", json!({"path": "src/main.rs", "content": ""})),
@@ -27,10 +27,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn no_deploys() -> Rule {
-    use hookhost::contract::{Refusal, ToolVerdict};
-    Rule::new().before_tool_call(|_, call| match call.name.as_str() {
-        "deploy" => ToolVerdict::Reject(Refusal::new("deploys go through the pipeline")),
-        _ => ToolVerdict::Allow,
-    })
+fn no_deploys(call: &ToolCall) -> ToolCallVerdict {
+    match call.name.as_str() {
+        "deploy" => Refusal::new("deploys go through the pipeline").into(),
+        _ => ToolCallVerdict::Allow,
+    }
 }
