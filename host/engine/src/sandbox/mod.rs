@@ -201,6 +201,8 @@ fn config(pool_size: PoolSize) -> Config {
         .max_memories_per_module(MEMORIES)
         .max_memory_size(pool_size.memory.max(1).next_multiple_of(64 * 1024))
         .table_elements(pool_size.table_elements.max(1) as usize)
+        // All: a slot that has to take another plugin's image costs an event more than its own work.
+        .max_unused_warm_slots(slots * MEMORIES)
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)
         .table_keep_resident(64 * 1024);
