@@ -250,14 +250,9 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
-        ApprovalRecord {
-            id: self.request.id.clone(),
-            header: Header::new(&*self.request.session, self.session.services.now()),
-            event: self.request.event,
-            outcome,
-            answer,
-            effects_hold,
-        }
+        let header = Header::new(&*self.request.session, self.session.services.now());
+        let record = ApprovalRecord::new(&self.request.id, header, self.request.event, outcome, answer);
+        ApprovalRecord { effects_hold, ..record }
     }
 
     /// The outcome of the event with this answer, or another question.
