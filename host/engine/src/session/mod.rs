@@ -85,7 +85,7 @@ pub struct SessionSpec {
     pub depth: u32,
     /// Whether a person is there to be asked.
     pub interactive: bool,
-    /// The session that started this one.
+    /// The session that started this one: its identifier, as `id` is one.
     pub parent: Option<String>,
     /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. If
     /// absent, the first of these that is known: the root in the store, the root of the parent, the parent, this session.
@@ -247,7 +247,7 @@ impl Session {
         let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
         let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
         let root = root.unwrap_or_else(|| id.clone());
-        for id in [&id, &root] {
+        for id in [&id, &root].into_iter().chain(&spec.parent) {
             if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
                 return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
             }
