@@ -18,6 +18,7 @@ mod hostile;
 mod layers;
 mod loading;
 mod meanwhile;
+mod misuse;
 mod native;
 mod nothing_hidden;
 mod overload;
