@@ -1,11 +1,10 @@
 //! The outcome of a question: an answer, or the reason why there is none.
 
 use super::{Approval, ApprovalRequest, Approver, Decision};
+use crate::callback::{self, Panicked, Waiters};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
-use futures_util::FutureExt as _;
 use std::fmt::Write as _;
-use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -76,20 +75,18 @@ pub(crate) async fn resolve(
     let mut answered = match approver {
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
-            // Everything of the approver that can panic is inside: `ask` itself, its future, and dropping that.
-            let asked = async {
-                tokio::select! {
-                    biased;
-                    approval = with_deadline(left, async { approver.ask(request).await }) => match approval {
-                        // An approver that blocks the thread also delays the timer.
-                        Some(approval) if began.elapsed() < left => answered(approval),
-                        _ => too_late(deadline),
-                    },
-                    answered = elsewhere => answered,
-                }
-            };
-            let failed = |_| no(AnswerKind::Panicked, "the approver failed".to_owned());
-            AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(failed)
+            // No event of the session waits meanwhile.
+            let asked = callback::polled(Waiters::here(), || approver.ask(request));
+            tokio::select! {
+                biased;
+                approval = with_deadline(left, asked) => match approval {
+                    Some(Err(Panicked)) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
+                    // An approver that blocks the thread also delays the timer.
+                    Some(Ok(approval)) if began.elapsed() < left => answered(approval),
+                    _ => too_late(deadline),
+                },
+                answered = elsewhere => answered,
+            }
         }
     };
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -12,6 +12,7 @@ mod memory;
 mod namespaces;
 mod questions;
 mod sessions;
+mod sink;
 mod snapshots;
 mod turns;
 
@@ -27,8 +28,8 @@ use database::{Created, Identity};
 use flusher::Flusher;
 use memory::Memory;
 use rusqlite::Connection;
+use sink::Sink;
 use snapshots::{Readers, Reading};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ const COMMITS_TO_CHECKPOINT: u32 = 256;
 pub(crate) struct Store {
     backend: Backend,
     /// Gets the records, too.
-    sink: Option<Arc<dyn AuditSink>>,
+    sink: Sink,
 }
 
 enum Backend {
@@ -187,7 +188,7 @@ impl Store {
     /// A store that keeps state in memory and has no log.
     pub(crate) fn in_memory() -> Self {
         let backend = Backend::InMemory { memory: Memory::default(), turns: Turns::default() };
-        Self { backend, sink: None }
+        Self { backend, sink: Sink::default() }
     }
 
     /// Opens the database at `path`, and creates it if it is missing.
@@ -207,7 +208,7 @@ impl Store {
         let turns = Turns::open(&database::turns(path)?)?;
         let shared = DiskStore::new(path, created, turns);
         let flusher = Flusher::start(&shared).map_err(|error| StoreError::io(&error, path))?;
-        Ok(Self { backend: Backend::OnDisk { shared, _flusher: flusher }, sink: None })
+        Ok(Self { backend: Backend::OnDisk { shared, _flusher: flusher }, sink: Sink::default() })
     }
 
     fn on_disk(&self) -> Option<&Arc<DiskStore>> {
@@ -219,7 +220,7 @@ impl Store {
 
     /// The same, giving each record to a sink, too.
     pub(crate) fn with_sink(self, sink: Option<Arc<dyn AuditSink>>) -> Self {
-        Self { sink, ..self }
+        Self { sink: Sink::new(sink), ..self }
     }
 
     /// Whether the store has a log.
@@ -227,20 +228,14 @@ impl Store {
         self.on_disk().is_some()
     }
 
-    /// Whether somebody wants records: the log, or a sink.
-    pub(crate) fn wants_records(&self) -> bool {
-        self.sink.is_some() || self.keeps_log()
+    /// Whether the sink runs on this thread, so that what it sends would wait for itself.
+    pub(crate) fn is_in_sink(&self) -> bool {
+        self.sink.waits()
     }
 
-    /// Gives records to the sink.
-    fn give<'a>(&self, records: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
-        let Some(sink) = &self.sink else { return Ok(()) };
-        for record in records {
-            // It is the embedder's code: its panic must not become the host's.
-            let taken = catch_unwind(AssertUnwindSafe(|| sink.take(record)));
-            taken.unwrap_or_else(|_| Err("it panicked".into())).map_err(StoreError::Sink)?;
-        }
-        Ok(())
+    /// Whether somebody wants records: the log, or a sink.
+    pub(crate) fn wants_records(&self) -> bool {
+        self.sink.is_there() || self.keeps_log()
     }
 
     /// A snapshot of a plugin's state, taken at its first use at the latest.
@@ -256,7 +251,7 @@ impl Store {
     /// # Errors
     /// If it could not be written: then none of it was.
     pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
-        self.give(unit.records.iter())?;
+        self.sink.give(unit.records.iter())?;
         let shared = match &self.backend {
             Backend::InMemory { memory, .. } => {
                 memory.commit(unit);
@@ -267,14 +262,24 @@ impl Store {
         retry_while_locked(|| shared.attempt(unit)).await
     }
 
-    /// Queues something to be written soon, after all earlier records and before all later ones.
+    /// Queues something to be written soon, after all earlier records and before all later ones. A record that the sink does
+    /// not take comes to it again, before the next one.
     ///
     /// # Errors
-    /// If the queue is full.
+    /// If the queue is full, or the sink has missed too many records.
     pub(crate) fn push(&self, late: LateWrite) -> Result<(), StoreError> {
-        let given = self.give(late.record.iter());
+        let given = late.record.as_deref().map_or(Ok(()), |record| self.sink.give_late(record));
         self.queue(late)?;
         given
+    }
+
+    /// The same where the record counts only if it is taken.
+    ///
+    /// # Errors
+    /// If the queue is full, or the sink does not take the record: then nothing is queued.
+    pub(crate) fn push_taken(&self, late: LateWrite) -> Result<(), StoreError> {
+        self.sink.give(late.record.iter())?;
+        self.queue(late)
     }
 
     fn queue(&self, late: LateWrite) -> Result<(), StoreError> {

@@ -4,6 +4,7 @@
 
 mod asks;
 mod audit;
+mod callbacks;
 mod configure_in_each_instance;
 mod crash;
 mod engines;
