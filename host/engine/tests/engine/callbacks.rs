@@ -3,14 +3,15 @@
 
 use crate::support::{builder, component, plugin, spec, written};
 use futures_util::future::BoxFuture;
-use hookhost::audit::{MemoryLog, Record};
-use hookhost::capability::{Capability, CapabilityCall, Model, ModelRequest};
+use hookhost::audit::{AuditSink, MemoryLog, Record};
+use hookhost::capability::{Capability, CapabilityCall, Message, Model, ModelRequest, Transcript};
 use hookhost::config::{Config, Entry, Settings};
 use hookhost::contract::{Cause, Escalation, FailureKind, GateOutcome, ToolCall, TransformOutcome};
 use hookhost::testing;
-use hookhost::{Clock, Error, Host, HostBuilder, Session, blocking};
+use hookhost::{Clock, Error, Host, HostBuilder, Rule, Session, blocking};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -38,7 +39,7 @@ impl Flaky {
                 return Err("the queue is full".to_owned());
             }
             taken.lock().unwrap().push(record.to_owned());
-            hookhost::audit::AuditSink::take(&log, record)
+            AuditSink::take(&log, record)
         }
     }
 
@@ -120,6 +121,22 @@ async fn while_a_sink_has_not_taken_an_earlier_record_no_gate_opens() {
     assert_eq!(told(&flaky.records()), ["session", rejected, rejected, rejected]);
 }
 
+#[tokio::test]
+async fn what_observers_did_is_recorded_where_a_sink_takes_it_only_later() {
+    let (log, has_refused) = (MemoryLog::new(), AtomicBool::new(false));
+    let taken = log.clone();
+    let sink = move |record: &str| {
+        let refuses = record.starts_with(r#"{"kind":"observed""#) && !has_refused.swap(true, Ordering::SeqCst);
+        if refuses { Err("the queue is full".to_owned()) } else { AuditSink::take(&taken, record) }
+    };
+    let observes = Entry::from_rule("observes", Rule::new().stream_end(|_, _| {}));
+    let host = Host::builder(Config::empty()).plugin(observes).audit(sink).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let _ = session.stream_end("all of it".into()).await;
+    host.drain(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(told(&log.records()), ["session", "event stream-end observed", "observed stream-end "]);
+}
+
 /// Polls a future on this thread, without a runtime's help, until it is ready or has been polled often.
 fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = std::pin::pin!(future);
@@ -140,7 +157,7 @@ async fn an_event_that_a_sink_sends_is_rejected_at_once() {
             let settled = polled(session.check_tool("second", &json!({}))).ok_or("it waits for itself")?;
             rejections.lock().unwrap().push(settled.outcome.to_string());
         }
-        hookhost::audit::AuditSink::take(&taken, record)
+        AuditSink::take(&taken, record)
     };
     let host = Host::builder(Config::empty()).audit(sink).build().await.unwrap();
     assert!(session.set(host.open_session(spec()).unwrap()).is_ok());
@@ -263,11 +280,15 @@ impl Capability for Customers {
     }
 }
 
-fn with(capability: Arc<dyn Capability>) -> HostBuilder {
+fn entry() -> Entry {
     let mut entry = Entry::from_file("customers", component("customers.wasm")).unwrap();
     entry.grants.capabilities.insert("customers".into());
     entry.limits.deadline = Some(Duration::from_millis(500));
-    builder(Config::empty()).plugin(entry).capability(capability)
+    entry
+}
+
+fn with(capability: Arc<dyn Capability>) -> HostBuilder {
+    builder(Config::empty()).plugin(entry()).capability(capability)
 }
 
 async fn refund(session: &Session) -> Result<(), String> {
@@ -302,6 +323,26 @@ async fn the_reason_of_a_capability_is_bounded() {
     assert!(rejection.to_string().contains("which failed: why why "), "{rejection}");
     let detail = &settled.record.calls[0].failure.as_ref().unwrap().detail;
     assert!(detail.len() < 10_000, "{}", detail.len());
+}
+
+#[tokio::test]
+async fn an_answer_that_the_plugin_has_no_memory_for_is_its_failure() {
+    let named = |name: String| json!({ "ok": { "name": name, "tier": "basic", "credit": 1 } });
+    let customers = Customers::new(move |_| Box::pin(async move { Ok(named("x".repeat(8 << 20))) }));
+    let mut entry = entry();
+    entry.limits.memory = NonZeroUsize::new(4 << 20).unwrap();
+    entry.limits.deadline = Some(Duration::from_secs(20));
+    let host = builder(Config::empty()).plugin(entry).capability(customers).build().await.unwrap();
+    let session = host.session("test", "/work").unwrap();
+    let settled = session.check_tool("refund", &json!({ "customer": 1, "cents": 1 })).await;
+    let rejection = settled.outcome.rejection().unwrap();
+    assert_eq!(rejection.cause, Cause::Failed(FailureKind::OutOfMemory), "{rejection}");
+    assert!(serde_json::to_string(&*settled.record).unwrap().len() < 10_000);
+    assert!(
+        settled.record.not_replayable[0].contains("more than the log repeats"),
+        "{:?}",
+        settled.record.not_replayable
+    );
 }
 
 #[tokio::test]
@@ -359,6 +400,31 @@ async fn a_model_that_panics_when_it_is_given_up_is_not_the_hosts_panic() {
     let session = host.open_session(spec()).unwrap();
     let settled = session.check_tool("any", &json!({})).await;
     assert_eq!(settled.outcome.rejection().unwrap().cause, Cause::Failed(FailureKind::Deadline));
+}
+
+/// A conversation of three messages that has one at any index.
+struct Endless;
+
+impl Transcript for Endless {
+    fn length(&self) -> u32 {
+        3
+    }
+
+    fn message(&self, _: u32) -> Option<Message> {
+        Some(Message::new("user", ""))
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_is_read_to_its_length_and_no_further() {
+    let reads = json!({ "prompt-submit": { "do": [{ "transcript": [0, u32::MAX] }], "verdict": "replace", "value": "{last}" } });
+    let host = crate::support::host(vec![plugin("reads", reads)]).await;
+    let session = host.open_session(spec()).unwrap();
+    session.set_transcript(Arc::new(Endless));
+    let TransformOutcome::Passed { value } = session.prompt_submit("x".into()).await.outcome else {
+        panic!("withheld")
+    };
+    assert!(value.starts_with("3 of 3"), "{value}");
 }
 
 /// A clock that breaks.
