@@ -137,7 +137,7 @@ async fn a_plugin_that_is_a_directory_a_pipe_or_another_file_by_now_is_not_loade
 }
 
 #[tokio::test]
-async fn two_plugins_of_one_name_and_a_name_that_is_none_are_refused() {
+async fn two_plugins_of_one_name_and_names_with_other_characters_are_refused() {
     let rule = |name: &str| Host::builder(Config::empty()).rule(name, |_: &ToolCall| None::<Refusal>);
     let error = rule("guard").rule("guard", |_: &ToolCall| None::<Refusal>).build().await.unwrap_err().to_string();
     assert_eq!(error, "the entry `guard` cannot be used: another entry has this name");
