@@ -6,7 +6,6 @@
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
-use etcetera::BaseStrategy as _;
 use hookhost::config::{
     Config, ConfigError, Discovered, Entry, Found, Inert, InertFile, Layer, UnapprovedChange, UserDirectories,
 };
@@ -27,9 +26,7 @@ pub(crate) fn places() -> Result<UserDirectories, CliError> {
 /// Where compiled code is kept: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for
 /// caches. Without one of them, every start compiles.
 pub(crate) fn cache() -> Option<PathBuf> {
-    let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let platform = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hookhost"));
-    named.or_else(platform).map(|directory| directory.join("compiled"))
+    hookhost::command::default_directory()
 }
 
 /// The working directory.

@@ -7,7 +7,9 @@ use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
-use crate::plugin::{Cache, Compiler, LoadError, Plugin, PluginTool};
+#[cfg(feature = "compile")]
+use crate::plugin::Cache;
+use crate::plugin::{Compiler, LoadError, Plugin, PluginTool};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
@@ -25,6 +27,7 @@ pub(crate) enum NotActive {
 /// What all configurations of a host are loaded with.
 pub(crate) struct Loading {
     pub(crate) engine: Engine,
+    #[cfg(feature = "compile")]
     pub(crate) cache: Option<Cache>,
     pub(crate) own: OwnCapabilities,
     /// The program's, for the records of its native rules.
@@ -59,11 +62,8 @@ impl ActiveConfig {
     }
 
     /// The plugins of these entries.
-    async fn plugins_of(
-        Loading { engine, cache, own, version }: &Loading,
-        entries: &[&Entry],
-        settings: &Settings,
-    ) -> Result<Vec<Plugin>, NotActive> {
+    async fn plugins_of(loading: &Loading, entries: &[&Entry], settings: &Settings) -> Result<Vec<Plugin>, NotActive> {
+        let Loading { engine, own, version, .. } = loading;
         let most = settings.concurrent_calls;
         let components: Vec<&Entry> =
             entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
@@ -79,7 +79,13 @@ impl ActiveConfig {
                 Some(sandbox) => Arc::clone(sandbox),
                 None => Arc::clone(sandbox.insert(engine.sandbox(PoolSize::of(&components, most))?)),
             };
-            let compiler = Compiler { sandbox: &sandbox, cache: cache.as_ref(), own, within: settings.compile_time };
+            let compiler = Compiler {
+                sandbox: &sandbox,
+                #[cfg(feature = "compile")]
+                cache: loading.cache.as_ref(),
+                own,
+                within: settings.compile_time,
+            };
             let plugin = Plugin::load(&compiler, entry, engine.loaded(&sandbox, entry, own)).await?;
             engine.remember(&plugin);
             plugins.push(plugin);

@@ -48,6 +48,22 @@ impl Engine {
         Self::default()
     }
 
+    /// Compiles the component of an entry, for [`Entry::from_compiled`](crate::config::Entry::from_compiled), now or in a later process on the same
+    /// kind of machine.
+    ///
+    /// # Errors
+    /// If the entry names no component, it is not one of the contract, or compiling it takes longer than the default of
+    /// `compile-time`; or if there is no address space.
+    #[cfg(feature = "compile")]
+    pub async fn compile(&self, entry: &Entry) -> Result<crate::config::CompiledComponent, crate::Error> {
+        use crate::plugin::Compiler;
+        let sandbox = self.sandbox(PoolSize::of(&[entry], std::num::NonZeroU32::MIN))?;
+        let own = OwnCapabilities::default();
+        let within = crate::config::Settings::default().compile_time;
+        let compiler = Compiler { sandbox: &sandbox, cache: None, own: &own, within };
+        Ok(compiler.ahead(entry).await?)
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,10 +10,14 @@ use crate::contract::action::ActionMap;
 use crate::contract::{EventKind, ToolCall, ToolCallVerdict};
 use crate::engine::Engine;
 use crate::native::Rule;
-use crate::plugin::{Cache, LoadError, Plugin, PluginTool};
+#[cfg(feature = "compile")]
+use crate::plugin::Cache;
+use crate::plugin::{LoadError, Plugin, PluginTool};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
-use crate::sandbox::http::{Network, Resolver};
+use crate::sandbox::http::Network;
+#[cfg(feature = "http")]
+use crate::sandbox::http::Resolver;
 use crate::session::{
     Clock, Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
 };
@@ -45,6 +49,7 @@ pub struct HostBuilder {
     version: Option<Arc<str>>,
     clock: Arc<dyn Clock>,
     engine: Engine,
+    #[cfg(feature = "compile")]
     cache: Option<PathBuf>,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
@@ -102,7 +107,8 @@ impl Host {
             version: None,
             clock: Arc::new(SystemClock),
             engine: Engine::new(),
-            cache: None,
+            #[cfg(feature = "compile")]
+            cache: crate::plugin::compile::cache::default_directory(),
             actions: ActionMap::default(),
             approver: None,
             shares_questions: false,
@@ -313,11 +319,21 @@ impl HostBuilder {
         self
     }
 
-    /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). Without one,
-    /// every start compiles. A directory or file that others can access is not used, and the log says so.
+    /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). A directory or
+    /// file that others can access is not used, and the log says so. By default it is the command's: `HOOKHOST_CACHE_DIR`, or
+    /// `hookhost` in the platform's directory for caches, and in it `compiled`. Where there is none of them, every start compiles.
+    #[cfg(feature = "compile")]
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache = Some(directory.into());
+        self
+    }
+
+    /// Keeps no compiled code, so that every start compiles.
+    #[cfg(feature = "compile")]
+    #[must_use]
+    pub fn without_cache(mut self) -> Self {
+        self.cache = None;
         self
     }
 
@@ -367,6 +383,7 @@ impl HostBuilder {
     }
 
     /// Sets the resolver of server names, for the grant `http`; without one, the operating system resolves them.
+    #[cfg(feature = "http")]
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.network = Network::new(resolver);
@@ -383,12 +400,19 @@ impl HostBuilder {
         }
         let entries = self.entries.into_iter().collect::<Result<Vec<_>, _>>()?;
         let config = self.config.with_entries(entries.clone())?;
+        #[cfg(feature = "compile")]
         let cache = self.cache.as_deref().and_then(|directory| {
             let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
             Cache::open(directory).map_err(failed).ok()
         });
         let own = OwnCapabilities::new(self.capabilities).map_err(Error::Capability)?;
-        let loading = Loading { engine: self.engine, cache, own: own.clone(), version: self.version };
+        let loading = Loading {
+            engine: self.engine,
+            #[cfg(feature = "compile")]
+            cache,
+            own: own.clone(),
+            version: self.version,
+        };
         let config = ActiveConfig::load(&loading, &config).await?;
         let store = match &self.store {
             Some(file) => Store::open(file, crate::session::now())?,

@@ -74,6 +74,18 @@
 //! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
 
 #![deny(missing_docs)]
+#![cfg_attr(
+    not(all(
+        feature = "compile",
+        feature = "config-file",
+        feature = "http",
+        feature = "json-schema",
+        feature = "native",
+        feature = "replay",
+        feature = "store"
+    )),
+    allow(dead_code, unused_imports, reason = "what a feature leaves out leaves others without a caller")
+)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 mod active_config;
@@ -89,6 +101,7 @@ pub mod files;
 pub mod host;
 pub mod native;
 pub mod plugin;
+#[cfg(feature = "replay")]
 pub mod replay;
 mod sandbox;
 pub mod schema;
@@ -106,19 +119,26 @@ pub mod capability {
         Capability, CapabilityAnswer, CapabilityCall, CapabilityReply, Finding, Level, LogLine, Message, Model,
         ModelRequest, Reminder, Severity, Transcript,
     };
+    #[cfg(feature = "http")]
     pub use crate::sandbox::http::Resolver;
 }
 
 /// What the command `hookhost` needs and other programs do not. It changes without notice.
 #[doc(hidden)]
 pub mod command {
+    #[cfg(feature = "config-file")]
     pub use crate::config::discover::ProjectFile;
+    #[cfg(feature = "config-file")]
     pub use crate::config::edit::{Change, Edited, allow};
+    #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};
-    pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache};
-    pub use crate::plugin::compile_bounds::read;
+    #[cfg(feature = "compile")]
+    pub use crate::plugin::compile::cache::{CacheFiles, cache_files, clear_cache, default_directory};
+    #[cfg(feature = "compile")]
+    pub use crate::plugin::compile::compile_bounds::read;
+    #[cfg(feature = "compile")]
+    pub use crate::plugin::compile::inspect::{Inspection, inspect};
     pub use crate::plugin::error::Advice;
-    pub use crate::plugin::inspect::{Inspection, inspect};
 }
 
 pub use config::{Config, ConfigError};

@@ -22,9 +22,30 @@ pub enum Code {
     },
     /// A component that the program holds.
     Bytes(ComponentBytes),
+    /// A component that was compiled ahead, which the program holds and trusts.
+    Compiled(CompiledComponent),
     /// A rule of the program itself.
     Native(Rule),
 }
+
+/// A component that [`Engine::compile`](crate::Engine::compile) has compiled, in this process or ahead of it, with the digest of the
+/// component that it was compiled from. Cheap to clone.
+///
+/// A program that holds its plugins so starts without compiling, and can be built without the feature `compile`. The code is
+/// that of one processor architecture, one version of this crate and its wasmtime. `configure` runs in each instance.
+#[derive(Clone)]
+pub struct CompiledComponent {
+    bytes: Arc<Cow<'static, [u8]>>,
+    digest: Digest,
+}
+
+/// The bytes are no compiled component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "these bytes are no component that `Engine::compile` has compiled: compile the component again with this version"
+)]
+#[non_exhaustive]
+pub struct NotCompiled;
 
 /// A component that a program holds, with its digest. Cheap to clone.
 #[derive(Clone)]
@@ -56,7 +77,7 @@ impl Code {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::File { path, .. } => Some(path),
-            Self::Bytes(_) | Self::Native(_) => None,
+            Self::Bytes(_) | Self::Compiled(_) | Self::Native(_) => None,
         }
     }
 
@@ -66,6 +87,7 @@ impl Code {
         match self {
             Self::File { digest, .. } => Some(*digest),
             Self::Bytes(bytes) => Some(bytes.digest()),
+            Self::Compiled(compiled) => Some(compiled.digest()),
             Self::Native(_) => None,
         }
     }
@@ -77,6 +99,7 @@ impl fmt::Display for Code {
         match self {
             Self::File { path, .. } => write!(f, "{}", path.display()),
             Self::Bytes(_) => f.write_str("the component in the program"),
+            Self::Compiled(_) => f.write_str("the compiled component in the program"),
             Self::Native(_) => f.write_str("the native rule"),
         }
     }
@@ -100,6 +123,66 @@ impl ComponentBytes {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// What the bytes of a compiled component begin with; the digest of the component comes next.
+const COMPILED: &[u8; 18] = b"hookhost compiled\n";
+
+/// Bytes before the code.
+const BEFORE_CODE: usize = COMPILED.len() + 32;
+
+impl CompiledComponent {
+    /// Of the component with this digest.
+    #[cfg(feature = "compile")]
+    pub(crate) fn new(digest: Digest, code: &[u8]) -> Self {
+        let bytes = [COMPILED.as_slice(), digest.as_bytes(), code].concat();
+        Self { bytes: Arc::new(bytes.into()), digest }
+    }
+
+    /// What [`Self::to_bytes`] has given, for `include_bytes!` for example; these are not copied.
+    ///
+    /// # Errors
+    /// If they do not begin as compiled components do.
+    ///
+    /// # Safety
+    /// The bytes must be exactly those of [`Self::to_bytes`]: others can do whatever this process can. So never read them from a
+    /// place that somebody else can write. A component that strangers wrote is safe before it is compiled: [`Engine::compile`](crate::Engine::compile)
+    /// makes these bytes of it.
+    #[expect(unsafe_code, reason = "nobody can check compiled code, so the caller vouches for it")]
+    pub unsafe fn from_bytes(bytes: impl Into<Cow<'static, [u8]>>) -> Result<Self, NotCompiled> {
+        let bytes = bytes.into();
+        let rest = bytes.strip_prefix(COMPILED).ok_or(NotCompiled)?;
+        let digest = *rest.first_chunk::<32>().ok_or(NotCompiled)?;
+        Ok(Self { digest: Digest::from_bytes(digest), bytes: Arc::new(bytes) })
+    }
+
+    /// The bytes to keep, in the program itself for example.
+    #[must_use]
+    pub fn to_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// SHA-256 of the component that was compiled. Records name it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub(crate) fn code(&self) -> &[u8] {
+        self.bytes.get(BEFORE_CODE..).unwrap_or_default()
+    }
+}
+
+impl PartialEq for CompiledComponent {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.bytes == other.bytes
+    }
+}
+
+impl fmt::Debug for CompiledComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompiledComponent").field("digest", &self.digest).finish_non_exhaustive()
     }
 }
 

@@ -9,7 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActionKind, Code, ComponentBytes, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing};
+use super::{
+    ActionKind, Code, CompiledComponent, ComponentBytes, Digest, Grants, Limits, ToolPattern, narrowing::Narrowing,
+};
 use crate::contract::{EventKind, Stop};
 use crate::native::Rule;
 
@@ -93,6 +95,12 @@ impl Entry {
     #[must_use]
     pub fn from_bytes(name: impl Into<String>, component: impl Into<Cow<'static, [u8]>>) -> Self {
         Self::of(name, Code::Bytes(ComponentBytes::new(component)))
+    }
+
+    /// An entry with every default for a component that was compiled ahead. No configuration file can name one.
+    #[must_use]
+    pub fn from_compiled(name: impl Into<String>, component: CompiledComponent) -> Self {
+        Self::of(name, Code::Compiled(component))
     }
 
     /// An entry with every default for a rule of the program itself. Of the limits, `input`, `deadline`, `log` and

@@ -70,8 +70,13 @@ pub(super) struct Placed {
 const SECTIONS: [&str; 3] = ["plugin", "ask", "settings"];
 
 /// Checks a file by itself; `sections` are those that the embedder claims.
+#[cfg(feature = "config-file")]
 pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
     let file = Arc::new(Text { path: source.file.clone(), layer: source.layer, text: text.to_owned() });
+    sections_of(super::toml::parse(&file)?, source, sections)
+}
+
+fn sections_of(table: Table, source: &Source, sections: &[&str]) -> Result<Parsed, Vec<Problem>> {
     let mut parsed = Parsed {
         file: source.file.clone(),
         layer: source.layer,
@@ -82,7 +87,7 @@ pub(super) fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Pa
     };
     let mut problems = Vec::new();
     let known = || SECTIONS.iter().chain(sections).copied();
-    for (key, node) in tree::parse(&file)?.into_iter() {
+    for (key, node) in table.into_iter() {
         match key.name.as_str() {
             "plugin" => {
                 let nodes = array_of_tables(&key, &node, "entries", &mut problems);
@@ -277,18 +282,27 @@ impl Check<'_> {
 pub(super) fn check_made(entry: &Entry) -> Result<(), String> {
     let written = match &entry.code {
         Code::File { .. } => RawEntry::of(entry, Path::new("")),
-        Code::Bytes(_) | Code::Native(_) => {
+        Code::Bytes(_) | Code::Compiled(_) | Code::Native(_) => {
             let code = Code::File { path: "program.wasm".into(), digest: Digest::zero() };
             RawEntry::of(&Entry { code, ..entry.clone() }, Path::new(""))
         }
     };
-    let written = written?.to_toml()?;
+    let written = written?.to_json()?;
     if let Some(grant) = matches!(entry.code, Code::Native(_)).then(|| entry.grants.of_sandbox()).flatten() {
         return Err(format!("it is a native rule, to which `{grant}` gives nothing: nothing keeps it from the world"));
     }
     let source = Source::new("", Layer::Chosen);
-    match parse(&written, &source, &[]) {
-        Ok(_) => Ok(()),
-        Err(problems) => Err(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; ")),
+    let file = Arc::new(Text { path: PathBuf::new(), layer: Layer::Chosen, text: String::new() });
+    let mut problems = Vec::new();
+    match tree::of_json(&file, written) {
+        Ok(table) => {
+            let node = Node { place: Place { file, range: 0..0 }, value: Value::Table(table) };
+            self::entry(&node, &source, &mut problems);
+        }
+        Err(refused) => problems = refused,
     }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; "))
 }

@@ -41,6 +41,7 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with all that is wrong.
+    #[cfg(feature = "config-file")]
     pub fn parse(text: &str, source: &Source, sections: &[&str]) -> Result<Self, ConfigError> {
         let parsed = file::parse(text, source, sections);
         Self::add_up(vec![parsed], lexical)

@@ -27,7 +27,9 @@ mod ask;
 mod code;
 mod decode;
 mod digest;
+#[cfg(feature = "config-file")]
 pub(crate) mod discover;
+#[cfg(feature = "config-file")]
 pub(crate) mod edit;
 mod entry;
 mod error;
@@ -44,15 +46,19 @@ mod quantity;
 mod raw;
 mod server;
 mod settings;
+#[cfg(feature = "config-file")]
+mod toml;
 mod tree;
+#[cfg(feature = "config-file")]
 pub(crate) mod trust;
 
 #[cfg(test)]
 mod tests;
 
 pub use ask::AskRule;
-pub use code::{Code, CodeId, ComponentBytes};
+pub use code::{Code, CodeId, CompiledComponent, ComponentBytes, NotCompiled};
 pub use digest::{Digest, InvalidDigest};
+#[cfg(feature = "config-file")]
 pub use discover::{Discovered, FILE_NAME, Found, Inert, InertFile, UnapprovedChange, UserDirectories};
 pub use entry::{Entry, Layer, Mode, OnFailure, Origin};
 pub use error::ConfigError;

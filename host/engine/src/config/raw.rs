@@ -10,6 +10,8 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _};
 
+use serde_json::Value;
+
 use super::{ActionKind, Code, Digest, Entry, Grants, Limits, Mode, OnFailure, ToolPattern, paths::shorten};
 use crate::contract::{EventKind, Stop};
 
@@ -42,7 +44,7 @@ pub(super) struct RawEntry {
     #[serde(default, skip_serializing_if = "is_default", serialize_with = "unlike_default")]
     pub(super) grants: Grants,
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
-    pub(super) config: serde_json::Map<String, serde_json::Value>,
+    pub(super) config: serde_json::Map<String, Value>,
 }
 
 /// An event by its name in the contract.
@@ -66,11 +68,23 @@ impl<'de> Deserialize<'de> for EventName {
 
 /// Writes the keys of a table whose values are not the default ones.
 fn unlike_default<T: Serialize + Default, S: Serializer>(table: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    let to_toml = |table: &T| toml::Table::try_from(table).map_err(S::Error::custom);
-    let default = to_toml(&T::default())?;
-    let mut written = to_toml(table)?;
+    let keys = |table: &T| {
+        let table = serde_json::to_value(table).and_then(serde_json::from_value::<BTreeMap<String, Value>>);
+        table.map_err(S::Error::custom)
+    };
+    let default = keys(&T::default())?;
+    let mut written = keys(table)?;
     written.retain(|key, value| default.get(key) != Some(value));
+    written.values_mut().for_each(without_nulls);
     written.serialize(serializer)
+}
+
+/// TOML has no null: a key without a value is not written.
+fn without_nulls(value: &mut Value) {
+    if let Value::Object(keys) = value {
+        keys.retain(|_, value| !value.is_null());
+        keys.values_mut().for_each(without_nulls);
+    }
 }
 
 fn is_default<T: Default + PartialEq>(table: &T) -> bool {
@@ -110,7 +124,16 @@ impl RawEntry {
         })
     }
 
+    /// Its keys and values.
+    pub(super) fn to_json(&self) -> Result<serde_json::Map<String, Value>, String> {
+        match serde_json::to_value(self).map_err(|error| error.to_string())? {
+            Value::Object(keys) => Ok(keys),
+            other => Err(format!("it is {other}, and not a table")),
+        }
+    }
+
     /// Its text, from `[[plugin]]` to the end.
+    #[cfg(feature = "config-file")]
     pub(super) fn to_toml(&self) -> Result<String, String> {
         #[derive(Serialize)]
         struct File<'a> {

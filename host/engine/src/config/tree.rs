@@ -1,11 +1,6 @@
-//! A TOML document in which every key and value knows its place.
+//! A document in which every key and value knows its place.
 
-use std::{borrow::Cow, fmt, ops::Range, path::PathBuf, sync::Arc};
-
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use std::{fmt, ops::Range, path::PathBuf, sync::Arc};
 
 use super::{Layer, problem::Problem};
 
@@ -119,6 +114,12 @@ impl Table {
     }
 }
 
+impl FromIterator<(Key, Node)> for Table {
+    fn from_iter<T: IntoIterator<Item = (Key, Node)>>(entries: T) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
+
 impl Node {
     /// What is found under these keys, or as far along them as anything is.
     pub(super) fn nearest_to(&self, keys: &[&str]) -> &Self {
@@ -130,67 +131,47 @@ impl Node {
     }
 }
 
-/// The document's table, or what is wrong with it: bad syntax (the first of it), or numbers that nothing can hold.
-pub(super) fn parse(file: &Arc<Text>) -> Result<Table, Vec<Problem>> {
-    let document = DeTable::parse(&file.text).map_err(|error| {
-        let range = error.span().unwrap_or_default();
-        // The parser's "duplicate key" does not name it.
-        let what = match file.text.get(range.clone()) {
-            Some(text) if !text.trim().is_empty() && !text.contains('\n') => format!(", at `{text}`"),
-            _ => String::new(),
-        };
-        let message = format!("this is not TOML: {}{what}", error.message());
-        vec![Problem::new(&Place { file: Arc::clone(file), range }, message)]
-    })?;
-    let mut reader = Reader { file, problems: Vec::new() };
-    let table = reader.table("", document.into_inner());
-    if reader.problems.is_empty() { Ok(table) } else { Err(reader.problems) }
+/// The table that a JSON object means, at a place that nobody is shown.
+///
+/// # Errors
+/// If a configuration cannot hold a value of it.
+pub(super) fn of_json(
+    file: &Arc<Text>,
+    object: serde_json::Map<String, serde_json::Value>,
+) -> Result<Table, Vec<Problem>> {
+    let place = Place { file: Arc::clone(file), range: 0..0 };
+    let table = object.into_iter().map(|(name, value)| {
+        let node = node_of_json(&place, &name, value)?;
+        Ok((Key { name, place: place.clone() }, node))
+    });
+    Ok(Table(table.collect::<Result<_, Vec<Problem>>>()?))
 }
 
-struct Reader<'a> {
-    file: &'a Arc<Text>,
-    problems: Vec<Problem>,
-}
-
-impl Reader<'_> {
-    fn place(&self, range: Range<usize>) -> Place {
-        Place { file: Arc::clone(self.file), range }
-    }
-
-    fn table(&mut self, path: &str, table: DeTable<'_>) -> Table {
-        let entry = |(key, value): (Spanned<Cow<'_, str>>, _)| {
-            let key = Key { place: self.place(key.span()), name: key.into_inner().into_owned() };
-            let node = self.node(&join(path, &key.name), value);
-            (key, node)
-        };
-        Table(table.into_iter().map(entry).collect())
-    }
-
-    fn node(&mut self, path: &str, value: Spanned<DeValue<'_>>) -> Node {
-        let place = self.place(value.span());
-        let value = match value.into_inner() {
-            DeValue::String(text) => Value::String(text.into_owned()),
-            DeValue::Boolean(value) => Value::Boolean(value),
-            DeValue::Datetime(value) => Value::Datetime(value.to_string()),
-            DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
-                Ok(number) => Value::Integer(number),
-                Err(_) => self.refuse(path, &place, &format!("{digits} does not fit in 64 bits")),
-            },
-            DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
-                Ok(number) if number.is_finite() => Value::Float(number),
-                _ => self.refuse(path, &place, &format!("{digits} is not a finite number")),
-            },
-            DeValue::Array(items) => Value::Array(items.into_iter().map(|item| self.node(path, item)).collect()),
-            DeValue::Table(table) => Value::Table(self.table(path, table)),
-        };
-        Node { place, value }
-    }
-
-    /// Nothing is read from a document with a problem, so any value will do.
-    fn refuse(&mut self, path: &str, place: &Place, message: &str) -> Value {
-        self.problems.push(Problem::new(place, format!("`{path}`: {message}")).about(path));
-        Value::Boolean(false)
-    }
+fn node_of_json(place: &Place, path: &str, value: serde_json::Value) -> Result<Node, Vec<Problem>> {
+    use serde_json::Value as Json;
+    let refused = |what: &str| vec![Problem::new(place, format!("`{path}`: {what}")).about(path)];
+    let value = match value {
+        Json::Null => return Err(refused("null is no value of a configuration")),
+        Json::Bool(value) => Value::Boolean(value),
+        Json::String(text) => Value::String(text),
+        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => Value::Integer(number),
+            (None, Some(float)) if number.is_f64() && float.is_finite() => Value::Float(float),
+            _ => return Err(refused(&format!("{number} does not fit in 64 bits"))),
+        },
+        Json::Array(items) => {
+            let items = items.into_iter().map(|item| node_of_json(place, path, item));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        Json::Object(object) => {
+            let table = object.into_iter().map(|(name, value)| {
+                let node = node_of_json(place, &join(path, &name), value)?;
+                Ok((Key { name, place: place.clone() }, node))
+            });
+            Value::Table(Table(table.collect::<Result<_, Vec<Problem>>>()?))
+        }
+    };
+    Ok(Node { place: place.clone(), value })
 }
 
 /// The name of a key with those of the tables it is in.

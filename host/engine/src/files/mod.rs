@@ -18,12 +18,14 @@
 
 mod lock;
 mod owner;
+#[cfg(feature = "config-file")]
 mod replace;
 
 #[cfg(all(test, unix))]
 mod tests;
 
 pub use lock::{Lock, open_lock};
+#[cfg(feature = "config-file")]
 pub use replace::{NewFile, replace};
 
 use std::fs::{File, Metadata};

@@ -121,6 +121,7 @@ pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
 ///
 /// # Errors
 /// If it is not a valid one.
+#[cfg(feature = "compile")]
 pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, ContractError> {
     Component::from_binary(engine, bytes).map_err(|error| {
         let text = one_line(&error);
@@ -172,7 +173,9 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
             let (name, functions) = (Arc::clone(&capability.name), functions.collect());
             surface.own.push(Own { name, interface: import.to_owned(), functions });
         } else if !is_base_wasi(import) {
-            let hint = if import.starts_with("wasi:http/") {
+            let hint = if cfg!(not(feature = "http")) && import.starts_with("wasi:http/") {
+                "this program was built without the feature `http` of hookhost"
+            } else if import.starts_with("wasi:http/") {
                 "of wasi:http, plugins get outgoing-handler and types, of version 0.2"
             } else {
                 "plugins get base WASI, hookhost:hooks/*, and the interfaces that the program around the host brings"

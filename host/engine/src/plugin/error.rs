@@ -63,6 +63,28 @@ pub enum LoadError {
         /// The names that there are.
         known: String,
     },
+    /// It would have to be compiled, which this program cannot.
+    #[error(
+        "plugin `{name}` is a component that has to be compiled, and this program was built without the feature `compile` of \
+         hookhost: build it with the feature, or hand over the component compiled ahead (Entry::from_compiled)"
+    )]
+    NoCompiler {
+        /// Name of the entry.
+        name: String,
+    },
+    /// It is granted what this program was built without.
+    #[error(
+        "plugin `{name}` is granted `{grant}`, and this program was built without the feature `{feature}` of hookhost: build it \
+         with the feature, or take the grant out of the entry"
+    )]
+    NotBuilt {
+        /// Name of the entry.
+        name: String,
+        /// The key of `[plugin.grants]`.
+        grant: &'static str,
+        /// The Cargo feature.
+        feature: &'static str,
+    },
     /// A directory that the entry grants cannot be opened.
     #[error(
         "plugin `{name}`: the directory {}, which its `{grant}` gives it as {guest}, cannot be opened: {source}; make the directory, or \

@@ -137,6 +137,9 @@ impl super::Component {
 }
 
 fn check_imports(entry: &Entry, surface: &Surface) -> Result<(), LoadError> {
+    if cfg!(not(feature = "http")) && !entry.grants.http.is_empty() {
+        return Err(LoadError::NotBuilt { name: entry.name.clone(), grant: "http", feature: "http" });
+    }
     let of_contract = surface
         .capabilities
         .iter()

@@ -1,15 +1,10 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
-use super::cache::{Cache, Outcome};
-use super::compiling::compile_within;
-use super::contract_check::kind_of_file;
-use super::link::{Checked, unfit};
-use super::outline::outline;
-use super::{ContractError, LoadError, Loaded, Plugin, Runs, compile_bounds, preinitialise, tools};
-use crate::config::{Code, Digest, Entry};
+use super::link::{Checked, Linked, unfit};
+use super::{ContractError, LoadError, Loaded, Plugin, Runs, configure, tools};
+use crate::config::{Code, CompiledComponent, Digest, Entry};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PreopenError, Preopens, SharedSandbox};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use wasmtime::component::Component;
@@ -20,9 +15,9 @@ impl Plugin {
     /// # Errors
     /// If the file is not the one that was allowed, not a component of the contract, or refuses its configuration.
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
-        let Compiler { sandbox, cache, own, .. } = *compiler;
+        let Compiler { sandbox, own, .. } = *compiler;
         // Also if it is loaded already: a file that is no longer the allowed one must be reported.
-        let (bytes, digest) = read(entry)?;
+        let source = Source::of(entry)?;
         if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
             return Err(LoadError::NoCapability {
                 name: entry.name.clone(),
@@ -40,29 +35,12 @@ impl Plugin {
             None => {}
         }
         let preopens = preopens(entry)?;
-        let kept = cache.and_then(|cache| {
-            let outcome = cache.outcome(sandbox.engine(), entry)?;
-            Some((cache.code(sandbox.engine(), entry, &outcome.code)?, outcome.is_image))
-        });
-        let linked = |component: &_| Checked::new(sandbox, entry, component, own)?.link();
-        let (linked, is_image) = match kept {
-            Some((component, is_image)) => (linked(&component)?, is_image),
-            None => {
-                let bounded = kind_of_file(&bytes).and_then(|()| compile_bounds::check(&bytes));
-                bounded.map_err(|problem| unfit(entry, problem))?;
-                compiler.check_outline(entry, &bytes).await?;
-                let image = preinitialise::image(compiler, entry, &bytes).await?;
-                let component = compiler.compiled(entry, image.as_deref().unwrap_or(&bytes)).await?;
-                let linked = linked(&component)?;
-                if image.is_none() {
-                    preinitialise::try_out(&linked).await?;
-                }
-                // The outcome is kept only for a plugin that has taken its configuration.
-                if let Some(cache) = cache {
-                    let code = image.as_deref().map_or(digest, Digest::of_bytes);
-                    cache.put_outcome(sandbox.engine(), entry, &Outcome { code, is_image: image.is_some() });
-                }
-                (linked, image.is_some())
+        let (linked, is_image, digest) = match source {
+            Source::Compiled(compiled) => (compiler.linked_ahead(entry, compiled).await?, false, compiled.digest()),
+            #[cfg(feature = "compile")]
+            Source::Component(bytes, digest) => {
+                let (linked, is_image) = super::compile::linked(compiler, entry, &bytes, digest).await?;
+                (linked, is_image, digest)
             }
         };
         // What `configure` left is in the image.
@@ -91,7 +69,8 @@ impl Plugin {
 /// The engine and bounds for compiling components.
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
-    pub(crate) cache: Option<&'a Cache>,
+    #[cfg(feature = "compile")]
+    pub(crate) cache: Option<&'a super::Cache>,
     /// What plugins may import beside the contract.
     pub(crate) own: &'a OwnCapabilities,
     /// `settings.compile-time`.
@@ -99,53 +78,44 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Compiles a component, unless that is done already. Nothing of it runs.
-    pub(super) async fn compiled(&self, entry: &Entry, bytes: &[u8]) -> Result<Component, LoadError> {
-        let (engine, digest) = (self.sandbox.engine(), Digest::of_bytes(bytes));
-        if let Some(component) = self.cache.and_then(|cache| cache.code(engine, entry, &digest)) {
-            return Ok(component);
-        }
-        let compiled = compile_within(engine, &entry.name, bytes, self.within).await;
-        let component = compiled.map_err(|problem| unfit(entry, problem))?;
-        if let Some(cache) = self.cache {
-            cache.put_code(engine, entry, &digest, &component);
-        }
-        Ok(component)
-    }
-
-    /// Rejects a component by its imports and exports, before its code is compiled.
-    async fn check_outline(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LoadError> {
-        let engine = self.sandbox.engine();
-        let unfit = |problem| unfit(entry, problem);
-        let outline = outline(bytes).map_err(unfit)?;
-        let component = compile_within(engine, &entry.name, &outline, self.within).await.map_err(unfit)?;
-        Checked::new(self.sandbox, entry, &component, self.own).map(|_| ())
+    /// Checks and links a component, and has it take its configuration.
+    async fn linked_ahead(&self, entry: &Entry, compiled: &CompiledComponent) -> Result<Linked, LoadError> {
+        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so the program vouches for it")]
+        // SAFETY: who makes a `CompiledComponent` of bytes vouches that `to_bytes` has given them, and those are of
+        // `Component::serialize`. What another version or another engine has compiled, wasmtime refuses.
+        let component = unsafe { Component::deserialize(self.sandbox.engine(), compiled.code()) };
+        let component = component.map_err(|error| {
+            let why = format!("was compiled for another engine: compile it again with this version ({error:#})");
+            unfit(entry, ContractError::Invalid(why))
+        })?;
+        let linked = Checked::new(self.sandbox, entry, &component, self.own)?.link()?;
+        configure::try_out(&linked).await?;
+        Ok(linked)
     }
 }
 
-/// The component of an entry, with its digest.
-fn read(entry: &Entry) -> Result<(Cow<'_, [u8]>, Digest), LoadError> {
-    let (path, allowed) = match &entry.code {
-        Code::File { path, digest } => (path, digest),
-        Code::Bytes(held) => {
-            let (bytes, digest) = (held.bytes(), held.digest());
-            return compile_bounds::check_size(bytes)
-                .map(|()| (bytes.into(), digest))
-                .map_err(|problem| unfit(entry, problem));
+/// What an entry's code is made of.
+enum Source<'a> {
+    /// Compiled code.
+    Compiled(&'a CompiledComponent),
+    /// A component, and its digest.
+    #[cfg(feature = "compile")]
+    Component(std::borrow::Cow<'a, [u8]>, Digest),
+}
+
+impl<'a> Source<'a> {
+    fn of(entry: &'a Entry) -> Result<Self, LoadError> {
+        match &entry.code {
+            Code::Compiled(compiled) => Ok(Self::Compiled(compiled)),
+            Code::Native(_) => Err(unfit(entry, ContractError::NotWasm)),
+            #[cfg(feature = "compile")]
+            Code::File { .. } | Code::Bytes(_) => {
+                super::compile::read(entry).map(|(bytes, digest)| Self::Component(bytes, digest))
+            }
+            #[cfg(not(feature = "compile"))]
+            Code::File { .. } | Code::Bytes(_) => Err(LoadError::NoCompiler { name: entry.name.clone() }),
         }
-        Code::Native(_) => return Err(unfit(entry, ContractError::NotWasm)),
-    };
-    let name = &entry.name;
-    let bytes = compile_bounds::read(path).map_err(|source| LoadError::Unreadable {
-        name: name.clone(),
-        path: path.clone(),
-        source,
-    })?;
-    let found = Digest::of_bytes(&bytes);
-    if found == *allowed {
-        return Ok((bytes.into(), found));
     }
-    Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }
 
 fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {

@@ -3,21 +3,19 @@
 //! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
 //! the contract's.
 
-pub(crate) mod cache;
 mod call;
-pub(crate) mod compile_bounds;
-mod compiling;
+#[cfg(feature = "compile")]
+pub(crate) mod compile;
+mod configure;
 mod contract_check;
 pub(crate) mod error;
-pub(crate) mod inspect;
 mod link;
 mod load;
 mod native;
-mod outline;
-mod preinitialise;
 mod tools;
 
-pub(crate) use cache::Cache;
+#[cfg(feature = "compile")]
+pub(crate) use compile::Cache;
 pub use contract_check::ContractError;
 pub use error::LoadError;
 pub(crate) use load::Compiler;

@@ -265,6 +265,7 @@ impl Guest {
     }
 
     /// What its requests have, and its handles.
+    #[cfg(feature = "http")]
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
             let replayed = self.replayed.is_some();

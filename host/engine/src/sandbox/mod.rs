@@ -9,6 +9,10 @@ pub(crate) mod capability;
 mod clock;
 mod fresh_instance;
 mod guest;
+#[cfg(feature = "http")]
+pub(crate) mod http;
+#[cfg(not(feature = "http"))]
+#[path = "without_http.rs"]
 pub(crate) mod http;
 mod inputs;
 mod native;
@@ -209,7 +213,6 @@ fn config(pool_size: PoolSize) -> Config {
         // Component-model async is not part of the contract, and costs every call a microsecond.
         .concurrency_support(false)
         // The same bits on every machine, so that a verdict can be replayed.
-        .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
         // Nobody reads backtraces, and a plugin that traps again and again would make the host walk
         // its stack each time.
@@ -218,6 +221,9 @@ fn config(pool_size: PoolSize) -> Config {
         .generate_address_map(false)
         .native_unwind_info(cfg!(windows))
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    #[cfg(feature = "compile")]
+    // For the same reason.
+    config.cranelift_nan_canonicalization(true);
     config
 }
 

@@ -23,16 +23,21 @@ mod aside;
 mod shape;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "json-schema")]
+mod validator;
+#[cfg(not(feature = "json-schema"))]
+#[path = "without_validator.rs"]
+mod validator;
 mod work;
 
 use aside::Missed;
-use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use shape::Shape;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use validator::{Problem, Validator};
 
 pub use shape::{MAX_BYTES, MAX_CHAIN, MAX_NESTING as MAX_SCHEMA_NESTING, MAX_PATHS, MAX_PATTERNS, MAX_SUBSCHEMAS};
 pub use work::{MAX_NESTING, MAX_WORK};
@@ -80,6 +85,9 @@ pub enum SchemaError {
     /// It says what cannot be bounded: a reference elsewhere, or one that depends on who refers.
     #[error("has {0}: write references as `#/$defs/NAME`")]
     Unbounded(String),
+    /// This program was built without the feature `json-schema`.
+    #[error("cannot be compiled, since this program was built without the feature `json-schema` of hookhost")]
+    NotBuilt,
     /// Compiling it was given up, or there was no thread for it.
     #[error("{0}")]
     GivenUp(String),
@@ -116,10 +124,10 @@ impl Schema {
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let shape = Shape::of(schema)?;
         let validator = if shape.is_simple() {
-            validator(schema)
+            Validator::compile(schema)
         } else {
             let schema = schema.clone();
-            aside::run(DEADLINE, move || validator(&schema)).map_err(|missed| {
+            aside::run(DEADLINE, move || Validator::compile(&schema)).map_err(|missed| {
                 SchemaError::GivenUp(match missed {
                     Missed::Deadline => format!("took longer than {} s to compile", DEADLINE.as_secs()),
                     Missed::Full => "cannot be compiled now: too many schemas take too long".into(),
@@ -134,10 +142,7 @@ impl Schema {
     /// it fits. A value that could not be checked does not fit.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
-        self.checked(value, |error| match error.instance_path().to_string() {
-            path if path.is_empty() => error.to_string(),
-            path => format!("at {path}: {error}"),
-        })
+        self.checked(value, |problem| problem.in_full())
     }
 
     /// How many steps checking a value takes, as they are counted before it is checked.
@@ -152,10 +157,10 @@ impl Schema {
     /// The first thing that is wrong with a value, without the value itself.
     #[must_use]
     pub fn masked_problem(&self, value: &Value) -> Option<String> {
-        self.checked(value, |error| error.masked().to_string()).into_iter().next()
+        self.checked(value, |problem| problem.masked()).into_iter().next()
     }
 
-    fn checked(&self, value: &Value, told: fn(&ValidationError<'_>) -> String) -> Vec<String> {
+    fn checked(&self, value: &Value, told: fn(&Problem<'_>) -> String) -> Vec<String> {
         let compiled = &self.inner;
         if compiled.given_up.load(Ordering::Relaxed) {
             return vec!["cannot be checked: an earlier check took too long".into()];
@@ -165,10 +170,10 @@ impl Schema {
             Err(why) => return vec![format!("cannot be checked: {why}")],
         };
         if work.steps <= MAX_WORK_AT_ONCE && work.deep <= SHALLOW {
-            return problems(&compiled.validator, value, told);
+            return compiled.validator.problems(value, told);
         }
         let (shared, value) = (Arc::clone(compiled), value.clone());
-        aside::run(DEADLINE, move || problems(&shared.validator, &value, told)).unwrap_or_else(|missed| {
+        aside::run(DEADLINE, move || shared.validator.problems(&value, told)).unwrap_or_else(|missed| {
             vec![match missed {
                 Missed::Full => "cannot be checked now: too many checks take too long".into(),
                 Missed::Deadline | Missed::Died => {
@@ -178,28 +183,6 @@ impl Schema {
             }]
         })
     }
-}
-
-fn problems(validator: &Validator, value: &Value, told: fn(&ValidationError<'_>) -> String) -> Vec<String> {
-    if validator.is_valid(value) {
-        return Vec::new();
-    }
-    let found: Vec<String> = validator.iter_errors(value).take(MAX_PROBLEMS).map(|error| told(&error)).collect();
-    // The two ways of asking agree. If they ever do not, the value does not fit.
-    if found.is_empty() { vec!["does not fit the schema".into()] } else { found }
-}
-
-/// Patterns are matched by the engine that takes linear time: a pattern with look-around or a
-/// back-reference is refused.
-fn validator(schema: &Value) -> Result<Validator, SchemaError> {
-    let patterns = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(2 * MAX_PATTERN);
-    jsonschema::options()
-        .with_pattern_options(patterns)
-        .offline()
-        // It would compile what a value says.
-        .with_format("regex", |_: &str| true)
-        .build(schema)
-        .map_err(|error| SchemaError::Invalid(error.to_string()))
 }
 
 impl fmt::Debug for Schema {

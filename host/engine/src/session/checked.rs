@@ -54,7 +54,7 @@ impl Session {
     /// [`Self::before_tool_call`] takes the model's.
     pub async fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
         let call = self.tool_call(&self.shared.next_call_id(), name, arguments, ToolOrigin::Builtin);
-        let json = call.arguments.to_string();
+        let json = call.arguments.clone();
         let settled = self.before_tool_call(call).await;
         let asked = (&*json, arguments);
         let changed_by = settled.record.changed_by.clone();

@@ -1,6 +1,5 @@
 //! Why the database cannot be used.
 
-use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
 /// Why the database cannot be read or written. The file was not changed.
@@ -42,6 +41,9 @@ pub enum StoreError {
         .0.display()
     )]
     Gone(PathBuf),
+    /// This program was built without the feature `store`.
+    #[error("{} cannot be opened, since this program was built without the feature `store` of hookhost: build it with the feature, or name no store", .0.display())]
+    NotBuilt(PathBuf),
     /// SQLite would not read the name as that of a file.
     #[error("`{}` cannot be the name of an audit log, since {problem}: name a file", path.display())]
     Name {
@@ -80,32 +82,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(crate) fn of(error: &rusqlite::Error, path: &Path) -> Self {
-        let path = path.to_owned();
-        let problem = error.to_string();
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
-            // Only the bound on steps interrupts a query.
-            Some(ErrorCode::OperationInterrupted) => {
-                Self::Damaged { path, problem: "reading it takes more steps than a file of its size can need".into() }
-            }
-            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
-            Some(ErrorCode::DiskFull) => Self::Full(path),
-            Some(ErrorCode::SystemIoFailure) if error.sqlite_error().is_some_and(is_for_lack_of_room) => {
-                Self::Full(path)
-            }
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::Io {
-                path,
-                problem: format!("{problem}; SQLite needs write access to it and to its directory, even to read it"),
-            },
-            // A missing table, or a value that does not have its column's type.
-            Some(ErrorCode::Unknown) => Self::Damaged { path, problem },
-            None if !matches!(error, rusqlite::Error::SqliteFailure(..)) => Self::Damaged { path, problem },
-            _ => Self::Io { path, problem },
-        }
-    }
-
     pub(super) fn file(error: crate::files::FileError, path: &Path) -> Self {
         match error {
             crate::files::FileError::Refused(refused) => Self::Refused(refused),
@@ -121,9 +97,4 @@ impl StoreError {
     pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Locked(_))
     }
-}
-
-/// Whether the shared memory of a WAL could not grow.
-fn is_for_lack_of_room(error: &rusqlite::ffi::Error) -> bool {
-    error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
 }

@@ -1,8 +1,10 @@
 //! The store without a file: it keeps state as long as the host lives, and has no log.
 
-use super::questions::{FirstAnswer, OpenQuestion, QuestionChange};
-use super::sessions::{SessionChanges, SessionRow};
-use super::{LateWrite, Owner, Unit, owner};
+use super::turns::Turns;
+use super::{
+    Backend, FirstAnswer, LateWrite, OpenQuestion, Owner, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
+    owner,
+};
 use crate::state::{Lineage, Namespace, Namespaces, Scope, Source, Time};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +15,7 @@ pub(super) struct Memory {
     namespaces: Mutex<HashMap<Owner, Arc<Namespace>>>,
     sessions: Mutex<HashMap<String, SessionRow>>,
     questions: Mutex<BTreeMap<String, OpenQuestion>>,
+    turns: Turns,
 }
 
 impl Memory {
@@ -20,43 +23,8 @@ impl Memory {
         self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn questions(&self) -> MutexGuard<'_, BTreeMap<String, OpenQuestion>> {
+    fn open_questions(&self) -> MutexGuard<'_, BTreeMap<String, OpenQuestion>> {
         self.questions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A session's row; a session without a row has version 0.
-    pub(super) fn session(&self, id: &str) -> SessionRow {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.get(id).cloned().unwrap_or_default()
-    }
-
-    /// Answers a question, unless it has an answer. Returns the answer that counts.
-    pub(super) fn answer(&self, id: &str, answer: &str) -> Option<FirstAnswer> {
-        self.questions().get_mut(id).map(|question| {
-            let is_this = question.answer.is_none();
-            let answer = question.answer.get_or_insert_with(|| answer.to_owned()).clone();
-            FirstAnswer { answer, is_this }
-        })
-    }
-
-    /// The answer to a question: `None` if there is no such question, `Some(None)` if it has no answer yet.
-    pub(super) fn answered(&self, id: &str) -> Option<Option<String>> {
-        self.questions().get(id).map(|question| question.answer.clone())
-    }
-
-    /// The open questions.
-    pub(super) fn list(&self) -> Vec<OpenQuestion> {
-        self.questions().values().cloned().collect()
-    }
-
-    /// Applies a late write at once.
-    pub(super) fn push(&self, late: LateWrite) {
-        if let Some(id) = late.settles {
-            self.questions().remove(&id);
-        }
-        if let Some(handle) = late.session {
-            self.write(&*handle);
-        }
     }
 
     fn write(&self, handle: &dyn SessionChanges) {
@@ -71,21 +39,63 @@ impl Memory {
         sessions.insert(handle.id().to_owned(), changed.row.clone());
         handle.note_written(changed);
     }
+}
+
+impl Backend for Memory {
+    fn keeps_log(&self) -> bool {
+        false
+    }
+
+    fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    fn session(&self, id: &str) -> Result<SessionRow, StoreError> {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(sessions.get(id).cloned().unwrap_or_default())
+    }
+
+    fn answer(&self, id: &str, answer: &str) -> Result<Option<FirstAnswer>, StoreError> {
+        Ok(self.open_questions().get_mut(id).map(|question| {
+            let is_this = question.answer.is_none();
+            let answer = question.answer.get_or_insert_with(|| answer.to_owned()).clone();
+            FirstAnswer { answer, is_this }
+        }))
+    }
+
+    fn answered(&self, id: &str) -> Result<Option<Option<String>>, StoreError> {
+        Ok(self.open_questions().get(id).map(|question| question.answer.clone()))
+    }
+
+    fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
+        Ok(self.open_questions().values().cloned().collect())
+    }
+
+    /// Applies a late write at once.
+    fn push(&self, late: LateWrite) -> Result<(), StoreError> {
+        if let Some(id) = late.settles {
+            self.open_questions().remove(&id);
+        }
+        if let Some(handle) = late.session {
+            self.write(&*handle);
+        }
+        Ok(())
+    }
 
     /// The state of a plugin as it is now.
-    pub(super) fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
+    fn snapshot(&self, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<dyn Source> {
         let namespaces = self.namespaces();
         let of = |scope| namespaces.get(&owner(plugin, lineage, scope)).cloned().unwrap_or_default();
         Arc::new(Namespaces::new(Scope::ALL.map(of), now))
     }
 
-    pub(super) fn commit(&self, unit: &Unit) {
+    fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
         match &unit.question {
             Some(QuestionChange::Ask(question)) => {
-                self.questions().insert(question.id.clone(), (**question).clone());
+                self.open_questions().insert(question.id.clone(), (**question).clone());
             }
             Some(QuestionChange::Settle(id) | QuestionChange::GiveUp(id)) => {
-                self.questions().remove(id);
+                self.open_questions().remove(id);
             }
             None => {}
         }
@@ -102,5 +112,6 @@ impl Memory {
                 }
             }
         }
+        Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! Records for the embedding program, beside the database.
 
-use super::{MAX_QUEUED_BYTES, StoreError};
+use super::StoreError;
 use crate::audit::AuditSink;
 use crate::callback::{self, Waiters, Waiting};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Upper bound of the late records that a sink has missed, in bytes.
+const MAX_MISSED_BYTES: usize = 16 << 20;
 
 /// The program's sink, and the late records that it has not taken yet.
 #[derive(Default)]
@@ -66,7 +69,7 @@ impl Sink {
         };
         let Err(error) = given else { return Ok(()) };
         let mut missed = self.missed();
-        if missed.bytes > MAX_QUEUED_BYTES {
+        if missed.bytes > MAX_MISSED_BYTES {
             return Err(error);
         }
         tracing::warn!(%error, "a record is given to the audit sink later");

@@ -4,7 +4,7 @@
 //! that holds it. `docs/decisions/0025-shared-sessions.md` has the protocol.
 
 use super::StoreError;
-use super::database::{self, Identity};
+use super::identity::{Identity, identity_of};
 use crate::callback::Waiting;
 use crate::config::Digest;
 use crate::files;
@@ -137,7 +137,7 @@ impl Turns {
 
     /// The file of tickets, and which file that is.
     pub(super) fn file(&self) -> Option<(PathBuf, Option<Identity>)> {
-        self.file.as_ref().map(|tickets| (tickets.path.clone(), database::identity_of(&tickets.file)))
+        self.file.as_ref().map(|tickets| (tickets.path.clone(), identity_of(&tickets.file)))
     }
 
     /// The queue of a session.

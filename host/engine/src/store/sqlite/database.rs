@@ -4,11 +4,12 @@
 //! of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the commit returns,
 //! and the disk has it at the next checkpoint. A power cut may thus lose the last records, never their order. <https://sqlite.org/wal.html>
 
-use super::StoreError;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
 use crate::config::AuditSettings;
 use crate::config::Digest;
 use crate::files::{self, Guard};
+use crate::store::StoreError;
+use crate::store::identity::{Identity, identity};
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef::Null;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
@@ -498,36 +499,4 @@ pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
 /// The file beside the database to which commits are appended.
 pub(super) fn wal(path: &Path) -> PathBuf {
     beside(path, "-wal")
-}
-
-/// The identity of a file: its device and its inode.
-#[cfg(unix)]
-pub(super) type Identity = (u64, u64);
-
-/// The identity of the file at a path; `None` if there is no file.
-#[cfg(unix)]
-pub(super) fn identity(path: &Path) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
-}
-
-/// Which file an open one is.
-#[cfg(unix)]
-pub(super) fn identity_of(file: &std::fs::File) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
-    file.metadata().ok().map(|file| (file.dev(), file.ino()))
-}
-
-/// An open file cannot be removed or replaced on this system, so it needs no identity.
-#[cfg(not(unix))]
-pub(super) type Identity = ();
-
-#[cfg(not(unix))]
-pub(super) fn identity_of(_: &std::fs::File) -> Option<Identity> {
-    Some(())
-}
-
-#[cfg(not(unix))]
-pub(super) fn identity(_: &Path) -> Option<Identity> {
-    Some(())
 }

@@ -1,9 +1,10 @@
 //! Reading a log back: from the database, or exported as JSON Lines.
 
+use super::database;
 use super::database::Steps;
-use super::{StoreError, database};
 use crate::audit::{self, BEFORE_THE_FIRST, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
+use crate::store::StoreError;
 use rusqlite::Connection;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -4,8 +4,8 @@
 //! has the same version, so that the next event sees what other processes have written.
 
 use super::database::one_row;
-use super::{Owner, Unit, owner};
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Namespace, Scope, Stored, Time, Usage, Write, Writes};
+use crate::store::{Owner, Unit, owner};
 use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::HashMap;
 

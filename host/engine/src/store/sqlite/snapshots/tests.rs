@@ -1,8 +1,9 @@
 //! A snapshot shows one moment of the state, whatever is written meanwhile and wherever it is read from.
 
+use super::super::database;
 use super::*;
 use crate::state::View;
-use crate::store::{Store, Unit, database};
+use crate::store::{Store, Unit};
 
 const S: Lineage<'_> = Lineage { session: "s", root: "r" };
 

@@ -1,6 +1,7 @@
 //! The flusher: a thread that writes queued records and runs checkpoints, which copy the WAL into the database.
 
-use super::{DiskStore, FLUSH_DELAY, LOCK_TIMEOUT, StoreError, Unit, database};
+use super::{DiskStore, FLUSH_DELAY, database};
+use crate::store::{LOCK_TIMEOUT, StoreError, Unit};
 use rusqlite::Connection;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};

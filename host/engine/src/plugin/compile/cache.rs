@@ -6,7 +6,9 @@
 
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use etcetera::BaseStrategy as _;
+use hmac::digest::KeyInit;
+use hmac::{Hmac, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
@@ -57,6 +59,15 @@ pub(super) struct Outcome {
     /// The digest of the code for its events: the component, or the image that `configure` left.
     pub(super) code: Digest,
     pub(super) is_image: bool,
+}
+
+/// Where compiled code is kept by default: `HOOKHOST_CACHE_DIR`, or `hookhost` in the platform's directory for caches, and in
+/// it `compiled`. `None` where neither is known.
+#[must_use]
+pub fn default_directory() -> Option<PathBuf> {
+    let named = std::env::var_os("HOOKHOST_CACHE_DIR").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let platform = || Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hookhost"));
+    named.or_else(platform).map(|directory| directory.join("compiled"))
 }
 
 /// The kind of a cache file.
@@ -233,7 +244,7 @@ impl Cache {
 
     /// The authentication code of a file, begun with its name.
     fn tag(&self, path: &Path) -> Hmac<Sha256> {
-        let mut tag = Hmac::<Sha256>::new(&self.key.into());
+        let mut tag = <Hmac<Sha256> as KeyInit>::new(&self.key.into());
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
         tag
     }

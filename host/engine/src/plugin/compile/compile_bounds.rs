@@ -1,8 +1,8 @@
 //! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is bounded beforehand, by a look
 //! at the file that is linear in its size. `docs/decisions/0012-compile-bounds.md` has what was measured.
 
-use super::ContractError;
 use crate::files::{self, FileError, Guard, Links};
+use crate::plugin::ContractError;
 use std::io::{self, Read as _};
 use std::path::Path;
 use wasmparser::{
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_numbers() {
-        let page = include_str!("../../../../docs/hostile.md").replace('\u{a0}', " ");
+        let page = include_str!("../../../../../docs/hostile.md").replace('\u{a0}', " ");
         let spoken = |number: u64| match number {
             n if n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),
             n if n.is_multiple_of(1 << 10) => format!("{} KiB", n >> 10),

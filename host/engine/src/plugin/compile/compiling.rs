@@ -5,8 +5,8 @@
 //! that a machine that is busy with other things refuses no plugin; there is a wide bound on wall
 //! time as well.
 
-use super::ContractError;
-use super::contract_check::compile;
+use crate::plugin::ContractError;
+use crate::plugin::contract_check::compile;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! Looking into a file without running anything of it.
 
-use super::ContractError;
-use super::contract_check::{kind_of_file, surface};
 use super::{compile_bounds, compiling::compile_here, outline::outline};
 use crate::config::{Digest, Settings};
+use crate::plugin::ContractError;
+use crate::plugin::contract_check::{kind_of_file, surface};
 use crate::sandbox::capability::{self, OwnCapabilities};
 use crate::sandbox::http;
 use serde::Serialize;

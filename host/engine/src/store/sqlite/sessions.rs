@@ -3,6 +3,7 @@
 use super::database::one_row;
 use super::namespaces::SESSION_RETENTION;
 use crate::state::Time;
+use crate::store::{Changed, SessionChanges, SessionRow};
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// Larger numbers nobody reaches: they leave room to count on.
@@ -10,44 +11,6 @@ const MAX_NUMBER: i64 = i64::MAX / 2;
 
 /// The row of no session: of its numbers each was given out to a session that is forgotten.
 const FORGOTTEN: &str = "";
-
-/// A session's row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SessionRow {
-    /// How many times the row was written; 0 if there is none yet.
-    pub(crate) version: u64,
-    /// How many event numbers are taken.
-    pub(crate) events: u64,
-    /// The rest, as JSON; empty if there is none yet.
-    pub(crate) state: String,
-}
-
-/// A session handle that may have unwritten changes.
-pub(crate) trait SessionChanges: Send + Sync {
-    /// The session's identifier.
-    fn id(&self) -> &str;
-
-    /// The handle's number, which no other handle of the process has.
-    fn handle(&self) -> u64;
-
-    /// Whether it has unwritten changes.
-    fn is_changed(&self) -> bool;
-
-    /// The new row, given the current one. Called within the transaction, so that nobody else changes the row.
-    fn changed(&self, row: SessionRow) -> Changed;
-
-    /// Called after the commit of this row.
-    fn note_written(&self, changed: Changed);
-}
-
-/// A row to be written.
-pub(crate) struct Changed {
-    pub(crate) row: SessionRow,
-    /// How many of the handle's changes it contains.
-    pub(crate) changes: usize,
-    /// The time of the write, in milliseconds since the Unix epoch.
-    pub(crate) time: Time,
-}
 
 /// A session's row. A session without a row has version 0, and its numbers begin after those of forgotten sessions, as it may
 /// be one of them. An invalid value of another program is read as the default: an error would keep all sessions from being

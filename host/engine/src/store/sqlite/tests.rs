@@ -1,9 +1,9 @@
 //! State and log, in one file and in memory.
 
 use super::Log;
-use super::{LateWrite, Store, StoreError, Unit};
 use crate::audit::Flaw;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
+use crate::store::{LateWrite, Store, StoreError, Unit};
 use futures_util::FutureExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

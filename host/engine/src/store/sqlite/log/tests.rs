@@ -292,7 +292,7 @@ async fn a_query_that_takes_more_steps_than_the_file_can_need_is_given_up_as_dam
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hookhost.db");
     drop(database(&path).await);
-    let opened = crate::store::database::read(&path).unwrap();
+    let opened = crate::store::sqlite::database::read(&path).unwrap();
     let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
     let count = || opened.connection.query_row(endless, [], |row| row.get::<_, i64>(0));
     let error = crate::store::StoreError::of(&count().unwrap_err(), &path).to_string();

@@ -4,12 +4,11 @@
 //! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
 //! instance instead: the same meaning, merely slower.
 
-use super::link::{Checked, Linked};
-use super::load::Compiler;
-use super::{ContractError, LoadError};
 use crate::config::Entry;
-use crate::contract::{Failure, FailureKind};
-use crate::sandbox::{CallLimits, Guest, GuestSetup};
+use crate::plugin::configure::configured;
+use crate::plugin::link::Checked;
+use crate::plugin::{Compiler, ContractError, LoadError};
+use crate::sandbox::Guest;
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use wasmparser::{Parser, Payload};
@@ -33,15 +32,6 @@ pub(super) async fn image(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) 
         tracing::info!(plugin = entry.name, "cannot be pre-initialised: `configure` runs in each instance");
     }
     Ok(image)
-}
-
-/// Makes an instance that is thrown away, and has it take its configuration: what cannot be should be known now, not at
-/// the first event.
-///
-/// # Errors
-/// If no instance can be made, or `configure` refuses or fails.
-pub(super) async fn try_out(linked: &Linked) -> Result<(), LoadError> {
-    configured(linked).await.map(|_| ())
 }
 
 async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Result<Option<Vec<u8>>, LoadError> {
@@ -70,30 +60,6 @@ async fn snapshot(compiler: &Compiler<'_>, entry: &Entry, bytes: &[u8]) -> Resul
     Ok(wizer.snapshot_component(&context, &mut Reader { store, instance }).await.ok())
 }
 
-/// An instance that has taken its configuration.
-async fn configured(linked: &Linked) -> Result<(Store<Guest>, Instance), LoadError> {
-    let name = || linked.entry.name.clone();
-    let failed = |failure| LoadError::Failed { name: name(), failure };
-    let limits = CallLimits::of(&linked.entry);
-    let sandbox = &linked.sandbox;
-    let instance = sandbox.instantiate(&linked.pre, GuestSetup::to_configure(linked.name.clone()), limits).await;
-    let (mut store, instance) = instance.map_err(failed)?;
-    if let Some(configure) = &linked.surface.configure {
-        let config = (linked.config.as_str(),);
-        let called: Result<(Result<(), String>,), Failure> =
-            sandbox.call_kept(&mut store, &instance, configure, config, limits).await;
-        let (accepted,) = called.map_err(failed)?;
-        accepted.map_err(|message| LoadError::Refused { name: name(), message })?;
-        if linked.entry.grants.has_directories() && store.data().has_looked_for_directories() {
-            // In its memory there is now that it has none, and it would not ask again.
-            let detail = "looked for files before its first event, when there are none yet, and so would not find its \
-                          directories in any: have it use files in events, not in `configure`";
-            return Err(failed(Failure::new(FailureKind::NotInstantiated, detail)));
-        }
-    }
-    Ok((store, instance))
-}
-
 /// Whether the component exports `setup`, as far as its bytes can be read.
 fn exports_setup(bytes: &[u8]) -> bool {
     let mut depth = 0_u32;
@@ -102,7 +68,7 @@ fn exports_setup(bytes: &[u8]) -> bool {
             Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
             Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
             Ok(Payload::ComponentExportSection(exports)) if depth == 0 => {
-                let setup = |name: &str| super::contract_check::interface(name) == Some(Ok("setup"));
+                let setup = |name: &str| crate::plugin::contract_check::interface(name) == Some(Ok("setup"));
                 if exports.into_iter().flatten().any(|export| setup(export.name.name)) {
                     return true;
                 }

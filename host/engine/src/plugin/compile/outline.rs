@@ -4,7 +4,7 @@
 //! component that it has compiled. To compile the outline takes next to no time, so what is refused
 //! is refused before the whole is compiled.
 
-use super::ContractError;
+use crate::plugin::ContractError;
 
 /// The header of a module or a component, in bytes.
 const HEADER: usize = 8;

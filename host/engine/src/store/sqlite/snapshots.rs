@@ -4,10 +4,12 @@
 //! moment, no reader waits for a writer, and no lock of others is held. An open read transaction keeps SQLite from
 //! restarting the WAL. A checkpoint, and an event that finds no free connection, therefore move snapshots into memory.
 
-use super::database::{self, Identity, Reader};
+use super::database::{self, Reader};
 use super::namespaces::{self, Counts};
-use super::{Owner, StoreError, owner, run};
+use super::run;
 use crate::state::{Found, Lineage, Namespace, Namespaces, Scope, Source, Time, Usages};
+use crate::store::identity::Identity;
+use crate::store::{Owner, StoreError, owner};
 use rusqlite::{Connection, ErrorCode};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -1,38 +1,8 @@
 //! Open questions: each has a row, and any process may answer it.
 
 use super::database::one_row;
-use crate::state::Time;
+use crate::store::{FirstAnswer, OpenQuestion, QuestionChange};
 use rusqlite::{Connection, OptionalExtension as _};
-
-/// A question's row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct OpenQuestion {
-    /// The event that is escalated.
-    pub(crate) id: String,
-    /// Its session.
-    pub(crate) session: String,
-    /// The number of the process that waits for the answer.
-    pub(crate) asker: u32,
-    /// When it expires, and the answer is no: milliseconds since the Unix epoch.
-    pub(crate) expires: Time,
-    /// Whether the asking process accepts an answer from the store.
-    pub(crate) answerable: bool,
-    /// The request, as JSON.
-    pub(crate) request: String,
-    /// The answer, as JSON, once there is one.
-    pub(crate) answer: Option<String>,
-}
-
-/// What a transaction does to a question's row.
-#[derive(Clone, Debug)]
-pub(crate) enum QuestionChange {
-    /// Inserts it.
-    Ask(Box<OpenQuestion>),
-    /// Deletes it: the process that asked has settled it.
-    Settle(String),
-    /// Deletes it: another process has settled it, since the process that asked is gone. Fails if the row is gone.
-    GiveUp(String),
-}
 
 pub(super) fn change(connection: &Connection, change: &QuestionChange) -> rusqlite::Result<()> {
     match change {
@@ -51,15 +21,6 @@ pub(super) fn change(connection: &Connection, change: &QuestionChange) -> rusqli
 
 fn remove(connection: &Connection, id: &str) -> rusqlite::Result<usize> {
     connection.prepare_cached("DELETE FROM question WHERE id = ?1")?.execute([id])
-}
-
-/// The answer that counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FirstAnswer {
-    /// As JSON.
-    pub(crate) answer: String,
-    /// Whether it is the one that was given now.
-    pub(crate) is_this: bool,
 }
 
 /// Answers a question that has no answer yet; the answer that counts, or `None` where there is no such question.

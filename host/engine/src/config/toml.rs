@@ -1,0 +1,76 @@
+//! TOML as a document in which every key and value knows its place.
+
+use std::{borrow::Cow, ops::Range, sync::Arc};
+
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    problem::Problem,
+    tree::{Key, Node, Place, Table, Text, Value, join},
+};
+
+/// The document's table, or what is wrong with it: bad syntax (the first of it), or numbers that nothing can hold.
+pub(super) fn parse(file: &Arc<Text>) -> Result<Table, Vec<Problem>> {
+    let document = DeTable::parse(&file.text).map_err(|error| {
+        let range = error.span().unwrap_or_default();
+        // The parser's "duplicate key" does not name it.
+        let what = match file.text.get(range.clone()) {
+            Some(text) if !text.trim().is_empty() && !text.contains('\n') => format!(", at `{text}`"),
+            _ => String::new(),
+        };
+        let message = format!("this is not TOML: {}{what}", error.message());
+        vec![Problem::new(&Place { file: Arc::clone(file), range }, message)]
+    })?;
+    let mut reader = Reader { file, problems: Vec::new() };
+    let table = reader.table("", document.into_inner());
+    if reader.problems.is_empty() { Ok(table) } else { Err(reader.problems) }
+}
+
+struct Reader<'a> {
+    file: &'a Arc<Text>,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn place(&self, range: Range<usize>) -> Place {
+        Place { file: Arc::clone(self.file), range }
+    }
+
+    fn table(&mut self, path: &str, table: DeTable<'_>) -> Table {
+        let entry = |(key, value): (Spanned<Cow<'_, str>>, _)| {
+            let key = Key { place: self.place(key.span()), name: key.into_inner().into_owned() };
+            let node = self.node(&join(path, &key.name), value);
+            (key, node)
+        };
+        table.into_iter().map(entry).collect()
+    }
+
+    fn node(&mut self, path: &str, value: Spanned<DeValue<'_>>) -> Node {
+        let place = self.place(value.span());
+        let value = match value.into_inner() {
+            DeValue::String(text) => Value::String(text.into_owned()),
+            DeValue::Boolean(value) => Value::Boolean(value),
+            DeValue::Datetime(value) => Value::Datetime(value.to_string()),
+            DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
+                Ok(number) => Value::Integer(number),
+                Err(_) => self.refuse(path, &place, &format!("{digits} does not fit in 64 bits")),
+            },
+            DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
+                Ok(number) if number.is_finite() => Value::Float(number),
+                _ => self.refuse(path, &place, &format!("{digits} is not a finite number")),
+            },
+            DeValue::Array(items) => Value::Array(items.into_iter().map(|item| self.node(path, item)).collect()),
+            DeValue::Table(table) => Value::Table(self.table(path, table)),
+        };
+        Node { place, value }
+    }
+
+    /// Nothing is read from a document with a problem, so any value will do.
+    fn refuse(&mut self, path: &str, place: &Place, message: &str) -> Value {
+        self.problems.push(Problem::new(place, format!("`{path}`: {message}")).about(path));
+        Value::Boolean(false)
+    }
+}

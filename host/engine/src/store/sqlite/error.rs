@@ -1,0 +1,38 @@
+//! What an error of SQLite means.
+
+use crate::store::StoreError;
+use rusqlite::ErrorCode;
+use std::path::Path;
+
+impl StoreError {
+    pub(crate) fn of(error: &rusqlite::Error, path: &Path) -> Self {
+        let path = path.to_owned();
+        let problem = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
+            // Only the bound on steps interrupts a query.
+            Some(ErrorCode::OperationInterrupted) => {
+                Self::Damaged { path, problem: "reading it takes more steps than a file of its size can need".into() }
+            }
+            Some(ErrorCode::NotADatabase) => Self::Foreign(path),
+            Some(ErrorCode::DiskFull) => Self::Full(path),
+            Some(ErrorCode::SystemIoFailure) if error.sqlite_error().is_some_and(is_for_lack_of_room) => {
+                Self::Full(path)
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => Self::Io {
+                path,
+                problem: format!("{problem}; SQLite needs write access to it and to its directory, even to read it"),
+            },
+            // A missing table, or a value that does not have its column's type.
+            Some(ErrorCode::Unknown) => Self::Damaged { path, problem },
+            None if !matches!(error, rusqlite::Error::SqliteFailure(..)) => Self::Damaged { path, problem },
+            _ => Self::Io { path, problem },
+        }
+    }
+}
+
+/// Whether the shared memory of a WAL could not grow.
+fn is_for_lack_of_room(error: &rusqlite::ffi::Error) -> bool {
+    error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
+}
