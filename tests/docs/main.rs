@@ -12,5 +12,6 @@ mod readme;
 mod security;
 mod tour;
 mod using;
+mod what_happens;
 mod words;
 mod writing_plugins;

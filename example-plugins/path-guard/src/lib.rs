@@ -141,7 +141,10 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
             written.targets.push((path.clone(), target));
         }
     }
+    // One program refuses such a path, and another ends it there.
+    let ends_early = written.targets.iter().any(|(path, _)| path.contains('\0'));
     let why = match &call.action {
+        _ if ends_early => "a path has a NUL character in it, where some programs end it",
         Action::Other(kind) if kind == "shell" => "the command cannot be found in the call's arguments",
         Action::Other(kind) if kind == "write-files" && written.targets.is_empty() => {
             "what would be written cannot be told from the call's arguments"

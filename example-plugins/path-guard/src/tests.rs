@@ -56,6 +56,13 @@ fn every_path_of_a_call_counts_and_the_refusal_says_which() {
 }
 
 #[test]
+fn a_path_that_some_programs_end_early_is_refused() {
+    usual();
+    let ToolCallVerdict::Reject(refusal) = ask(&write_files(["infra\0.txt"])) else { panic!("allowed") };
+    assert_eq!(refusal.code.as_deref(), Some("path-guard.unreadable"));
+}
+
+#[test]
 fn a_relative_path_is_meant_from_the_directory_or_the_workspace() {
     usual();
     let within = Session { cwd: "/work/project/infra".into(), ..session() };

@@ -20,6 +20,7 @@
 //! # example().unwrap();
 //! ```
 
+use crate::callback;
 use crate::contract::{GateOutcome, ToolResult};
 use crate::host::{Error, HostBuilder};
 use crate::session::{AllowedCall, SessionError, SessionSpec, Settled};
@@ -134,6 +135,7 @@ fn wait<F>(runtime: &Runtime, future: F) -> F::Output
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
+    let future = callback::continued(future);
     let slot = Arc::<Slot<_>>::new((Mutex::new(None), Condvar::new()));
     let filled = Arc::clone(&slot);
     runtime.spawn(async move {

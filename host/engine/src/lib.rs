@@ -57,6 +57,7 @@
 //! |---|---|
 //! | [`files`] | trusted files: owner, mode, opening, locking |
 //! | `unseen` | characters that are invisible |
+//! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | [`native`] | native rules: plugins that are part of the program |
 //! | [`config`] | the configuration: which plugins may load, and how |
@@ -104,6 +105,7 @@ mod active_config;
 pub mod approval;
 pub mod audit;
 pub mod blocking;
+mod callback;
 mod compose;
 pub mod config;
 mod engine;

@@ -147,6 +147,11 @@ fn answered(text: &mut String, answer: &ApprovalRecord) {
     if answer.for_session {
         word.push_str(" for the session");
     }
+    for (what, who) in [("by", &answer.by), ("via", &answer.via)] {
+        if let Some(who) = who {
+            let _ = write!(word, " {what} {}", cut(&one_line(who), SHOWN));
+        }
+    }
     let seconds = answer.micros / 1_000_000;
     let _ =
         writeln!(text, "{NAME}{event}{NAME:#}  {}  {DIM}answered: {word}, after {seconds} s{DIM:#}", outcome(*came));
@@ -196,6 +201,7 @@ fn taken_up(text: &mut String, changed: &RulesChanged) {
     let _ = writeln!(text, "{CHANGED}other rules{CHANGED:#} were taken up");
     for LoadedPlugin { plugin, code, mode, .. } in &changed.plugins {
         let audit = if *mode == Mode::Audit { ", in audit mode" } else { "" };
+        let code = cut(&one_line(&code.to_string()), SHOWN);
         let _ = writeln!(text, "    {NAME}{}{NAME:#} {DIM}({code}{audit}){DIM:#}", one_line(plugin));
     }
 }
@@ -325,6 +331,14 @@ mod tests {
             (
                 r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"allowed","answer":{"kind":"approved","micros":1,"for-session":true},"effects-hold":true"#,
                 "before-tool-call  allowed  answered: approved for the session, after 0 s\n",
+            ),
+            (
+                r#""kind":"answer","id":"s.0","session":"s","event":"before-tool-call","time":0,"outcome":"allowed","answer":{"kind":"approved","micros":1,"by":"ada\nlovelace","via":"web \u001b[2Jpage"},"effects-hold":true"#,
+                "before-tool-call  allowed  answered: approved by ada lovelace via web \u{fffd}[2Jpage, after 0 s\n",
+            ),
+            (
+                r#""kind":"rules-changed","time":0,"plugins":[{"plugin":"p","digest":{"native":"1\u001b[2J"},"config":"0000000000000000000000000000000000000000000000000000000000000000","mode":"enforce"}]"#,
+                "    p (native 1\u{fffd}[2J)",
             ),
             (
                 r#""kind":"event","id":"s.1","session":"s","turn":2,"event":"before-tool-call","time":0,"outcome":"allowed","by":[],"changed-by":[],"original":{},"kept":[{"configuration":true,"question":"Run?","code":null,"of":"s.0"}],"calls":[]"#,

@@ -1,12 +1,11 @@
 //! The outcome of a question: an answer, or the reason why there is none.
 
 use super::{Approval, ApprovalRequest, Approver, Decision};
+use crate::callback::{self, Panicked, Waiters};
 use crate::contract::{AnswerKind, Answered};
 use crate::sandbox::with_deadline;
-use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
 use std::fmt::Write as _;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -78,19 +77,16 @@ pub(crate) async fn resolve(
     let mut answered = match approver {
         None => no(AnswerKind::NobodyThere, "nobody is there to answer".to_owned()),
         Some(approver) => {
-            // Everything of the approver that can panic is inside: `ask` itself, its future, and dropping that.
-            let asked = async {
-                let asked = with_deadline(left, async { approver.ask(request).await });
-                // The first is looked at first.
-                match select(pin!(asked), pin!(elsewhere)).await {
-                    // An approver that blocks the thread also delays the timer.
-                    Either::Left((Some(approval), _)) if began.elapsed() < left => answered(approval),
-                    Either::Left(_) => too_late(deadline),
-                    Either::Right((answered, _)) => answered,
-                }
-            };
-            let failed = |_| no(AnswerKind::Panicked, "the approver failed".to_owned());
-            AssertUnwindSafe(asked).catch_unwind().await.unwrap_or_else(failed)
+            // No event of the session waits meanwhile.
+            let asked = with_deadline(left, callback::polled(Waiters::here(), || approver.ask(request)));
+            // The first is looked at first.
+            match select(pin!(asked), pin!(elsewhere)).await {
+                Either::Left((Some(Err(Panicked)), _)) => no(AnswerKind::Panicked, "the approver failed".to_owned()),
+                // An approver that blocks the thread also delays the timer.
+                Either::Left((Some(Ok(approval)), _)) if began.elapsed() < left => answered(approval),
+                Either::Left(_) => too_late(deadline),
+                Either::Right((answered, _)) => answered,
+            }
         }
     };
     let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);

@@ -55,6 +55,9 @@ use std::time::Duration;
 pub trait Approver: Send + Sync {
     /// Asks a person. The answer counts once, and only within [`ApprovalRequest::deadline`]. The future is dropped when the
     /// deadline has passed or the event was cancelled. After a yes, exactly what the request shows runs.
+    ///
+    /// Meanwhile other events of the session are settled; the approver may send some itself. It must not block the thread: the
+    /// other tasks of the runtime would wait, and an answer after the deadline is a no.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
 }
 

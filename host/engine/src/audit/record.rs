@@ -306,6 +306,16 @@ pub struct ApprovalRecord {
     /// Whether the effects that the event's record lists hold from here on: state, reminders and findings.
     #[serde(default)]
     pub effects_hold: bool,
+    /// What the configuration keeps out of the log, as in [`EventRecord::redacted`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub redacted: BTreeMap<String, Redacted>,
+}
+
+impl ApprovalRecord {
+    /// Of an answer under which no effects hold.
+    pub(crate) fn new(id: &str, header: Header, event: EventKind, outcome: OutcomeKind, answer: Answered) -> Self {
+        Self { id: id.to_owned(), header, event, outcome, answer, effects_hold: false, redacted: BTreeMap::new() }
+    }
 }
 
 /// A call of a tool that a plugin brings. The events about it have records of their own.

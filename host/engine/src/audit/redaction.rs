@@ -5,7 +5,7 @@ mod value;
 pub use value::Redacted;
 
 use super::raw;
-use super::record::{CallRecord, EventRecord, Observed, ToolRun, WrittenValue};
+use super::record::{ApprovalRecord, CallRecord, EventRecord, Observed, ToolRun, WrittenValue};
 use crate::config::AuditSettings;
 use crate::contract::bytes::Bytes;
 use crate::sandbox::ModelReply;
@@ -47,6 +47,16 @@ pub(super) fn record(mut record: EventRecord, settings: &AuditSettings) -> Event
         }
     }
     parts.calls(&mut record.calls);
+    record.redacted = parts.parts;
+    record
+}
+
+/// The record of an answer, as the log holds it: a person or the program wrote why, who and how.
+pub(super) fn answer(mut record: ApprovalRecord, settings: &AuditSettings) -> ApprovalRecord {
+    let mut parts = Redaction { settings, parts: std::mem::take(&mut record.redacted) };
+    parts.text_if_any("answer/reason", &mut record.answer.reason);
+    parts.text_if_any("answer/by", &mut record.answer.by);
+    parts.text_if_any("answer/via", &mut record.answer.via);
     record.redacted = parts.parts;
     record
 }
@@ -126,6 +136,10 @@ impl Redaction<'_> {
             let at = format!("{at}/findings/{index}");
             self.text(&format!("{at}/explanation"), &mut finding.explanation);
             self.text_if_any(&format!("{at}/details"), &mut finding.details);
+            self.text(&format!("{at}/action"), &mut finding.action);
+            for (index, reference) in finding.references.iter_mut().enumerate() {
+                self.text(&format!("{at}/references/{index}"), reference);
+            }
         }
     }
 

@@ -4,7 +4,10 @@
 ///
 /// The records of one session come in their order. The record of a gate comes before its outcome is known to the agent: if it
 /// cannot be taken, the gate is rejected with the cause [`NotRecorded`](crate::contract::Cause::NotRecorded), and what a plugin
-/// wrote about it to its state does not hold. A record that could not be taken comes once more, later, as rejected.
+/// wrote about it to its state does not hold. Instead comes the record of its rejection. Where another record cannot be taken, such
+/// as that rejection or the end of a session, it comes again before the next one, and until it is taken no gate opens.
+///
+/// An event that a sink sends is rejected: events wait for the sink, and it would be given their records, too.
 ///
 /// Every function `Fn(&str) -> Result<(), String>` is one.
 ///

@@ -68,7 +68,11 @@ to_record! {
     LogBegins = "log", time {}
     SessionOpened = "session", header.time {}
     SessionEnded = "session-ended", header.time {}
-    ApprovalRecord = "answer", header.time {}
+    ApprovalRecord = "answer", header.time {
+        fn redacted(self, settings: &AuditSettings) -> Self {
+            redaction::answer(self, settings)
+        }
+    }
     Dropped = "dropped", header.time {}
     RulesChanged = "rules-changed", time {}
     EventRecord = "event", header.time {

@@ -39,7 +39,7 @@ pub enum ConfigError {
     )]
     NoHome,
     /// An entry that a program made, or asks to write, breaks a rule of the allowlist.
-    #[error("the entry `{name}` cannot be used: {why}")]
+    #[error("the entry `{}` cannot be used: {why}", name.escape_debug())]
     Entry {
         /// Its name.
         name: String,

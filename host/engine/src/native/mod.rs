@@ -5,6 +5,8 @@
 //! What is the same as for a component: its place in the chain, its deadline, its `on-failure`, its tripping after failures
 //! in a row, the effects of its calls and their records.
 //!
+//! The session waits for its rules: an event that a rule sends to the same session is rejected.
+//!
 //! A rule about one event is a closure; one about several, with a configuration or with capabilities, is a plugin
 //! of the guest SDK. Both make a [`Rule`], and [`Entry::from_rule`](crate::config::Entry::from_rule) names it.
 //!

@@ -6,6 +6,7 @@ use crate::event::{self, HandleType};
 use crate::sandbox::capability::{Own, OwnCapabilities};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem};
@@ -169,7 +170,7 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
                 ComponentItem::ComponentFunc(_) => Some(name.to_owned()),
                 _ => None,
             });
-            let (name, functions) = (capability.name().into(), functions.collect());
+            let (name, functions) = (Arc::clone(&capability.name), functions.collect());
             surface.own.push(Own { name, interface: import.to_owned(), functions });
         } else if !is_base_wasi(import) {
             let hint = if cfg!(not(feature = "http")) && import.starts_with("wasi:http/") {

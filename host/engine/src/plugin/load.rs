@@ -53,7 +53,7 @@ impl Plugin {
     /// Whether it is what this entry would be loaded to.
     pub(crate) fn is_of(&self, sandbox: &SharedSandbox, entry: &Entry, own: &OwnCapabilities) -> bool {
         let is_brought = |(name, interface): &(Arc<str>, String)| {
-            own.of_interface(interface).is_some_and(|capability| capability.name() == &**name)
+            own.of_interface(interface).is_some_and(|capability| capability.name == *name)
         };
         match &self.shared.runs {
             Runs::Component(component) => {

@@ -8,6 +8,7 @@ use super::output::Output;
 use super::preopens::Preopens;
 use super::trap::Limit;
 use super::{processor_time, virtual_wasi};
+use crate::callback::Waiters;
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
@@ -34,6 +35,8 @@ pub(crate) struct Guest {
     pub(super) model_calls: Arc<AtomicU32>,
     /// If it is granted any.
     pub(super) own: Option<OwnCall>,
+    /// What waits for the call, and so for the code of the program that answers it.
+    pub(super) waiters: Waiters,
     /// In place of the agent's model and transcript, where the call is replayed.
     pub(super) replayed: Option<ReplayedInputs>,
     pub(super) effects: Effects,
@@ -98,6 +101,8 @@ pub(crate) struct GuestSetup {
     pub(crate) model_calls: Arc<AtomicU32>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
+    /// What waits for the call.
+    pub(crate) waiters: Waiters,
     pub(crate) replayed: Option<ReplayedInputs>,
     /// How long the call may wait for a place and for a processor.
     pub(crate) patience: Duration,
@@ -119,6 +124,7 @@ impl GuestSetup {
             model: None,
             model_calls: Arc::default(),
             own: None,
+            waiters: Waiters::here(),
             replayed: None,
             patience: Duration::MAX,
         }
@@ -141,6 +147,7 @@ impl Guest {
             model: setup.model,
             model_calls: setup.model_calls,
             own: setup.own,
+            waiters: setup.waiters,
             replayed: setup.replayed,
             effects: Effects::default(),
             inputs: Inputs::default(),
@@ -188,6 +195,7 @@ impl Guest {
             model,
             model_calls,
             own,
+            waiters,
             replayed,
             patience: _,
         } = setup;
@@ -203,6 +211,7 @@ impl Guest {
         self.model = model;
         self.model_calls = model_calls;
         self.own = own;
+        self.waiters = waiters;
         self.replayed = replayed;
         self.effects = Effects::default();
         self.log = Log::with_capacity(limits.log.get());

@@ -55,7 +55,7 @@ impl SessionInner {
             let unit = Unit { records, writes, session, root, time: record.time(), handle, question };
             store.commit(&unit).await?;
         } else if body.is_some() {
-            store.push(LateWrite { record: body, ..LateWrite::default() })?;
+            store.push_taken(LateWrite { record: body, ..LateWrite::default() })?;
         }
         if rules.has_subscriber(EventKind::AuditRecord) {
             observers::enqueue_record(self, rules, info, record.body_for_observers(settings));

@@ -13,9 +13,14 @@ pub struct AllowedCall {
 }
 
 impl AllowedCall {
-    fn new(call: ToolCall, changed_by: &[String]) -> Self {
-        // The host has written them: they are JSON.
-        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+    /// A call; `asked` are the arguments that it was asked about with, in JSON and as a value.
+    fn new(call: ToolCall, changed_by: &[String], (json, asked): (&str, &Value)) -> Self {
+        let arguments = match *call.arguments == *json {
+            // Read again, numbers could differ in their last digit, and what nests deep would be an error.
+            true => asked.clone(),
+            // A plugin's change was read before, and written by the host.
+            false => serde_json::from_str(&call.arguments).unwrap_or_default(),
+        };
         Self { call, arguments, changed_by: changed_by.to_vec() }
     }
 
@@ -49,12 +54,16 @@ impl Session {
     /// [`Self::before_tool_call`] takes the model's.
     pub async fn check_tool(&self, name: &str, arguments: &Value) -> Settled<GateOutcome<AllowedCall, ToolResult>> {
         let call = self.tool_call(&self.shared.next_call_id(), name, arguments, ToolOrigin::Builtin);
+        let json = call.arguments.clone();
         let settled = self.before_tool_call(call).await;
+        let asked = (&*json, arguments);
         let changed_by = settled.record.changed_by.clone();
         settled.map(|outcome| match outcome {
-            GateOutcome::Allowed { value } => GateOutcome::Allowed { value: AllowedCall::new(value, &changed_by) },
+            GateOutcome::Allowed { value } => {
+                GateOutcome::Allowed { value: AllowedCall::new(value, &changed_by, asked) }
+            }
             GateOutcome::Responded { value, response, by } => {
-                GateOutcome::Responded { value: AllowedCall::new(value, &changed_by), response, by }
+                GateOutcome::Responded { value: AllowedCall::new(value, &changed_by, asked), response, by }
             }
             GateOutcome::Rejected(rejection) => GateOutcome::Rejected(rejection),
         })

@@ -2,6 +2,7 @@
 
 use super::SessionInner;
 use crate::audit::{CallRecord, Inputs};
+use crate::callback::Waiters;
 use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts, OwnCall, ReplayedInputs};
@@ -20,6 +21,8 @@ pub(super) struct Invocation<'a> {
     pub(super) state: Option<Arc<dyn Source>>,
     /// Whether the call has a record. A call without one has no effects.
     pub(super) is_recorded: bool,
+    /// Whether the session's turn is held until the call has returned.
+    pub(super) holds_turn: bool,
     /// The recorded inputs, if the call is replayed.
     pub(super) replayed: Option<ReplayedInputs>,
     /// Upper bound of the wait for a place to run.
@@ -35,7 +38,7 @@ pub(super) struct CallEffects {
 impl Invocation<'_> {
     /// The guest's inputs and limits.
     pub(super) fn setup(self) -> GuestSetup {
-        let Self { session, plugin, facts, state, is_recorded, replayed, overload_deadline } = self;
+        let Self { session, plugin, facts, state, is_recorded, holds_turn, replayed, overload_deadline } = self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
         let time = facts.time;
         let (preopens, servers) = plugin.outside();
@@ -56,6 +59,10 @@ impl Invocation<'_> {
             },
             own: (!plugin.shared.grants.capabilities.is_empty())
                 .then(|| OwnCall { capabilities: session.services.own.clone(), session: session.id.clone() }),
+            waiters: match holds_turn {
+                true => Waiters::here().and(session.turn_queue.waiting()),
+                false => Waiters::here(),
+            },
             replayed,
             patience: overload_deadline,
         }

@@ -35,6 +35,7 @@ pub(crate) use services::Services;
 use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
 use crate::audit::raw;
+use crate::callback;
 use crate::contract::{self, Cause, EventKind, Failure, FailureKind, Json, ModelRef, OutcomeKind, Shape, ToolSpec};
 use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
@@ -107,7 +108,7 @@ pub struct SessionSpec {
     pub depth: u32,
     /// Whether a person is there to be asked.
     pub interactive: bool,
-    /// The session that started this one.
+    /// The session that started this one: its identifier, as `id` is one.
     pub parent: Option<String>,
     /// The session at the root of the tree that this one is in: they share the state of the scope `tree`. If
     /// absent, the first of these that is known: the root in the store, the root of the parent, the parent, this session.
@@ -298,7 +299,7 @@ impl Session {
         let root = spec.root.clone().or_else(|| state::root_in(&id, &row));
         let root = root.or_else(|| spec.parent.as_deref().map(|parent| services.root_of(parent)));
         let root = root.unwrap_or_else(|| id.clone());
-        for id in [&id, &root] {
+        for id in [&id, &root].into_iter().chain(&spec.parent) {
             if id.is_empty() || id.len() > MAX_ID_BYTES || id.contains(char::is_control) {
                 return Err(SessionError::Id(id.chars().take(40).flat_map(char::escape_debug).collect()));
             }
@@ -622,7 +623,17 @@ impl SessionInner {
         if tokio::runtime::Handle::try_current().is_err() {
             return Some(NotAsked::NoRuntime);
         }
-        E::check(payload).err().map(NotAsked::Invalid)
+        let waits = self.waits_for_itself().map(str::to_owned);
+        waits.or_else(|| E::check(payload).err()).map(NotAsked::Invalid)
+    }
+
+    /// Why an event that is sent by the code on this thread would wait for itself.
+    fn waits_for_itself(&self) -> Option<&'static str> {
+        if self.services.store.is_in_sink() {
+            return Some("an audit sink sent it, and events wait for the sink: send it from a task of its own");
+        }
+        let waits = callback::waits(self.turn_queue.waiting());
+        waits.then_some("it was sent from within an event of its session, which waits for it: use another session")
     }
 
     /// Whether the agent has told the end of the session, or has dropped its handle.
@@ -808,7 +819,7 @@ impl SessionInner {
 }
 
 /// Tells the time: of events and of their records, for the expiry of state, and for when a tripped plugin is tried again.
-/// Deadlines are lengths of waiting, and not by this clock.
+/// Deadlines are lengths of waiting, and not by this clock. Where it panics, the operating system's clock counts.
 pub trait Clock: Send + Sync {
     /// The time.
     fn now(&self) -> SystemTime;

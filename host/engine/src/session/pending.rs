@@ -3,7 +3,7 @@
 use super::audit_writes::{Durability, RecordEffects};
 use super::dispatch::{Consent, Dispatch, HeldEffects};
 use super::notice::{Notice, NoticeKind};
-use super::{EventStart, SessionInner, Settled};
+use super::{EventStart, NotAsked, SessionInner, Settled};
 use crate::active_config::ActiveConfig;
 use crate::approval::{self, Approval, ApprovalRequest, Approver};
 use crate::audit::{ApprovalRecord, AskedAgain, CallRecord, EventRecord, Header, StateUse, raw};
@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// An event, as far as it can be settled without a person.
@@ -250,14 +251,9 @@ impl<E: GateEvent + Kind> Question<E> {
     }
 
     fn answer(&self, answer: Answered, outcome: OutcomeKind, effects_hold: bool) -> ApprovalRecord {
-        ApprovalRecord {
-            id: self.request.id.clone(),
-            header: Header::new(&*self.request.session, self.session.services.now()),
-            event: self.request.event,
-            outcome,
-            answer,
-            effects_hold,
-        }
+        let header = Header::new(&*self.request.session, self.session.services.now());
+        let record = ApprovalRecord::new(&self.request.id, header, self.request.event, outcome, answer);
+        ApprovalRecord { effects_hold, ..record }
     }
 
     /// The outcome of the event with this answer, or another question.
@@ -282,6 +278,9 @@ impl<E: GateEvent + Kind> Question<E> {
         };
         if !answered.is_approved() {
             return self.refuse(answered).await;
+        }
+        if session.is_ended.load(Ordering::Acquire) {
+            return self.ended(answered).await;
         }
         let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
@@ -345,6 +344,18 @@ impl<E: GateEvent + Kind> Question<E> {
             // Dropping the question writes it later.
             Err(_) => self.answer(answered, OutcomeKind::Rejected, false),
         };
+        self.finish(GateOutcome::Rejected(rejection), answer)
+    }
+
+    /// Records a yes that came after the end of the session, where nothing runs any more.
+    async fn ended(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
+        let answer = self.answer(answered.clone(), OutcomeKind::Rejected, false);
+        if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
+            return self.not_recorded(answered, &error);
+        }
+        self.is_recorded = true;
+        let rejection = Rejection::host(Vec::new(), Cause::Ended, NotAsked::Ended.to_string());
         self.finish(GateOutcome::Rejected(rejection), answer)
     }
 

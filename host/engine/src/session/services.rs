@@ -5,6 +5,7 @@ use super::observers::ObserverTasks;
 use super::{Clock, milliseconds, state};
 use crate::active_config::RuleSet;
 use crate::approval::Approver;
+use crate::callback::{self, Waiters};
 use crate::contract::action::ActionMap;
 use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
@@ -12,6 +13,7 @@ use crate::store::Store;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// Upper bound of the waiting notices of closed sessions.
 const MAX_NOTICES: usize = 256;
@@ -85,6 +87,9 @@ impl Services {
 
     /// The time of an event that begins now, in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
-        milliseconds(self.clock.now())
+        milliseconds(callback::run(&Waiters::here(), || self.clock.now()).unwrap_or_else(|_| {
+            tracing::error!("the program's clock panicked: the operating system's counts");
+            SystemTime::now()
+        }))
     }
 }

@@ -62,14 +62,10 @@ impl Services {
     /// Settles the question of a process that is gone: nobody runs the call.
     async fn give_up(&self, question: &OpenQuestion, request: Option<ApprovalRequest>) -> Result<(), StoreError> {
         let settings = self.rules.active();
-        let answer = request.map(|request| ApprovalRecord {
-            id: question.id.clone(),
-            header: Header::new(&*question.session, self.now()),
-            event: request.event,
-            outcome: OutcomeKind::Rejected,
-            answer: approval::taken_for_gone(),
-            effects_hold: false,
-        });
+        let header = Header::new(&*question.session, self.now());
+        let gone = approval::taken_for_gone();
+        let answer = request
+            .map(|request| ApprovalRecord::new(&question.id, header, request.event, OutcomeKind::Rejected, gone));
         let records = answer.map(|answer| answer.body(&settings.settings().audit)).into_iter().collect();
         let change = Some(QuestionChange::GiveUp(question.id.clone()));
         let unit = Unit { records, question: change, time: self.now(), ..Unit::default() };

@@ -209,6 +209,7 @@ impl<'a> Call<'a> {
             facts: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
             state: plugin.entry().grants.state.as_ref().map(snapshot),
             is_recorded: true,
+            holds_turn: false,
             replayed: None,
             overload_deadline: self.rules.settings().overload_deadline,
         };

@@ -8,6 +8,7 @@ mod error;
 mod identity;
 mod memory;
 mod rows;
+mod sink;
 #[cfg(feature = "store")]
 mod sqlite;
 mod turns;
@@ -21,8 +22,8 @@ pub(crate) use turns::{Turn, TurnQueue};
 use crate::audit::AuditSink;
 use crate::state::{Lineage, Scope, Source, Time, Writes};
 use memory::Memory;
+use sink::Sink;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Store {
     backend: Box<dyn Backend>,
     /// Gets the records, too.
-    sink: Option<Arc<dyn AuditSink>>,
+    sink: Sink,
 }
 
 /// What keeps state, sessions and questions: the memory, or a database.
@@ -134,7 +135,7 @@ impl Unit {
 impl Store {
     /// A store that keeps state in memory and has no log.
     pub(crate) fn in_memory() -> Self {
-        Self { backend: Box::<Memory>::default(), sink: None }
+        Self { backend: Box::<Memory>::default(), sink: Sink::default() }
     }
 
     /// Opens the database at `path`, and creates it if it is missing.
@@ -144,7 +145,7 @@ impl Store {
     /// not read the path as the name of a file. Without the feature `store`, always.
     pub(crate) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         #[cfg(feature = "store")]
-        return Ok(Self { backend: Box::new(sqlite::Database::open(path, now)?), sink: None });
+        return Ok(Self { backend: Box::new(sqlite::Database::open(path, now)?), sink: Sink::default() });
         #[cfg(not(feature = "store"))]
         return {
             let _ = now;
@@ -154,28 +155,22 @@ impl Store {
 
     /// The same, giving each record to a sink, too.
     pub(crate) fn with_sink(self, sink: Option<Arc<dyn AuditSink>>) -> Self {
-        Self { sink, ..self }
+        Self { sink: Sink::new(sink), ..self }
+    }
+
+    /// Whether the sink runs on this thread, so that what it sends would wait for itself.
+    pub(crate) fn is_in_sink(&self) -> bool {
+        self.sink.waits()
     }
 
     /// Whether somebody wants records: the log, or a sink.
     pub(crate) fn wants_records(&self) -> bool {
-        self.sink.is_some() || self.keeps_log()
+        self.sink.is_there() || self.keeps_log()
     }
 
     /// Whether the store has a log.
     pub(crate) fn keeps_log(&self) -> bool {
         self.backend.keeps_log()
-    }
-
-    /// Gives records to the sink.
-    fn give<'a>(&self, records: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
-        let Some(sink) = &self.sink else { return Ok(()) };
-        for record in records {
-            // It is the embedder's code: its panic must not become the host's.
-            let taken = catch_unwind(AssertUnwindSafe(|| sink.take(record)));
-            taken.unwrap_or_else(|_| Err("it panicked".into())).map_err(StoreError::Sink)?;
-        }
-        Ok(())
     }
 
     /// A snapshot of a plugin's state, taken at its first use at the latest.
@@ -188,18 +183,28 @@ impl Store {
     /// # Errors
     /// If it could not be written: then none of it was.
     pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
-        self.give(unit.records.iter())?;
+        self.sink.give(unit.records.iter())?;
         retry_while_locked(|| self.backend.commit(unit)).await
     }
 
-    /// Queues something to be written soon, after all earlier records and before all later ones.
+    /// Queues something to be written soon, after all earlier records and before all later ones. A record that the sink does
+    /// not take comes to it again, before the next one.
     ///
     /// # Errors
-    /// If the queue is full.
+    /// If the queue is full, or the sink has missed too many records.
     pub(crate) fn push(&self, late: LateWrite) -> Result<(), StoreError> {
-        let given = self.give(late.record.iter());
+        let given = late.record.as_deref().map_or(Ok(()), |record| self.sink.give_late(record));
         self.backend.push(late)?;
         given
+    }
+
+    /// The same where the record counts only if it is taken.
+    ///
+    /// # Errors
+    /// If the queue is full, or the sink does not take the record: then nothing is queued.
+    pub(crate) fn push_taken(&self, late: LateWrite) -> Result<(), StoreError> {
+        self.sink.give(late.record.iter())?;
+        self.backend.push(late)
     }
 
     /// The queue in which a session's events wait for their turn.

@@ -5,6 +5,7 @@
 
 use super::StoreError;
 use super::identity::{Identity, identity_of};
+use crate::callback::Waiting;
 use crate::config::Digest;
 use crate::files;
 use nix::errno::Errno;
@@ -180,6 +181,11 @@ impl Turns {
 }
 
 impl TurnQueue {
+    /// What waits in this process while the queue's turn is held.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting::Turn(Arc::as_ptr(&self.order).addr())
+    }
+
     /// Waits for a turn. Dropping the future leaves the queue.
     ///
     /// # Errors

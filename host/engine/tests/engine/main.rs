@@ -4,6 +4,7 @@
 
 mod asks;
 mod audit;
+mod callbacks;
 mod compiled_ahead;
 mod configure_in_each_instance;
 mod crash;
@@ -20,6 +21,7 @@ mod hostile;
 mod layers;
 mod loading;
 mod meanwhile;
+mod misuse;
 mod native;
 mod nothing_hidden;
 mod overload;

@@ -2,22 +2,27 @@
 
 use super::Interface;
 use super::embedder_json;
+use crate::callback::{self, Waiters};
 use crate::config::Grants;
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::guest::Guest;
 use crate::sandbox::trap::Limit;
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use wasmtime::StoreContextMut;
 use wasmtime::component::types::ComponentFunc;
 use wasmtime::component::{Linker, Val};
+
+/// Upper bound of the reason why there is no answer, in characters.
+const MAX_REASON: usize = 1000;
+
+/// Upper bound of the levels of an answer, as of what is read as JSON. A call's own stack has no room for many more.
+const MAX_LEVELS: usize = 128;
 
 /// Most bytes of calls and answers, as JSON, that the record of one call repeats; a call that asked more cannot be replayed.
 const RECORDED: usize = 4 << 20;
@@ -32,6 +37,9 @@ const RECORDED: usize = 4 << 20;
 ///
 /// What a plugin asked and what it was answered is in the record of its call, and a replay gives the same answers. The
 /// time that an answer takes counts as the call's own (`limits.deadline`).
+///
+/// A capability runs on the stack of the plugin's call, which has half a megabyte for it: what needs more belongs into a task
+/// of its own. An event that it sends to the session that asks is rejected, since that session waits for the answer.
 ///
 /// ```
 /// use futures_util::future::BoxFuture;
@@ -80,7 +88,7 @@ pub trait Capability: Send + Sync {
     /// Answers a call with the function's result; `null` if it has none.
     ///
     /// # Errors
-    /// One sentence on why there is no answer. The plugin gets it where the function returns `result<_, string>`; otherwise
+    /// One sentence on why there is no answer, of which 1000 characters count. The plugin gets it where the function returns `result<_, string>`; otherwise
     /// the plugin's call fails.
     fn call(&self, call: CapabilityCall) -> BoxFuture<'_, Result<Value, String>>;
 }
@@ -129,24 +137,36 @@ pub enum CapabilityReply {
 
 /// The capabilities that an embedding program brings, by their interfaces.
 #[derive(Clone, Default)]
-pub(crate) struct OwnCapabilities(Arc<BTreeMap<String, Arc<dyn Capability>>>);
+pub(crate) struct OwnCapabilities(Arc<BTreeMap<String, Brought>>);
+
+/// A capability and its name, which it is asked for once.
+pub(crate) struct Brought {
+    pub(crate) name: Arc<str>,
+    capability: Arc<dyn Capability>,
+}
 
 impl OwnCapabilities {
     /// # Errors
     /// If one has no valid name or interface, or two have the same.
     pub(crate) fn new(capabilities: Vec<Arc<dyn Capability>>) -> Result<Self, String> {
-        let mut by_interface = BTreeMap::<String, Arc<dyn Capability>>::new();
+        let mut by_interface = BTreeMap::<String, Brought>::new();
         for capability in capabilities {
-            let (name, interface) = (capability.name().to_owned(), capability.interface().to_owned());
-            crate::config::name_rule(&name)
-                .map_err(|why| format!("the capability `{name}` cannot be brought: {why}"))?;
+            let named = || (capability.name().to_owned(), capability.interface().to_owned());
+            let (name, interface) = callback::run(&Waiters::here(), named)
+                .map_err(|_| "a capability cannot be brought: it panicked when it was asked for its name".to_owned())?;
+            crate::config::name_rule(&name).map_err(|why| {
+                let name: String = name.chars().take(100).flat_map(char::escape_debug).collect();
+                format!("the capability `{name}` cannot be brought: {why}")
+            })?;
             if !is_own(&interface) {
+                let interface: String = interface.chars().take(100).flat_map(char::escape_debug).collect();
                 return Err(format!(
                     "the capability `{name}` cannot be brought: `{interface}` is not an interface of your own, as `acme:crm/customers@1.0.0` is"
                 ));
             }
-            let has_name = |other: &Arc<dyn Capability>| other.name() == name;
-            if by_interface.values().any(has_name) || by_interface.insert(interface, capability).is_some() {
+            let has_name = by_interface.values().any(|other| *other.name == *name);
+            let brought = Brought { name: name.as_str().into(), capability };
+            if has_name || by_interface.insert(interface, brought).is_some() {
                 return Err(format!(
                     "the capability `{name}` is brought twice: give each a name and an interface of its own"
                 ));
@@ -156,12 +176,12 @@ impl OwnCapabilities {
     }
 
     /// The capability whose interface this is.
-    pub(crate) fn of_interface(&self, interface: &str) -> Option<&Arc<dyn Capability>> {
+    pub(crate) fn of_interface(&self, interface: &str) -> Option<&Brought> {
         self.0.get(interface)
     }
 
     fn named(&self, name: &str) -> Option<&Arc<dyn Capability>> {
-        self.0.values().find(|capability| capability.name() == name)
+        self.0.values().find(|brought| *brought.name == *name).map(|brought| &brought.capability)
     }
 
     /// The first of these names that none of the capabilities has.
@@ -171,7 +191,7 @@ impl OwnCapabilities {
 
     /// The names.
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.0.values().map(|capability| capability.name()).collect()
+        self.0.values().map(|brought| &*brought.name).collect()
     }
 }
 
@@ -266,14 +286,18 @@ impl Guest {
     /// Puts a call to the embedding program.
     fn ask_own(&self, call: CapabilityCall) -> impl Future<Output = CapabilityReply> + Send + use<> {
         let own = self.own.as_ref().and_then(|own| own.capabilities.named(&call.capability)).cloned();
+        let waiters = self.waiters.clone();
         async move {
             let Some(own) = own else {
                 return CapabilityReply::Failed("there is nobody to answer before the first event".into());
             };
-            // It is the embedder's code: its panic must not become the host's.
-            match AssertUnwindSafe(async { own.call(call).await }).catch_unwind().await {
-                Ok(Ok(value)) => CapabilityReply::Value(value),
-                Ok(Err(why)) => CapabilityReply::Failed(why),
+            match callback::polled(waiters, || own.call(call)).await {
+                Ok(Ok(value)) if is_within(&value, MAX_LEVELS) => CapabilityReply::Value(value),
+                Ok(Ok(value)) => {
+                    dismantle(value);
+                    CapabilityReply::Failed(format!("the answer nests more than {MAX_LEVELS} levels"))
+                }
+                Ok(Err(why)) => CapabilityReply::Failed(why.chars().take(MAX_REASON).collect()),
                 Err(_) => CapabilityReply::Failed("the program that answers it panicked".into()),
             }
         }
@@ -288,5 +312,31 @@ impl Guest {
             return;
         }
         self.inputs.capabilities.push(asked);
+    }
+}
+
+/// Whether no part of a value is deeper in it than that.
+fn is_within(value: &Value, levels: usize) -> bool {
+    let mut parts = vec![(value, levels)];
+    while let Some((value, left)) = parts.pop() {
+        let Some(left) = left.checked_sub(usize::from(value.is_array() || value.is_object())) else { return false };
+        match value {
+            Value::Array(items) => parts.extend(items.iter().map(|item| (item, left))),
+            Value::Object(fields) => parts.extend(fields.values().map(|field| (field, left))),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// Drops a value level by level: dropped as it is, a deep one would need a stack as deep.
+fn dismantle(value: Value) {
+    let mut parts = vec![value];
+    while let Some(part) = parts.pop() {
+        match part {
+            Value::Array(items) => parts.extend(items),
+            Value::Object(fields) => parts.extend(fields.into_iter().map(|(_, field)| field)),
+            _ => {}
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! `model`: side calls to a language model, within the grant's budget.
 
 use super::{Guest, of_the_contract, wit};
+use crate::callback;
 use crate::contract::bytes::written_size;
 use crate::sandbox::{ModelAnswer, ModelReply};
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use wit::model::Error;
 
@@ -125,8 +124,7 @@ impl Guest {
         if self.model_calls.fetch_add(1, Ordering::Relaxed) >= grant.max_calls.get() {
             return ModelReply::BudgetExceeded;
         }
-        // It is the embedder's code: its panic must not become the host's.
-        let asked = AssertUnwindSafe(async { model.complete(&grant.name, request).await }).catch_unwind();
+        let asked = callback::polled(self.waiters.clone(), || model.complete(&grant.name, request));
         match asked.await {
             Ok(Ok(text)) => ModelReply::Completion(text),
             Ok(Err(why)) => ModelReply::Failed(why),

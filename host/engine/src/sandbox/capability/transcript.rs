@@ -1,12 +1,12 @@
 //! `transcript`: the conversation, read as needed.
 
 use super::{Guest, of_the_contract, wit};
+use crate::callback::{self, Waiters};
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::TranscriptRead;
 use crate::sandbox::trap::Limit;
 use serde::{Deserialize, Serialize};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Most bytes of contents that one `read` returns.
 const PAGE: usize = 1 << 20;
@@ -92,16 +92,17 @@ of_the_contract!(Conversation = transcript, "transcript", Some("transcript = tru
 impl wit::transcript::Host for Guest {
     fn length(&mut self) -> wasmtime::Result<u32> {
         self.count_call()?;
-        let length = guarded(|| self.transcript().length())?;
+        let length = guarded(&self.waiters, || self.transcript().length())?;
         self.inputs.transcript.get_or_insert_default().length = length;
         Ok(length)
     }
 
     fn read(&mut self, start: u32, count: u32) -> wasmtime::Result<Vec<wit::transcript::Message>> {
         self.count_call()?;
-        let (length, messages) = guarded(|| {
+        let (length, messages) = guarded(&self.waiters, || {
             let mut bytes = 0;
-            let indices = start..start.saturating_add(count);
+            // Also of a conversation that has a message at any index, all of them empty.
+            let indices = start..start.saturating_add(count).min(self.transcript().length());
             let messages = indices.map_while(|index| Some((index, self.transcript().message(index)?)));
             let page = messages.take_while(|(_, message)| {
                 let first = bytes == 0;
@@ -143,9 +144,9 @@ impl Guest {
     }
 }
 
-/// Runs the embedder's code: its panic must not become the host's.
-fn guarded<T>(read: impl FnOnce() -> T) -> wasmtime::Result<T> {
-    catch_unwind(AssertUnwindSafe(read)).map_err(|_| {
+/// Runs the embedder's code.
+fn guarded<T>(waiters: &Waiters, read: impl FnOnce() -> T) -> wasmtime::Result<T> {
+    callback::run(waiters, read).map_err(|_| {
         let detail = "asked for the transcript, and the agent failed to read it";
         Limit(Failure::new(FailureKind::Trap, detail)).into()
     })

@@ -11,6 +11,7 @@ mod threads;
 use super::clock::SHARE;
 use super::fresh_instance::{CallLimits, Called, deadline_passed, overloaded};
 use super::guest::{Guest, GuestSetup};
+use crate::callback;
 use crate::contract::{Failure, FailureKind};
 use crate::native::{Configuration, Configure};
 use starved::Start;
@@ -96,6 +97,7 @@ impl NativeCalls {
     ) -> Called<R> {
         let began = Instant::now();
         let patience = setup.patience;
+        let waiters = setup.waiters.clone();
         let mut guest = Box::new(Guest::new(setup, limits));
         guest.unrepeatable.insert(UNREPEATABLE);
         let place = match self.place(patience).await {
@@ -111,8 +113,8 @@ impl NativeCalls {
             // Given back when the rule has returned, and not when it was given up.
             let _place = place;
             let _ = running.start.set(Start::now());
-            let answer = catch_unwind(AssertUnwindSafe(|| rule(&running)));
-            let answer = answer.map_err(|panic| panicked(&*panic));
+            let caught = || catch_unwind(AssertUnwindSafe(|| rule(&running))).map_err(panicked);
+            let answer = callback::run(&waiters, caught).unwrap_or_else(|_| Err(panicked(Box::new(()))));
             if running.end(RETURNED) {
                 let _ = returned.send(running.fault().map_or(answer, Err));
             } else {
@@ -212,13 +214,14 @@ impl Drop for Waiting {
 }
 
 /// The failure of a rule that unwound.
-fn panicked(panic: &(dyn Any + Send)) -> Failure {
+fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let message = panic.downcast_ref::<&str>().copied();
     let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let detail = match message {
         Some(message) => format!("panicked: {}", message.chars().take(MAX_MESSAGE).collect::<String>()),
         None => "panicked".to_owned(),
     };
+    callback::discard(panic);
     Failure::new(FailureKind::Panic, detail)
 }
 

@@ -69,6 +69,8 @@ impl Dispatch<'_> {
             facts: EventFacts { round, ..facts.clone() },
             state,
             is_recorded: self.record.event != EventKind::AuditRecord,
+            // Observers are called after it, unless the sender waits for them.
+            holds_turn: self.record.event.shape() != Shape::Observe || self.await_observers,
             replayed: replay.map(|replay| replay.inputs(plugin.name(), round)),
             overload_deadline: self.rules.settings().overload_deadline,
         };

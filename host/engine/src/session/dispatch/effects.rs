@@ -114,7 +114,7 @@ impl Dispatch<'_> {
             return;
         }
         let mut held = self.effects();
-        let observed = Observed {
+        let mut observed = Observed {
             id: self.record.id.clone(),
             header: Header::new(&*self.info.id, self.session.services.now()),
             event: self.record.event,
@@ -125,6 +125,8 @@ impl Dispatch<'_> {
         let with = RecordEffects { writes, reminders: held.reminders(true), question: None };
         if let Err(error) = self.session.record(self.rules, &self.info, &observed, with, Durability::Soon).await {
             tracing::error!(%error, "what observers did could not be recorded, and has no effect");
+            observed.calls.iter_mut().for_each(CallRecord::void_effects);
+            self.session.record_soon(self.rules, &self.info, &observed);
         }
     }
 

@@ -1,0 +1,150 @@
+//! Code of the embedding program that the host calls: its panic is not the host's, and an event that it sends is told from
+//! others while an event waits for it.
+
+use futures_util::future::BoxFuture;
+use std::any::Any;
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The code has panicked. The panic's message is where the program has it reported.
+#[derive(Debug)]
+pub(crate) struct Panicked;
+
+/// What waits until code of the program returns. Each has the address of what is held meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// The event whose record this sink takes. The sink's own events would have records in turn.
+    Sink(usize),
+    /// An event that has this queue's turn. Other events of its session wait for that.
+    Turn(usize),
+}
+
+/// All that waits for the code that runs on a thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiters {
+    last: Option<Waiting>,
+    /// What waits for that one: a sink can use another host.
+    others: Option<Arc<Self>>,
+}
+
+thread_local! {
+    static WAITERS: RefCell<Waiters> = const { RefCell::new(Waiters { last: None, others: None }) };
+}
+
+impl Waiters {
+    /// What waits for the code that runs on this thread.
+    pub(crate) fn here() -> Self {
+        WAITERS.with_borrow(Clone::clone)
+    }
+
+    /// The same, and one more.
+    pub(crate) fn and(self, last: Waiting) -> Self {
+        let others = self.last.is_some().then(|| Arc::new(self));
+        Self { last: Some(last), others }
+    }
+
+    fn has(&self, waiting: Waiting) -> bool {
+        self.last == Some(waiting) || self.others.as_ref().is_some_and(|others| others.has(waiting))
+    }
+}
+
+/// Whether this waits for the code that runs on this thread.
+pub(crate) fn waits(waiting: Waiting) -> bool {
+    WAITERS.with_borrow(|waiters| waiters.has(waiting))
+}
+
+/// Runs code for which these wait.
+pub(crate) fn run<T>(waiters: &Waiters, code: impl FnOnce() -> T) -> Result<T, Panicked> {
+    let _before = Before(WAITERS.replace(waiters.clone()));
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
+        discard(panic);
+        Panicked
+    })
+}
+
+/// Puts back what waited before.
+struct Before(Waiters);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        WAITERS.set(std::mem::take(&mut self.0));
+    }
+}
+
+/// Drops the message of a panic, which may panic itself.
+pub(crate) fn discard(panic: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        // Dropping that one could panic without end.
+        std::mem::forget(again);
+    }
+}
+
+/// Makes a future of the program, polls it and drops it.
+pub(crate) async fn polled<'a, T>(waiters: Waiters, make: impl FnOnce() -> BoxFuture<'a, T>) -> Result<T, Panicked> {
+    let future = run(&waiters, make)?;
+    Guarded { future: Some(future), waiters }.await
+}
+
+struct Guarded<'a, T> {
+    future: Option<BoxFuture<'a, T>>,
+    waiters: Waiters,
+}
+
+impl<T> Future for Guarded<'_, T> {
+    type Output = Result<T, Panicked>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { future, waiters } = &mut *self;
+        let Some(pending) = future else { return Poll::Ready(Err(Panicked)) };
+        let polled = match run(waiters, || pending.as_mut().poll(context)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(panicked) => Err(panicked),
+        };
+        let dropped = run(waiters, || drop(future.take()));
+        Poll::Ready(polled.and_then(|output| dropped.map(|()| output)))
+    }
+}
+
+impl<T> Drop for Guarded<'_, T> {
+    fn drop(&mut self) {
+        let Self { future, waiters } = self;
+        let _ = run(waiters, || drop(future.take()));
+    }
+}
+
+/// A future that another thread polls for this one: what waits for this thread waits for it.
+pub(crate) fn continued<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let waiters = Waiters::here();
+    async move {
+        let mut future = pin!(future);
+        std::future::poll_fn(|context| {
+            let _before = Before(WAITERS.replace(waiters.clone()));
+            future.as_mut().poll(context)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_known_within_and_not_afterwards() {
+        let of = |waiting| Waiters::here().and(waiting);
+        let (turn, sink) = (Waiting::Turn(1), Waiting::Sink(1));
+        assert_eq!(
+            run(&of(turn), || (waits(turn), waits(sink), waits(Waiting::Turn(2)))).unwrap(),
+            (true, false, false)
+        );
+        assert!(run(&of(turn), || panic!("a bug of the program")).is_err());
+        assert!(!waits(turn), "also after a panic");
+        let nested = run(&of(turn), || run(&of(sink), || waits(turn) && waits(sink)).unwrap() && !waits(sink));
+        assert!(nested.unwrap());
+    }
+}

@@ -1,0 +1,132 @@
+//! Records for the embedding program, beside the database.
+
+use super::StoreError;
+use crate::audit::AuditSink;
+use crate::callback::{self, Waiters, Waiting};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Upper bound of the late records that a sink has missed, in bytes.
+const MAX_MISSED_BYTES: usize = 16 << 20;
+
+/// The program's sink, and the late records that it has not taken yet.
+#[derive(Default)]
+pub(super) struct Sink {
+    sink: Option<Arc<dyn AuditSink>>,
+    missed: Mutex<Missed>,
+    /// Some thread has given the sink what it missed.
+    given: Condvar,
+}
+
+#[derive(Default)]
+struct Missed {
+    records: VecDeque<String>,
+    bytes: usize,
+    /// Whether a thread gives them to the sink: then they are not in `records`.
+    is_giving: bool,
+}
+
+impl Sink {
+    pub(super) fn new(sink: Option<Arc<dyn AuditSink>>) -> Self {
+        Self { sink, missed: Mutex::default(), given: Condvar::new() }
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    /// Whether the sink runs on this thread, or waits for what does.
+    pub(super) fn waits(&self) -> bool {
+        self.sink.as_deref().is_some_and(|sink| callback::waits(held(sink)))
+    }
+
+    /// Gives records to the sink, after those that it has missed.
+    ///
+    /// # Errors
+    /// If it does not take one of them. Those that it missed come again; the others are the caller's.
+    pub(super) fn give<'a>(&self, records: impl Iterator<Item = &'a String>) -> Result<(), StoreError> {
+        let Some(sink) = &self.sink else { return Ok(()) };
+        let mut records = records.peekable();
+        if self.waits() {
+            return match records.peek() {
+                Some(_) => Err(StoreError::Sink("it sent an event itself".into())),
+                None => Ok(()),
+            };
+        }
+        self.give_missed(&**sink)?;
+        records.try_for_each(|record| taken(&**sink, record))
+    }
+
+    /// Gives a late record to the sink. Where the sink does not take it, it comes again before the next one.
+    ///
+    /// # Errors
+    /// If the sink has missed so many that there is no room for it.
+    pub(super) fn give_late(&self, record: &str) -> Result<(), StoreError> {
+        let Some(sink) = &self.sink else { return Ok(()) };
+        let given = match self.waits() {
+            true => Err(StoreError::Sink("it sent an event itself".into())),
+            false => self.give_missed(&**sink).and_then(|()| taken(&**sink, record)),
+        };
+        let Err(error) = given else { return Ok(()) };
+        let mut missed = self.missed();
+        if missed.bytes > MAX_MISSED_BYTES {
+            return Err(error);
+        }
+        tracing::warn!(%error, "a record is given to the audit sink later");
+        missed.bytes += record.len();
+        missed.records.push_back(record.to_owned());
+        Ok(())
+    }
+
+    fn give_missed(&self, sink: &dyn AuditSink) -> Result<(), StoreError> {
+        let mut missed = self.missed();
+        // Another thread gives them: what comes later waits for it.
+        while missed.is_giving {
+            missed = self.given.wait(missed).unwrap_or_else(PoisonError::into_inner);
+        }
+        if missed.records.is_empty() {
+            return Ok(());
+        }
+        missed.is_giving = true;
+        let mut records = std::mem::take(&mut missed.records);
+        drop(missed);
+        let mut given = Ok(());
+        while let Some(record) = records.front() {
+            given = taken(sink, record);
+            if given.is_err() {
+                break;
+            }
+            records.pop_front();
+        }
+        let mut missed = self.missed();
+        // Meanwhile there may be further ones.
+        records.append(&mut missed.records);
+        missed.bytes = records.iter().map(String::len).sum();
+        (missed.records, missed.is_giving) = (records, false);
+        self.given.notify_all();
+        given
+    }
+
+    fn missed(&self) -> MutexGuard<'_, Missed> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        let Some(sink) = &self.sink else { return };
+        if let Err(error) = self.give_missed(&**sink) {
+            let records = self.missed().records.len();
+            tracing::error!(%error, records, "the audit sink lacks records");
+        }
+    }
+}
+
+fn held(sink: &dyn AuditSink) -> Waiting {
+    Waiting::Sink(std::ptr::from_ref(sink).addr())
+}
+
+fn taken(sink: &dyn AuditSink, record: &str) -> Result<(), StoreError> {
+    let taken = callback::run(&Waiters::here().and(held(sink)), || sink.take(record));
+    taken.unwrap_or_else(|_| Err("it panicked".into())).map_err(StoreError::Sink)
+}
