@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// What derives and wrappers bring: nobody calls these by name.
 const DERIVED: [&str; 7] = ["eq", "fmt", "hash", "clone", "default", "deref", "try_from"];
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).expect("a directory of sources") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         match name.as_str() {

@@ -366,7 +366,7 @@ impl HostBuilder {
 
     /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). A directory or
     /// file that others can access is not used, and the log says so. By default it is the command's: `HOOKHOST_CACHE_DIR`, or
-    /// `hookhost` in the platform's directory for caches, and in it `compiled`. Where there is none of them, every start compiles.
+    /// `hookhost` in the platform's directory for caches, and in it `compiled`. Where neither is known, every start compiles.
     #[cfg(feature = "compile")]
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {

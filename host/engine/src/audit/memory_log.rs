@@ -1,6 +1,6 @@
 //! An audit log in memory.
 
-use super::chain::{self, BEFORE_THE_FIRST, Line, Stored};
+use super::hash_chain::{self, BEFORE_THE_FIRST, Line, Stored};
 use super::record::LogBegins;
 use super::sink::AuditSink;
 use super::to_record::ToRecord as _;
@@ -64,10 +64,10 @@ impl AuditSink for MemoryLog {
         if lines.is_empty() {
             let time = Record::from_json(record).map_or(0, |record| record.time());
             let begins = LogBegins { version: FORMAT, time };
-            lines.push(chain::next(0, &BEFORE_THE_FIRST, &begins.body(&AuditSettings::default())));
+            lines.push(hash_chain::next(0, &BEFORE_THE_FIRST, &begins.body(&AuditSettings::default())));
         }
         let (seq, previous) = lines.last().map_or((0, BEFORE_THE_FIRST), |last| (last.seq(), last.hash()));
-        lines.push(chain::next(seq, &previous, record));
+        lines.push(hash_chain::next(seq, &previous, record));
         Ok(())
     }
 }

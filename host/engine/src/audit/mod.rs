@@ -4,8 +4,8 @@
 //! that), so that log and state cannot disagree. What a record says and how lines are chained is here, pure;
 //! [`crate::store::Log`] reads a log back, from the database or exported as JSON Lines, and verifies it.
 
-mod chain;
 mod filter;
+mod hash_chain;
 mod memory_log;
 mod record;
 mod redaction;
@@ -14,8 +14,8 @@ mod state;
 mod to_record;
 mod verify;
 
-pub use chain::{FORMAT, Line, LineError};
 pub use filter::Filter;
+pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
     ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
@@ -30,7 +30,7 @@ pub use crate::contract::bytes::Bytes;
 pub use crate::sandbox::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 pub use crate::state::Scope;
 
-pub(crate) use chain::{BEFORE_THE_FIRST, Stored, next, other_version};
+pub(crate) use hash_chain::{BEFORE_THE_FIRST, Stored, next, other_version};
 pub(crate) use record::{MAX_TOOLS_WRITTEN, raw};
 pub(crate) use to_record::ToRecord;
 pub(crate) use verify::verify;

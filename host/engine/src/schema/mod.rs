@@ -155,8 +155,7 @@ impl Schema {
     }
 
     /// The first thing that is wrong with a value, without the value itself.
-    #[must_use]
-    pub fn masked_problem(&self, value: &Value) -> Option<String> {
+    pub(crate) fn masked_problem(&self, value: &Value) -> Option<String> {
         self.checked(value, |problem| problem.masked()).into_iter().next()
     }
 
