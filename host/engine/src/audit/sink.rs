@@ -30,7 +30,7 @@
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 /// ```
 pub trait AuditSink: Send + Sync {
-    /// Takes a record, a JSON object in one line without a line break; [`Record::from_json`] reads it. It is called by the task
+    /// Takes a record, a JSON object in one line without a line break; [`Record::from_json`](super::Record::from_json) reads it. It is called by the task
     /// that settles the event, which waits for it: a sink that sends records over a network hands them to a task of its own.
     ///
     /// # Errors

@@ -142,7 +142,7 @@ impl Schema {
     /// it fits. A value that could not be checked does not fit.
     #[must_use]
     pub fn problems(&self, value: &Value) -> Vec<String> {
-        self.checked(value, |problem| problem.in_full())
+        self.checked(value, validator::in_full)
     }
 
     /// How many steps checking a value takes, as they are counted before it is checked.
@@ -156,7 +156,7 @@ impl Schema {
 
     /// The first thing that is wrong with a value, without the value itself.
     pub(crate) fn masked_problem(&self, value: &Value) -> Option<String> {
-        self.checked(value, |problem| problem.masked()).into_iter().next()
+        self.checked(value, validator::masked).into_iter().next()
     }
 
     fn checked(&self, value: &Value, told: fn(&Problem<'_>) -> String) -> Vec<String> {

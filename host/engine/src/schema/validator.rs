@@ -9,19 +9,17 @@ pub(super) struct Validator(jsonschema::Validator);
 /// Something that is wrong with a value.
 pub(super) struct Problem<'a>(ValidationError<'a>);
 
-impl Problem<'_> {
-    /// With the value's part that is wrong, and where it is.
-    pub(super) fn in_full(&self) -> String {
-        match self.0.instance_path().to_string() {
-            path if path.is_empty() => self.0.to_string(),
-            path => format!("at {path}: {}", self.0),
-        }
+/// With the value's part that is wrong, and where it is.
+pub(super) fn in_full(Problem(error): &Problem<'_>) -> String {
+    match error.instance_path().to_string() {
+        path if path.is_empty() => error.to_string(),
+        path => format!("at {path}: {error}"),
     }
+}
 
-    /// Without the value.
-    pub(super) fn masked(&self) -> String {
-        self.0.masked().to_string()
-    }
+/// Without the value.
+pub(super) fn masked(Problem(error): &Problem<'_>) -> String {
+    error.masked().to_string()
 }
 
 impl Validator {
