@@ -38,8 +38,7 @@ pub(crate) struct ActiveConfig {
     plugins: Vec<Plugin>,
     /// By the number of the event.
     chains: Vec<Vec<Plugin>>,
-    asks: Vec<AskRule>,
-    settings: Settings,
+    config: Config,
 }
 
 impl ActiveConfig {
@@ -57,8 +56,7 @@ impl ActiveConfig {
                 chains[event as usize].push(plugin.clone());
             }
         }
-        let (asks, settings) = (config.asks().to_vec(), config.settings().clone());
-        Ok(Self { plugins, chains, asks, settings })
+        Ok(Self { plugins, chains, config: config.clone() })
     }
 
     /// The plugins of these entries.
@@ -108,11 +106,11 @@ impl ActiveConfig {
     }
 
     pub(crate) fn asks(&self) -> &[AskRule] {
-        &self.asks
+        self.config.asks()
     }
 
     pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
+        self.config.settings()
     }
 
     fn plugin(&self, name: &str) -> Option<&Plugin> {
@@ -142,7 +140,7 @@ impl ActiveConfig {
             added: names(&self.plugins, &|plugin| before.plugin(plugin.name()).is_none()),
             removed: names(&before.plugins, &|plugin| self.plugin(plugin.name()).is_none()),
             changed: names(&self.plugins, &changed),
-            settings: self.settings != before.settings || !same_rules(&self.asks, &before.asks),
+            settings: self.settings() != before.settings() || !same_rules(self.asks(), before.asks()),
         }
     }
 
@@ -238,6 +236,19 @@ impl RuleSet {
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
         self.active().has_subscriber(event)
+    }
+
+    /// The settings that events that begin now are settled under.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.active().settings().clone()
+    }
+
+    /// The configuration that these were loaded from, with the program's own entries. An entry names its code by digest;
+    /// [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it as it is.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        self.active().config.clone()
     }
 }
 

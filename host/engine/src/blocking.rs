@@ -23,7 +23,7 @@
 use crate::callback;
 use crate::contract::{GateOutcome, ToolResult};
 use crate::host::{Error, HostBuilder};
-use crate::session::{AllowedCall, SessionError, SessionSpec, Settled};
+use crate::session::{AllowedCall, FinalText, Piece, SessionError, SessionSpec, Settled};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use std::future::Future;
@@ -46,6 +46,14 @@ pub struct Host {
 #[derive(Clone, Debug)]
 pub struct Session {
     session: Arc<crate::Session>,
+    runtime: &'static Runtime,
+}
+
+/// A [`TextStream`](crate::TextStream) whose calls block.
+#[derive(Debug)]
+#[must_use = "a stream shows nothing by itself"]
+pub struct TextStream {
+    stream: crate::TextStream,
     runtime: &'static Runtime,
 }
 
@@ -101,6 +109,11 @@ impl Session {
         self.wait(|session| async move { session.check_tool(&name, &arguments).await })
     }
 
+    /// As [`Session::stream`](crate::Session::stream).
+    pub fn stream(&self) -> TextStream {
+        TextStream { stream: self.session.stream(), runtime: self.runtime }
+    }
+
     /// The session itself, whose methods that do not wait are called directly.
     #[must_use]
     pub fn session(&self) -> &crate::Session {
@@ -114,6 +127,52 @@ impl Session {
         F: Future<Output: Send + 'static> + Send + 'static,
     {
         wait(self.runtime, event(Arc::clone(&self.session)))
+    }
+}
+
+impl TextStream {
+    /// As [`TextStream::push`](crate::TextStream::push).
+    pub fn push(&mut self, delta: &str) -> Vec<Piece> {
+        let delta = delta.to_owned();
+        self.pieces(|mut stream| async move { (stream.push(&delta).await, stream) })
+    }
+
+    /// As [`TextStream::flush`](crate::TextStream::flush).
+    pub fn flush(&mut self) -> Vec<Piece> {
+        self.pieces(|mut stream| async move { (stream.flush().await, stream) })
+    }
+
+    /// As [`TextStream::end`](crate::TextStream::end).
+    pub fn end(&mut self) -> Vec<Piece> {
+        self.pieces(|mut stream| async move { (stream.end().await, stream) })
+    }
+
+    /// As [`TextStream::end_untold`](crate::TextStream::end_untold).
+    pub fn end_untold(&mut self) -> Vec<Piece> {
+        self.pieces(|mut stream| async move { (stream.end_untold().await, stream) })
+    }
+
+    fn pieces<F>(&mut self, call: impl FnOnce(crate::TextStream) -> F) -> Vec<Piece>
+    where
+        F: Future<Output = (Vec<Piece>, crate::TextStream)> + Send + 'static,
+    {
+        // The future runs on another thread, and so owns the stream meanwhile.
+        let emptied = self.stream.emptied();
+        let stream = std::mem::replace(&mut self.stream, emptied);
+        let (pieces, stream) = wait(self.runtime, call(stream));
+        self.stream = stream;
+        pieces
+    }
+
+    /// As [`TextStream::finish`](crate::TextStream::finish).
+    pub fn finish(self) -> FinalText {
+        wait(self.runtime, self.stream.finish())
+    }
+
+    /// The stream itself, whose methods that do not wait are called directly.
+    #[must_use]
+    pub fn stream(&self) -> &crate::TextStream {
+        &self.stream
     }
 }
 

@@ -5,7 +5,7 @@ pub use crate::active_config::{Changes, RuleSet};
 use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};
 use crate::audit::{AuditSink, RulesChanged, ToRecord as _};
-use crate::config::{Config, Entry};
+use crate::config::{Config, Entry, Settings};
 use crate::contract::action::ActionMap;
 use crate::contract::{EventKind, ToolCall, ToolCallVerdict};
 use crate::engine::Engine;
@@ -203,6 +203,19 @@ impl Host {
     #[must_use]
     pub fn has_subscriber(&self, event: EventKind) -> bool {
         self.shared.services.rules.has_subscriber(event)
+    }
+
+    /// The settings that events that begin now are settled under.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.shared.services.rules.settings()
+    }
+
+    /// The configuration under which the host runs, with the program's own entries. An entry names its code by digest;
+    /// [`Self::plugins`] has what was loaded. A reload that changes no rule leaves it as it is.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        self.shared.services.rules.config()
     }
 
     /// Activates another configuration while sessions run. Its plugins are loaded and checked separately, and replace the old

@@ -162,5 +162,6 @@ pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
 pub use session::{AllowedCall, Begun, Clock, Pending, PreparedCall, QuestionGone, Session, SessionSpec, Settled};
+pub use session::{FinalText, Piece, TextStream};
 pub use store::StoreError;
 pub use unseen::is_unseen;

@@ -12,7 +12,6 @@ mod conversation;
 mod dialogue;
 mod display;
 mod limits;
-mod line_buffer;
 mod models;
 mod queue;
 mod report;
@@ -105,8 +104,6 @@ pub struct AgentConfig {
     pub max_subagents_per_session: NonZeroU32,
     /// Most sub-agents of one depth at a time; more wait. Default: 4.
     pub max_concurrent_subagents: NonZeroU32,
-    /// Whether text is shown while it streams in although a plugin wants to see the final text first. Default: no.
-    pub stream_unfinalised: bool,
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
     /// The session that started this one.
@@ -142,7 +139,6 @@ impl AgentConfig {
             max_subagents: NonZeroU32::new(32).unwrap_or(NonZeroU32::MIN),
             max_subagents_per_session: NonZeroU32::new(16).unwrap_or(NonZeroU32::MIN),
             max_concurrent_subagents: NonZeroU32::new(4).unwrap_or(NonZeroU32::MIN),
-            stream_unfinalised: false,
             depth: 0,
             parent: None,
             session: None,

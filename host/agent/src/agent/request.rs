@@ -7,6 +7,7 @@ use super::{AgentEvent, Status};
 use crate::message::{Message, Thinking, Thoughts, TokenUsage, ToolUse};
 use crate::provider::{DeltaStream, Provider, ProviderError, Request};
 use crate::session_store::Generation;
+use hookhost::TextStream;
 use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, Totals, Turn, Usage};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -86,10 +87,9 @@ pub(super) enum Gated {
 
 /// An answer, whole or cut off.
 pub(super) struct Completion {
-    pub(super) text: String,
+    /// Its text, as far as it was shown and as far as it waits.
+    pub(super) stream: TextStream,
     pub(super) thoughts: Thoughts,
-    /// The text that was shown, as it was shown.
-    pub(super) shown: String,
     pub(super) calls: AnswerCalls,
     pub(super) stop_reason: String,
     /// The tokens of the model call; `None` if a plugin answered.
@@ -154,12 +154,14 @@ impl Run<'_> {
             }
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
-                let shown = if self.holds_text() { String::new() } else { self.show(&text).await };
+                let mut stream = self.session.stream();
+                self.show(stream.push(&text).await);
+                self.show(stream.end_untold().await);
                 if let Some(ended) = self.run_context.take_stop() {
                     return State::Ended(ended);
                 }
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), AnswerCalls::default(), "plugin".into());
-                State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used: None, cut: None })
+                State::Answered(Completion { stream, thoughts, calls, stop_reason, used: None, cut: None })
             }
             Gated::Ended(ended) => State::Ended(ended),
         }
@@ -253,7 +255,8 @@ impl Run<'_> {
     pub(super) async fn answered(&mut self, mut answer: Completion) -> Step {
         if answer.cut.is_none() {
             let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();
-            let response = Response { text: answer.text.clone(), tool_calls, stop_reason: answer.stop_reason.clone() };
+            let text = answer.stream.text().to_owned();
+            let response = Response { text, tool_calls, stop_reason: answer.stop_reason.clone() };
             let _ = self.session.after_inference(response).await;
         }
         // Before anything can end the task, since the calls are part of the conversation in any
@@ -262,7 +265,7 @@ impl Run<'_> {
             if let Some(turn) = &mut self.turn {
                 turn.tool_calls = answer.calls.uses.len();
             }
-            let (text, thoughts) = (answer.text.clone(), answer.thoughts.clone());
+            let (text, thoughts) = (answer.stream.text().to_owned(), answer.thoughts.clone());
             let message = Message::Assistant { text, tool_calls: answer.calls.uses.clone(), thoughts };
             self.conversation.push_answer(message, answer.generation())?;
         }
@@ -270,8 +273,9 @@ impl Run<'_> {
         let mut broken = None;
         match answer.cut.take() {
             Some(Cut::Ended(ended)) => {
-                if self.holds_text() && !answer.text.is_empty() {
-                    self.report(&AgentEvent::TextHeld { bytes: answer.text.len() });
+                let bytes = answer.stream.held_bytes();
+                if bytes > 0 {
+                    self.report(&AgentEvent::TextHeld { bytes });
                 }
                 return self.stop(answer.calls, ended).await;
             }
@@ -279,7 +283,7 @@ impl Run<'_> {
             None => {}
         }
         if !answer.calls.uses.is_empty()
-            && let Some(ended) = self.show_beside_calls(&answer.text).await
+            && let Some(ended) = self.show_beside_calls(&mut answer.stream).await
         {
             return self.stop(answer.calls, ended).await;
         }

@@ -1,9 +1,7 @@
-//! The answer as it streams in: text is shown as it comes, or line by line where a plugin
-//! subscribes to `stream-delta`, and each tool call is handed on the moment it is complete.
+//! The answer as it streams in: the engine says which of its text is shown when, and each tool call is scheduled the
+//! moment it is complete.
 
-use super::AgentEvent;
 use super::display::GRACE;
-use super::line_buffer::LineBuffer;
 use super::request::{Completion, Cut, Outgoing};
 use super::state::{Ended, Run, State};
 use super::tool_calls::AnswerCalls;
@@ -11,29 +9,31 @@ use super::wire_hooks::WholeResponse;
 use crate::message::{StopReason, Thinking, TokenUsage, ToolUse};
 use crate::provider::{Delta, DeltaStream, ProviderError};
 use futures_util::StreamExt as _;
-use hookhost::contract::{EventKind, TransformOutcome};
+use hookhost::TextStream;
+use hookhost::contract::EventKind;
 use std::sync::Arc;
 
 /// The part of an answer that has come so far.
 struct Incoming {
-    text: String,
+    stream: TextStream,
+    /// Text that waits for `response-receive`, if a plugin subscribes to that: it joins the stream when the answer has passed.
+    unread: Option<String>,
     thinking: Vec<Thinking>,
-    /// The text that was shown, as it was shown.
-    shown: String,
-    lines: LineBuffer,
-    /// Whether text is shown by line. Until a plugin subscribes to `stream-delta`, it is shown as it comes.
-    by_line: bool,
     /// The calls that were handed to the scheduler.
     calls: AnswerCalls,
     /// The calls that wait until the answer is complete.
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
-    /// Whether text waits until it is final or the answer has passed.
-    holds_text: bool,
     /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools`
     /// or `response-receive`.
     holds_calls: bool,
+}
+
+impl Incoming {
+    fn text(&self) -> &str {
+        self.unread.as_deref().unwrap_or_else(|| self.stream.text())
+    }
 }
 
 /// How an answer's stream ended.
@@ -49,16 +49,13 @@ impl Run<'_> {
     pub(super) async fn receive(&mut self, outgoing: Outgoing, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
         let mut incoming = Incoming {
-            text: String::new(),
+            stream: self.session.stream(),
+            unread: whole.then(String::new),
             thinking: Vec::new(),
-            shown: String::new(),
-            lines: LineBuffer::default(),
-            by_line: false,
             calls: AnswerCalls::default(),
             held: Vec::new(),
             used: None,
             offered: outgoing.request.tools.iter().map(|tool| tool.name.clone()).collect(),
-            holds_text: whole || self.holds_text(),
             holds_calls: whole || self.agent.host.has_subscriber(EventKind::BeforeTools),
         };
         let mut end = self.read(&mut incoming, stream, &outgoing).await;
@@ -70,10 +67,12 @@ impl Run<'_> {
         let is_kept = matches!(end, End::Ended(_)) || !incoming.calls.uses.is_empty();
         if is_kept && !matches!(end, End::Complete(_)) {
             // The rest is shown, within a short time: the run may be about to end.
-            let _ = tokio::time::timeout(GRACE, self.show_rest(&mut incoming)).await;
+            if let Ok(rest) = tokio::time::timeout(GRACE, incoming.stream.end_untold()).await {
+                self.show(rest);
+            }
         }
         match end {
-            End::Complete(stop) => self.complete(outgoing, incoming, &stop, whole).await,
+            End::Complete(stop) => self.complete(outgoing, incoming, &stop).await,
             // No call was handed on, so the same request may be sent again. The shown text stays on
             // the screen; after the reason, the answer is shown again.
             End::Failed(error) if incoming.calls.uses.is_empty() => {
@@ -106,15 +105,17 @@ impl Run<'_> {
             };
             match delta {
                 Some(Ok(Delta::Text(more))) => {
-                    incoming.text.push_str(&more);
-                    self.show_more(incoming, more).await;
+                    match &mut incoming.unread {
+                        Some(unread) => unread.push_str(&more),
+                        None => self.show(incoming.stream.push(&more).await),
+                    }
                     if let Some(ended) = self.run_context.take_stop() {
                         return End::Ended(ended);
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
                     // What the model has said before the call is shown before it.
-                    self.show_rest(incoming).await;
+                    self.show(incoming.stream.flush().await);
                     if let Some(ended) = self.run_context.take_stop() {
                         return End::Ended(ended);
                     }
@@ -126,7 +127,7 @@ impl Run<'_> {
                     }
                 }
                 Some(Ok(Delta::Thinking(thinking))) => incoming.thinking.push(Thinking {
-                    text_before: incoming.text.len(),
+                    text_before: incoming.text().len(),
                     calls_before: incoming.calls.uses.len() + incoming.held.len(),
                     ..thinking
                 }),
@@ -139,22 +140,21 @@ impl Run<'_> {
     }
 
     /// The answer is complete, and may be used where nobody objects.
-    async fn complete(&mut self, outgoing: Outgoing, mut incoming: Incoming, stop: &StopReason, whole: bool) -> State {
+    async fn complete(&mut self, outgoing: Outgoing, mut incoming: Incoming, stop: &StopReason) -> State {
         self.task.broken = 0;
         let used = incoming.used.unwrap_or_else(|| {
             let calls: Vec<_> = incoming.calls.uses.iter().chain(&incoming.held).cloned().collect();
-            outgoing.estimate(&incoming.text, &calls)
+            outgoing.estimate(incoming.text(), &calls)
         });
         self.count_turn(used);
         let mut stop_reason = stop.name().to_owned();
-        if whole {
-            let text = std::mem::take(&mut incoming.text);
+        if let Some(text) = incoming.unread.take() {
             let tool_calls = std::mem::take(&mut incoming.held);
             let thinking = incoming.thinking.clone();
             let whole = WholeResponse { text, tool_calls, thinking, stop_reason, usage: Some(used) };
             match self.receive_whole(&outgoing, whole).await {
                 Ok(passed) => {
-                    incoming.text = passed.text;
+                    self.show(incoming.stream.push(&passed.text).await);
                     // Its provider would refuse thinking that is not its own: a plugin can only take pieces away.
                     incoming.thinking.retain(|thinking| passed.thinking.contains(thinking));
                     stop_reason = passed.stop_reason;
@@ -165,12 +165,8 @@ impl Run<'_> {
                 }
                 Err(ended) => return State::Ended(ended),
             }
-            if !self.holds_text() {
-                incoming.shown = self.show(&incoming.text).await;
-            }
         }
-        self.show_rest(&mut incoming).await;
-        let _ = self.session.stream_end(incoming.text.clone()).await;
+        self.show(incoming.stream.end().await);
         if let Some(ended) = self.run_context.take_stop() {
             // Held calls do not begin, and those that run are ended.
             if incoming.calls.uses.is_empty() {
@@ -178,64 +174,24 @@ impl Run<'_> {
             }
             incoming.used = None;
             let thoughts = outgoing.thoughts(incoming.thinking);
-            let Incoming { text, shown, calls, .. } = incoming;
+            let Incoming { stream, calls, .. } = incoming;
             let (used, cut) = (Some((outgoing.model(), used)), Some(Cut::Ended(ended)));
-            return State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut });
+            return State::Answered(Completion { stream, thoughts, calls, stop_reason, used, cut });
         }
         incoming.calls.hold(std::mem::take(&mut incoming.held), &incoming.offered);
         let thoughts = outgoing.thoughts(incoming.thinking);
-        let Incoming { text, shown, calls, .. } = incoming;
+        let Incoming { stream, calls, .. } = incoming;
         let used = Some((outgoing.model(), used));
-        State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut: None })
-    }
-
-    /// Shows more of an answer, unless its text waits: at once where no plugin subscribes to
-    /// `stream-delta`; otherwise the lines that are complete by now.
-    async fn show_more(&self, incoming: &mut Incoming, more: String) {
-        if incoming.holds_text {
-            return;
-        }
-        if !incoming.by_line && self.agent.host.has_subscriber(EventKind::StreamDelta) {
-            // A plugin was loaded in the middle of the answer, perhaps of a line of which the beginning was shown.
-            self.show_rest(incoming).await;
-            incoming.by_line = true;
-        }
-        if !incoming.by_line {
-            self.report(&AgentEvent::Text { text: more.clone() });
-            incoming.shown.push_str(&more);
-        }
-        for line in incoming.lines.push(&more) {
-            self.line(incoming, line).await;
-        }
-    }
-
-    /// Shows the rest of an answer's text, though its line has not ended.
-    async fn show_rest(&self, incoming: &mut Incoming) {
-        if let Some(rest) = incoming.lines.finish() {
-            self.line(incoming, rest).await;
-        }
-    }
-
-    /// A line is complete. It is shown, or, if it was shown before, only recorded.
-    async fn line(&self, incoming: &mut Incoming, line: String) {
-        if incoming.by_line {
-            incoming.shown.push_str(&self.show_piece(line).await);
-        } else if let TransformOutcome::Withheld(rejection) = self.session.stream_delta(line).await.outcome {
-            // It could not be recorded, or a plugin was loaded just now: from here on, each line
-            // must pass before it is shown.
-            self.report_refusal(EventKind::StreamDelta, &rejection);
-            self.run_context.refused(&rejection);
-            incoming.by_line = true;
-        }
+        State::Answered(Completion { stream, thoughts, calls, stop_reason, used, cut: None })
     }
 
     fn cut(&mut self, outgoing: &Outgoing, incoming: Incoming, cut: Cut) -> State {
-        let Incoming { text, thinking, shown, calls, used, .. } = incoming;
-        let used = used.unwrap_or_else(|| outgoing.estimate(&text, &calls.uses));
+        let Incoming { stream, thinking, calls, used, .. } = incoming;
+        let used = used.unwrap_or_else(|| outgoing.estimate(stream.text(), &calls.uses));
         self.count_turn(used);
         let (thoughts, used) = (outgoing.thoughts(thinking), Some((outgoing.model(), used)));
         let stop_reason = "broken-off".into();
-        State::Answered(Completion { text, thoughts, shown, calls, stop_reason, used, cut: Some(cut) })
+        State::Answered(Completion { stream, thoughts, calls, stop_reason, used, cut: Some(cut) })
     }
 }
 

@@ -101,18 +101,26 @@ pub(crate) fn plugins_of(scenarios: impl IntoIterator<Item = Scenario>) -> Vec<E
 /// A host that tests share, since it takes a second to make one: each plugin behaves by the session's name.
 pub(crate) struct SharedHost {
     scenarios: fn() -> Vec<Scenario>,
+    settings: fn(&mut Settings),
     host: OnceCell<Host>,
 }
 
 impl SharedHost {
     pub(crate) const fn new(scenarios: fn() -> Vec<Scenario>) -> Self {
-        Self { scenarios, host: OnceCell::const_new() }
+        Self::under(|_| {}, scenarios)
+    }
+
+    /// With other settings.
+    pub(crate) const fn under(settings: fn(&mut Settings), scenarios: fn() -> Vec<Scenario>) -> Self {
+        Self { scenarios, settings, host: OnceCell::const_new() }
     }
 
     async fn host(&self) -> Host {
         let host = self.host.get_or_init(async || {
             let plugins = plugins_of((self.scenarios)());
-            let config = Config::from_entries(plugins, Settings::default()).unwrap();
+            let mut settings = Settings::default();
+            (self.settings)(&mut settings);
+            let config = Config::from_entries(plugins, settings).unwrap();
             Host::builder(config).build().await.unwrap()
         });
         host.await.clone()

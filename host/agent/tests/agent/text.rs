@@ -73,11 +73,6 @@ static FINAL: SharedHost = SharedHost::new(|| {
             "masker",
             json!({ "stream-delta": { "verdict": "replace", "value": "<{value}>" } }),
         ),
-        on(
-            "text_is_shown_at_once_where_the_configuration_says_so",
-            "masker",
-            json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }),
-        ),
         on("shown.stop", "guard", json!({ "finalize-content": { "verdict": "replace", "value": "{value} (final)" } })),
         on(
             "shown.stop",
@@ -92,6 +87,12 @@ static FINAL: SharedHost = SharedHost::new(|| {
         ),
     ]
 });
+
+/// The same under the setting `stream-unfinalised`.
+static UNFINALISED: SharedHost = SharedHost::under(
+    |settings| settings.stream_unfinalised = true,
+    || vec![on("shown.at_once", "masker", json!({ "finalize-content": { "verdict": "replace", "value": "masked" } }))],
+);
 
 #[tokio::test]
 async fn a_replaced_prompt_is_what_the_model_and_the_transcript_get() {
@@ -225,9 +226,7 @@ async fn a_held_final_text_that_nobody_changes_is_shown_in_the_end() {
 
 #[tokio::test]
 async fn text_is_shown_at_once_where_the_configuration_says_so() {
-    let mut harness =
-        Harness::on(&FINAL, "text_is_shown_at_once_where_the_configuration_says_so", [says("first\n")]).await;
-    harness.config.stream_unfinalised = true;
+    let harness = Harness::on(&UNFINALISED, "shown.at_once", [says("first\n")]).await;
     let outcome = harness.run().await;
     assert_eq!(harness.shown(), "first\nmasked");
     assert_eq!((outcome.text.as_str(), stored(&outcome)[1].text()), ("masked", "masked"));

@@ -1,6 +1,6 @@
 //! One typed method for each event.
 
-use super::{Begun, DispatchOptions, PreparedCall, Session, Settled};
+use super::{Begun, PreparedCall, Session, Settled};
 use crate::contract::*;
 use crate::event::*;
 
@@ -97,8 +97,8 @@ impl Session {
         self.dispatch::<BeforeInference>(request).await
     }
 
-    /// Asks `stream-delta` about a piece of an answer. Hand over whole lines (or 4 KiB), so that no secret is cut in
-    /// two.
+    /// Asks `stream-delta` about a piece of an answer. Pass whole lines (or 4 KiB), so that no secret is cut in
+    /// two; [`Session::stream`] does so, and holds back what `finalize-content` may withhold.
     pub async fn stream_delta(&self, delta: String) -> Settled<TransformOutcome<String>> {
         self.dispatch::<StreamDelta>(delta).await
     }
@@ -154,7 +154,7 @@ impl Session {
     /// The same, where a question is handed back: it is not put to the host's approver.
     pub async fn begin_before_tool_call(&self, call: PreparedCall) -> Begun<GateOutcome<ToolCall, ToolResult>> {
         let call = self.asked_about(call);
-        self.begin_with::<BeforeToolCall>(call, true, DispatchOptions::default(), None).await
+        self.begin_prepared::<BeforeToolCall>(call).await
     }
 
     /// Asks `after-tool-call` about a result, a tool's or a plugin's.

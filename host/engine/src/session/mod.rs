@@ -18,6 +18,7 @@ mod services;
 mod settled;
 mod shared_questions;
 mod state;
+mod stream;
 mod tools;
 
 pub use checked::AllowedCall;
@@ -25,6 +26,7 @@ pub use notice::{Notice, NoticeKind};
 pub use pending::{Begun, Pending, QuestionGone};
 pub use prepared::PreparedCall;
 pub use settled::Settled;
+pub use stream::{FinalText, Piece, TextStream};
 pub use tools::{PluginTools, ToolCallError};
 
 pub(crate) use dispatch::Dispatch;
@@ -478,11 +480,8 @@ impl Session {
     }
 
     /// Asks the host's approver, if the event is escalated.
-    async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
-        match begun {
-            Begun::Settled(settled) => settled,
-            Begun::Escalated(pending) => pending.settle(self.shared.services.approver.as_deref()).await,
-        }
+    fn settled<O: 'static>(&self, begun: Begun<O>) -> impl Future<Output = Settled<O>> {
+        self.shared.settled(begun)
     }
 
     /// Notes the prompt that the agent works on: its start is shown with a question to a person.
@@ -491,22 +490,12 @@ impl Session {
         self.shared.state.change(Change::Task(begins));
     }
 
-    // Not an `async fn`, which would copy payload and outcome once more.
+    // Not `async fn`s, which would copy payload and outcome once more.
     pub(crate) fn dispatch<E: Dispatched>(
         &self,
         payload: E::Payload,
     ) -> impl Future<Output = Settled<E::Outcome>> + Send {
-        self.settle::<E>(payload, DispatchOptions::default(), None)
-    }
-
-    async fn settle<E: Dispatched>(
-        &self,
-        payload: E::Payload,
-        options: DispatchOptions,
-        replay: Option<Box<ReplayInputs>>,
-    ) -> Settled<E::Outcome> {
-        let begun = self.begin::<E>(payload, options, replay).await;
-        self.settled(begun).await
+        self.shared.dispatch::<E>(payload)
     }
 
     /// Settles an event as far as that can be done without a person.
@@ -516,68 +505,12 @@ impl Session {
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
     ) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        self.begin_with::<E>(payload, false, options, replay)
+        self.shared.begin::<E>(payload, false, options, replay)
     }
 
-    /// The same; `is_prepared` says that the payload contains what the host derives.
-    async fn begin_with<E: Dispatched>(
-        &self,
-        payload: E::Payload,
-        is_prepared: bool,
-        options: DispatchOptions,
-        replay: Option<Box<ReplayInputs>>,
-    ) -> Begun<E::Outcome> {
-        // What is replayed was recorded of all handles of the session.
-        let turn = match self.shared.refuses::<E>(&payload, replay.is_some()) {
-            Some(why) => Err(why),
-            None => self.shared.turn().await.map_err(NotAsked::Store),
-        };
-        let info = self.shared.info();
-        // The event is settled under these rules, even if others become active meanwhile.
-        let rules = self.shared.config();
-        let validator = self.shared.validator(&rules, &info);
-        let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
-        let DispatchOptions { raw: own_message, await_observers, .. } = options;
-        let (id, time) = match &replay {
-            Some(replay) => (replay.id.clone(), replay.time),
-            None => (self.shared.event_id(turn.as_ref().ok()), self.shared.services.now()),
-        };
-        let parent_session = self.shared.spec.parent.clone();
-        let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
-        let start = EventStart { info, facts, replay, await_observers };
-        let dispatch = Dispatch::new(&self.shared, &rules, E::KIND, start, raw(&payload));
-        let begun = match turn {
-            // Held to the end of the function. Answering a question later takes another turn.
-            Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
-            // On the heap: the futures above would each hold it, and be copied while they are put together.
-            Ok(_turn) => Box::pin(E::settle(dispatch, payload)).await,
-            Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
-        };
-        if E::KIND == EventKind::SessionEnd {
-            self.shared.is_ended.store(true, Ordering::Release);
-        }
-        begun
-    }
-
-    /// Settles an event within a span of its own. Without a subscriber a span would cost as much as the rest of an event that
-    /// concerns nobody.
-    fn traced<'a, E: Dispatched>(
-        &'a self,
-        dispatch: Box<Dispatch<'a>>,
-        payload: E::Payload,
-    ) -> BoxFuture<'a, Begun<E::Outcome>> {
-        let span = tracing::info_span!("event", session = self.id(), event = E::KIND.name(), outcome = Empty);
-        let recorded = span.clone();
-        let settled = async move {
-            let begun = E::settle(dispatch, payload).await;
-            let outcome = match &begun {
-                Begun::Settled(settled) => settled.kind(),
-                Begun::Escalated(_) => OutcomeKind::Escalated,
-            };
-            recorded.record("outcome", outcome.name());
-            begun
-        };
-        Box::pin(settled.instrument(span))
+    /// The same about a payload that contains what the host derives.
+    fn begin_prepared<E: Dispatched>(&self, payload: E::Payload) -> impl Future<Output = Begun<E::Outcome>> + Send {
+        self.shared.begin::<E>(payload, true, DispatchOptions::default(), None)
     }
 }
 
@@ -608,7 +541,9 @@ impl std::fmt::Display for NotAsked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Ended => f.write_str("the agent has told its end; open the session again to continue it"),
+            Self::Ended => {
+                f.write_str("the agent has told its end or dropped its handle; open the session again to continue it")
+            }
             Self::NoRuntime => f.write_str("call it from within one, or use `hookhost::blocking`"),
             Self::Invalid(why) => f.write_str(why),
         }
@@ -616,9 +551,86 @@ impl std::fmt::Display for NotAsked {
 }
 
 impl SessionInner {
+    /// Settles an event; the host's approver is asked if it is escalated.
+    async fn dispatch<E: Dispatched>(self: &Arc<Self>, payload: E::Payload) -> Settled<E::Outcome> {
+        let begun = self.begin::<E>(payload, false, DispatchOptions::default(), None).await;
+        self.settled(begun).await
+    }
+
+    async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
+        match begun {
+            Begun::Settled(settled) => settled,
+            Begun::Escalated(pending) => pending.settle(self.services.approver.as_deref()).await,
+        }
+    }
+
+    /// Settles an event as far as that can be done without a person; `is_prepared` says that the payload contains what the
+    /// host derives.
+    async fn begin<E: Dispatched>(
+        self: &Arc<Self>,
+        payload: E::Payload,
+        is_prepared: bool,
+        options: DispatchOptions,
+        replay: Option<Box<ReplayInputs>>,
+    ) -> Begun<E::Outcome> {
+        // What is replayed was recorded of all handles of the session.
+        let turn = match self.refuses::<E>(&payload, replay.is_some()) {
+            Some(why) => Err(why),
+            None => self.turn().await.map_err(NotAsked::Store),
+        };
+        let info = self.info();
+        // The event is settled under these rules, even if others become active meanwhile.
+        let rules = self.config();
+        let validator = self.validator(&rules, &info);
+        let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
+        let DispatchOptions { raw: own_message, await_observers, .. } = options;
+        let (id, time) = match &replay {
+            Some(replay) => (replay.id.clone(), replay.time),
+            None => (self.event_id(turn.as_ref().ok()), self.services.now()),
+        };
+        let parent_session = self.spec.parent.clone();
+        let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
+        let start = EventStart { info, facts, replay, await_observers };
+        let dispatch = Dispatch::new(self, &rules, E::KIND, start, raw(&payload));
+        let begun = match turn {
+            // Held to the end of the function. Answering a question later takes another turn.
+            Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
+            // On the heap: the futures above would each hold it, and be copied while they are put together.
+            Ok(_turn) => Box::pin(E::settle(dispatch, payload)).await,
+            Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
+        };
+        if E::KIND == EventKind::SessionEnd {
+            self.is_ended.store(true, Ordering::Release);
+        }
+        begun
+    }
+
+    /// Settles an event within a span of its own. Without a subscriber a span would cost as much as the rest of an event that
+    /// concerns nobody.
+    fn traced<'a, E: Dispatched>(
+        self: &'a Arc<Self>,
+        dispatch: Box<Dispatch<'a>>,
+        payload: E::Payload,
+    ) -> BoxFuture<'a, Begun<E::Outcome>> {
+        let span = tracing::info_span!("event", session = self.id, event = E::KIND.name(), outcome = Empty);
+        let recorded = span.clone();
+        let settled = async move {
+            let begun = E::settle(dispatch, payload).await;
+            let outcome = match &begun {
+                Begun::Settled(settled) => settled.kind(),
+                Begun::Escalated(_) => OutcomeKind::Escalated,
+            };
+            recorded.record("outcome", outcome.name());
+            begun
+        };
+        Box::pin(settled.instrument(span))
+    }
+}
+
+impl SessionInner {
     /// Why no plugin is asked about an event, whatever the store says.
     fn refuses<E: Dispatched>(&self, payload: &E::Payload, is_replayed: bool) -> Option<NotAsked> {
-        if !is_replayed && self.is_ended.load(Ordering::Acquire) {
+        if !is_replayed && self.is_over() {
             return Some(NotAsked::Ended);
         }
         if tokio::runtime::Handle::try_current().is_err() {

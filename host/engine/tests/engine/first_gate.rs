@@ -108,6 +108,21 @@ impl Approver for LooksItUp {
 }
 
 #[test]
+fn an_approver_may_use_its_own_blocking_session() {
+    let own = Arc::new(OnceLock::new());
+    let asks = plugin(
+        "asks",
+        json!({ "before-tool-call": { "when": { "contains": "ask" }, "verdict": "escalate", "question": "?" } }),
+    );
+    let config = Config::from_entries(vec![asks, guard()], hookhost::config::Settings::default()).unwrap();
+    let approver = Arc::new(LooksItUp { session: Arc::clone(&own) });
+    let host = builder(config).approver(approver).build_blocking().unwrap();
+    let session = own.get_or_init(|| host.session("my-agent", "/work").unwrap());
+    let settled = session.check_tool("any", &json!({ "ask": true }));
+    assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }), "{:?}", settled.outcome);
+}
+
+#[test]
 fn an_approver_may_use_another_blocking_session() {
     let other = Arc::new(OnceLock::new());
     let _ = other.set(blocking_session());

@@ -33,6 +33,7 @@ mod requests;
 mod sessions;
 mod shared_sessions;
 mod stillborn;
+mod streaming;
 mod support;
 mod tools;
 mod tree;

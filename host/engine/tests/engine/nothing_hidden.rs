@@ -1,12 +1,12 @@
 //! What an embedding program sees: every record in a sink of its own, and a trace of each event.
 
 use crate::support::{bash, builder, host, plugin, spec, texts};
-use hookhost::audit::{MemoryLog, Record};
-use hookhost::config::{Config, Settings};
+use hookhost::audit::{CodeId, MemoryLog, Record};
+use hookhost::config::{Code, Config, Entry, Settings};
 use hookhost::contract::{Cause, EventKind, GateOutcome, OutcomeKind, Usage};
 use hookhost::session::NoticeKind;
 use hookhost::store::Log;
-use hookhost::{HostBuilder, StoreError};
+use hookhost::{HostBuilder, Rule, StoreError};
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -287,4 +287,38 @@ fn an_event_without_a_runtime_is_rejected_and_nothing_panics() {
     let GateOutcome::Rejected(rejection) = asked.expect("at once").outcome else { panic!("there is no runtime") };
     assert_eq!(rejection.cause, Cause::NoRuntime);
     assert!(rejection.to_string().contains("hookhost::blocking"), "{rejection}");
+}
+
+#[tokio::test]
+async fn a_host_says_under_which_settings_and_plugins_it_runs_and_after_a_reload_the_new_ones() {
+    let with_deadline = |name: &str, deadline: u64| {
+        let mut settings = Settings::default();
+        settings.approval_deadline = Duration::from_secs(deadline);
+        Config::from_entries(vec![plugin(name, json!({ "stream-end": {} }))], settings).unwrap()
+    };
+    let mut own = Entry::from_rule("own", Rule::new().stream_end(|_, _| {}));
+    own.priority = i32::MAX;
+    let host = builder(with_deadline("first", 1)).version("1.2.3").plugin(own).build().await.unwrap();
+    let rules = host.load_rules(&with_deadline("other", 2)).await.unwrap();
+    host.reload(&with_deadline("second", 3)).await.unwrap();
+    host.reload_rules(&rules, &with_deadline("third", 4)).await.unwrap();
+    for (rules, name, deadline) in [(host.rules(), "second", 3), (rules, "third", 4)] {
+        assert_eq!(rules.settings().approval_deadline, Duration::from_secs(deadline));
+        let config = rules.config();
+        assert_eq!(*config.settings(), rules.settings());
+        let names: Vec<_> = config.entries().iter().map(|entry| &*entry.name).collect();
+        assert_eq!(names, [name, "own"]);
+        let Code::File { digest, .. } = &config.entries()[0].code else { panic!("it is a file") };
+        let loaded: Vec<_> = rules.plugins().iter().map(|plugin| plugin.code_id().clone()).collect();
+        assert_eq!(loaded[0], CodeId::Component(*digest));
+        assert_eq!(serde_json::to_value(&loaded[1]).unwrap(), json!({ "native": "1.2.3" }));
+    }
+    assert_eq!(host.settings(), host.rules().settings());
+    assert_eq!(host.config().entries(), host.rules().config().entries());
+    // What cannot be loaded changes nothing.
+    let broken = Entry::from_bytes("broken", b"no component");
+    let error = host.reload(&Config::from_entries(vec![broken], Settings::default()).unwrap()).await;
+    assert!(error.is_err());
+    assert_eq!(host.settings().approval_deadline, Duration::from_secs(3));
+    assert_eq!(host.config().entries()[0].name, "second");
 }

@@ -1,7 +1,8 @@
 //! Questions that are handed back: answered once, by the first to answer, and a no if nobody can say yes any more.
 
 use crate::support::{bash, builder, plugin, recording, spec, state_by, state_in, written};
-use hookhost::approval::Approval;
+use futures_util::future::BoxFuture;
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit;
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{AnswerKind, Cause, OutcomeKind, ToolCall, ToolResult};
@@ -12,9 +13,12 @@ use serde_json::json;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 type Outcome = GateOutcome<ToolCall, ToolResult>;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn config(entries: Vec<Entry>) -> Config {
     Config::from_entries(entries, Settings::default()).unwrap()
@@ -298,6 +302,58 @@ async fn a_host_without_a_log_still_hands_questions_back() {
     let settled = settled(pending.resolve(Approval::no()).await);
     assert!(matches!(settled.outcome, GateOutcome::Allowed { .. }));
     assert!(host.questions().await.unwrap().is_empty());
+}
+
+/// Sends events of the session whose question it is asked, and waits for them, before it says yes.
+struct SendsEvents {
+    session: Arc<OnceLock<Session>>,
+    /// The outcomes of those events.
+    outcomes: Mutex<Vec<String>>,
+}
+
+impl Approver for SendsEvents {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(async move {
+            let command: ToolCall = serde_json::from_str(request.value.get()).unwrap();
+            if command.arguments.contains("inner") {
+                return Approval::no().because("one is enough");
+            }
+            let session = self.session.get().unwrap();
+            let prompt = session.prompt_submit("a prompt".into()).await.outcome;
+            let mut stream = session.stream();
+            assert!(stream.push("a line").await.is_empty(), "the plugin subscribes to every event");
+            let text = stream.finish().await.text;
+            let call = session.before_tool_call(bash(session, "ls")).await.outcome;
+            let asked = session.before_tool_call(bash(session, "ask inner")).await.outcome;
+            let handed_back = begin(session, "ask later").await;
+            let is_open = matches!(&handed_back, Begun::Escalated(_));
+            drop(handed_back);
+            let said = format!("{prompt:?} {text} {call} {asked} {is_open}");
+            self.outcomes.lock().unwrap().push(said);
+            Approval::yes()
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_an_approver_sends_in_its_own_session_is_settled_while_the_question_is_open() {
+    let said = "Passed { value: \"a prompt\" } a line Allowed Rejected: not approved (asked by asks): sure? (one is enough) true";
+    for with_store in [false, true] {
+        let (_directory, _log, recording) = sharing(vec![asks()]);
+        let unrecorded = builder(config(vec![asks()]));
+        let slot = Arc::new(OnceLock::new());
+        let person = Arc::new(SendsEvents { session: Arc::clone(&slot), outcomes: Mutex::default() });
+        let building = if with_store { recording } else { unrecorded }.approver(Arc::clone(&person) as _);
+        let host = building.build().await.unwrap();
+        let session = slot.get_or_init(|| host.open_session(spec()).unwrap());
+        // The deadline of an approval is five minutes: an event that waited for itself would take as long.
+        let by_the_host = tokio::time::timeout(TIMEOUT, session.before_tool_call(bash(session, "ask"))).await.unwrap();
+        assert!(matches!(by_the_host.outcome, GateOutcome::Allowed { .. }), "{:?}", by_the_host.outcome);
+        let handed_back = ask(session, "ask").await;
+        let by_the_program = tokio::time::timeout(TIMEOUT, handed_back.ask(&*person)).await.unwrap();
+        assert!(matches!(by_the_program.outcome, GateOutcome::Allowed { .. }), "{:?}", by_the_program.outcome);
+        assert_eq!(*person.outcomes.lock().unwrap(), [said, said]);
+    }
 }
 
 /// What happens to a session, in any order.

@@ -216,7 +216,6 @@ pub(crate) fn settings(
     model: &str,
 ) -> Result<AgentConfig, CliError> {
     let mut settings = section.agent_config(workspace, model);
-    settings.stream_unfinalised = config.settings().stream_unfinalised;
     let places = configuration::places()?;
     let mut sources = Sources::of(workspace);
     (sources.config, sources.home) = (Some(places.config), places.home);
