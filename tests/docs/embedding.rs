@@ -2,6 +2,7 @@
 
 use crate::guide::{assert_compiled, page};
 use hookhost::config::{ActionKind, AskRule, Digest, ModelGrant, Settings, StateGrant};
+use hookhost::contract::TextVerdict;
 use hookhost_tests::User;
 use std::sync::{Arc, Mutex};
 
@@ -119,6 +120,23 @@ async fn an_agent(host: &Host, project: &Path) -> Result<(), Box<dyn std::error:
     let arguments = serde_json::json!({ "path": "src/main.rs", "content": "" });
     assert_eq!(call_tool(&session, "2", "write_file", &arguments).await, "written");
     Ok(())
+}
+
+async fn show_answer(session: &Session, deltas: &[&str], screen: &mut String) -> String {
+    let mut stream = session.stream();
+    for delta in deltas {
+        for piece in stream.push(delta).await {
+            *screen += &piece.text;
+        }
+    }
+    let last = stream.finish().await;
+    if last.replaces {
+        screen.clear();
+    }
+    for piece in last.pieces {
+        *screen += &piece.text;
+    }
+    last.text
 }
 
 use hookhost::contract::ShellDialect;
@@ -463,6 +481,23 @@ async fn the_rules_of_the_guide_without_wasm_do_what_its_tests_say() {
     let host = hookhost::testing::start(my_product(Config::empty())).await.expect("a host");
     let outcome = host.session().prompt_submit("say mellon".into()).await.outcome;
     assert!(matches!(outcome, TransformOutcome::Withheld(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn an_answer_of_the_guide_shows_what_its_plugins_let_pass() {
+    let lines = Rule::new().stream_delta(|_, line| line.contains("hunter2").then(|| Refusal::new("hush")));
+    let whole = Rule::new().finalize_content(|_, text| TextVerdict::Replace(text.replace("Ada", "the user")));
+    let entries = || vec![Entry::from_rule("lines", lines.clone()), Entry::from_rule("whole", whole.clone())];
+    let mut settings = Settings::default();
+    for unfinalised in [false, true] {
+        settings.stream_unfinalised = unfinalised;
+        let config = Config::from_entries(entries(), settings.clone()).expect("a configuration");
+        let host = hookhost::testing::start(Host::builder(config)).await.expect("a host");
+        let mut screen = String::new();
+        let text = show_answer(host.session(), &["Hello, ", "Ada.\nhun", "ter2\n"], &mut screen).await;
+        assert_eq!(text, "Hello, the user.\nhunter2\n");
+        assert_eq!(screen, "Hello, the user.\n[withheld: Rejected by lines: hush]\n");
+    }
 }
 
 #[tokio::test]

@@ -170,7 +170,6 @@ impl TextStream {
     }
 
     /// The stream itself, whose methods that do not wait are called directly.
-    #[must_use]
     pub fn stream(&self) -> &crate::TextStream {
         &self.stream
     }

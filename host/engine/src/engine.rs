@@ -33,6 +33,19 @@ pub struct Engine {
     known: Arc<Mutex<Known>>,
 }
 
+/// Why a component cannot be compiled ahead.
+#[cfg(feature = "compile")]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// It cannot be read, is no component of the contract, or takes too long.
+    #[error(transparent)]
+    Load(#[from] crate::plugin::LoadError),
+    /// There is no room for its sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+}
+
 /// What is in use.
 #[derive(Default)]
 struct Known {
@@ -55,7 +68,7 @@ impl Engine {
     /// If the entry names no component, it is not one of the contract, or compiling it takes longer than the default of
     /// `compile-time`; or if there is no address space.
     #[cfg(feature = "compile")]
-    pub async fn compile(&self, entry: &Entry) -> Result<crate::config::CompiledComponent, crate::Error> {
+    pub async fn compile(&self, entry: &Entry) -> Result<crate::config::CompiledComponent, CompileError> {
         use crate::plugin::Compiler;
         let sandbox = self.sandbox(PoolSize::of(&[entry], std::num::NonZeroU32::MIN))?;
         let own = OwnCapabilities::default();

@@ -156,6 +156,8 @@ pub mod command {
 
 pub use config::{Config, ConfigError};
 pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcome};
+#[cfg(feature = "compile")]
+pub use engine::CompileError;
 pub use engine::Engine;
 pub use host::{Error, Host, HostBuilder, RuleSet};
 pub use native::Rule;

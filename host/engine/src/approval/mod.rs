@@ -20,6 +20,11 @@ use std::time::Duration;
 
 /// Asks a person about an escalation.
 ///
+/// A question holds up no other event of its session. So an approver may send events of the same session and wait for them
+/// before it answers: each is settled at once, or rejected. An event that is escalated is put to the same approver in turn,
+/// without an end if it sends such an event each time it is asked. An approver that blocks its thread holds up every task of a
+/// runtime with one thread.
+///
 /// ```
 /// use futures_util::future::BoxFuture;
 /// use hookhost::approval::{Approval, ApprovalRequest, Approver};

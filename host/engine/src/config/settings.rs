@@ -18,7 +18,7 @@ use super::{
 pub struct Settings {
     /// `stream-unfinalised`: whether text is shown as it streams in although a plugin exports
     /// `finalize-content` and has not seen the whole of it. Default `false`, which holds the text
-    /// back until it is final; `true` is the looser.
+    /// back until it is final; `true` is the looser. [`Session::stream`](crate::Session::stream) follows it.
     pub stream_unfinalised: bool,
     /// `approval-deadline`: how long a person is waited for when a plugin or an ask rule asks one;
     /// then the answer is no. The event waits that long, so a shorter deadline lets an unattended

@@ -16,8 +16,8 @@ async fn ahead(entry: &Entry) -> Entry {
     #[expect(unsafe_code, reason = "the bytes were compiled in the line above")]
     // SAFETY: as the reason says.
     let compiled = unsafe { CompiledComponent::from_bytes(compiled.to_bytes().to_vec()) }.unwrap();
-    let mut same = Entry::from_compiled(&entry.name, compiled);
-    same.config = entry.config.clone();
+    let mut same = entry.clone();
+    same.code = Entry::from_compiled(&entry.name, compiled).code;
     same
 }
 
