@@ -1,13 +1,32 @@
-//! An answer as it streams in, under four configurations: what is shown, and what is held.
+//! An answer as it streams in, under three configurations: what is shown, and what is held.
 //!
 //! `cargo run -p hookhost --example streaming`
+//!
+//! Prints:
+//! ```text
+//! lines are checked:
+//!   "I look it up.\nThe pass": shown ["I look it up.\n"], held 8 bytes
+//!   "word is hunter2.\n": shown ["[withheld: Rejected by no-passwords: it holds the password]\n"], held 0 bytes
+//!   "Ask Ada.": shown [], held 8 bytes
+//!   the end: shown ["Ask Ada."]
+//! the final text is checked, too:
+//!   "I look it up.\nThe pass": shown [], held 22 bytes
+//!   "word is hunter2.\n": shown [], held 39 bytes
+//!   "Ask Ada.": shown [], held 47 bytes
+//!   the end: shown ["I look it up.\n", "[withheld: Rejected by no-passwords: it holds the password]\n", "Ask your colleague."]
+//! the same with stream-unfinalised:
+//!   "I look it up.\nThe pass": shown ["I look it up.\n"], held 8 bytes
+//!   "word is hunter2.\n": shown ["[withheld: Rejected by no-passwords: it holds the password]\n"], held 0 bytes
+//!   "Ask Ada.": shown [], held 8 bytes
+//!   the end: in place of all ["I look it up.\n", "[withheld: Rejected by no-passwords: it holds the password]\n", "Ask your colleague."]
+//! ```
 
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Refusal, TextVerdict};
 use hookhost::{Config, Host, Piece, Rule, Session};
 
 /// What a model sends.
-const DELTAS: [&str; 5] = ["I look", " it up.\nThe password is hun", "ter2.\nAsk ", "Ada", "."];
+const DELTAS: [&str; 3] = ["I look it up.\nThe pass", "word is hunter2.\n", "Ask Ada."];
 
 /// Withholds lines with the password, before they are shown.
 fn no_passwords() -> Entry {
@@ -24,29 +43,18 @@ fn no_names() -> Entry {
     Entry::from_rule("no-names", Rule::new().finalize_content(move |_, text| rule(text)))
 }
 
-fn show(pieces: &[Piece]) {
-    for piece in pieces {
-        println!("  shown: {:?}", piece.text);
-        if let Some(rejection) = &piece.rejection {
-            println!("  because: {rejection}");
-        }
-    }
+fn texts(pieces: &[Piece]) -> Vec<&str> {
+    pieces.iter().map(|piece| piece.text.as_str()).collect()
 }
 
 async fn answer(session: &Session) {
     let mut stream = session.stream();
     for delta in DELTAS {
-        println!("  delta: {delta:?}");
-        show(&stream.push(delta).await);
-        if stream.held_bytes() > 0 {
-            println!("  held: {} bytes", stream.held_bytes());
-        }
+        let shown = stream.push(delta).await;
+        println!("  {delta:?}: shown {:?}, held {} bytes", texts(&shown), stream.held_bytes());
     }
     let last = stream.finish().await;
-    if last.replaces {
-        println!("  in place of all that was shown:");
-    }
-    show(&last.pieces);
+    println!("  the end: {} {:?}", if last.replaces { "in place of all" } else { "shown" }, texts(&last.pieces));
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -60,13 +68,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = Host::builder(Config::empty()).build().await?;
     let session = host.session("my-agent", std::env::current_dir()?)?;
     for (what, config) in [
-        ("nobody subscribes", Config::empty()),
-        ("a plugin is asked about lines", by_line),
-        ("a plugin is asked about the final text, too", final_text),
+        ("lines are checked", by_line),
+        ("the final text is checked, too", final_text),
         ("the same with stream-unfinalised", shown_early),
     ] {
         host.reload(&config).await?;
-        println!("{what} (stream-unfinalised: {}):", host.settings().stream_unfinalised);
+        println!("{what}:");
         answer(&session).await;
     }
     Ok(())

@@ -43,6 +43,7 @@
 //! | `examples/gate.rs` | may this tool call run? |
 //! | `examples/blocking.rs` | the same without `async` |
 //! | `examples/approvals_over_a_channel.rs` | a person answers in another part of the program |
+//! | `examples/streaming.rs` | an answer is shown as it streams in |
 //! | `examples/testing.rs` | a product's rules and their tests, without wasm |
 //! | `examples/tenants.rs` | one engine, and a rule set for each tenant |
 //! | `examples/own_capability.rs` | plugins ask a database of the program |

@@ -332,6 +332,8 @@ async fn an_answer_that_the_plugin_has_no_memory_for_is_its_failure() {
     let mut entry = entry();
     entry.limits.memory = NonZeroUsize::new(4 << 20).unwrap();
     entry.limits.deadline = Some(Duration::from_secs(20));
+    // A development build lifts 8 MiB slowly.
+    entry.limits.compute = Some(Duration::from_secs(20));
     let host = builder(Config::empty()).plugin(entry).capability(customers).build().await.unwrap();
     let session = host.session("test", "/work").unwrap();
     let settled = session.check_tool("refund", &json!({ "customer": 1, "cents": 1 })).await;

@@ -49,7 +49,7 @@ async fn a_configuration_that_a_compiled_component_refuses_is_refused_when_it_is
 async fn what_another_version_has_compiled_is_refused_with_a_sentence() {
     let compiled = Engine::new().compile(&rejecting()).await.unwrap();
     // wasmtime's own header says which version and which settings it is of.
-    let version = env_version(compiled.to_bytes());
+    let version = version_in(compiled.to_bytes());
     let mut bytes = compiled.to_bytes().to_vec();
     bytes[version] = b'0';
     #[expect(unsafe_code, reason = "the code is refused before anything of it is used")]
@@ -59,9 +59,13 @@ async fn what_another_version_has_compiled_is_refused_with_a_sentence() {
     assert!(error.to_string().contains("was compiled for another engine: compile it again"), "{error}");
 }
 
-/// Where wasmtime's version begins in compiled code.
-fn env_version(code: &[u8]) -> usize {
-    code.windows(3).position(|bytes| bytes == b"48.").expect("wasmtime writes its version into what it compiles")
+/// Where wasmtime's major version stands in compiled code: a text of two bytes, after its length.
+fn version_in(code: &[u8]) -> usize {
+    1 + code
+        .windows(4)
+        .position(|bytes| bytes == b"\0\x0248")
+        .expect("wasmtime writes its version into what it compiles")
+        + 1
 }
 
 #[test]
