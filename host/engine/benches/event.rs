@@ -12,7 +12,7 @@ use hookhost::config::Entry;
 use hookhost::contract::{Action, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::{Config, GateOutcome, Host, Rule};
 use no_force_push::NoForcePush;
-use subject::{Bare, call, session};
+use subject::{Bare, call, component, entry, session_of};
 use tokio::runtime::Runtime;
 
 fn one_event(criterion: &mut Criterion) {
@@ -20,13 +20,13 @@ fn one_event(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     let mut group = criterion.benchmark_group("one event, one pristine plugin");
 
-    let event = call(&runtime.block_on(session(None)));
+    let event = call(&runtime.block_on(session_of(entry(&component()), None, None)));
 
     for (name, log) in [
         ("hookhost, log off", None),
         ("hookhost, log on (a commit before each outcome)", Some(directory.path().join("hookhost.db"))),
     ] {
-        let session = runtime.block_on(session(log.as_deref()));
+        let session = runtime.block_on(session_of(entry(&component()), log.as_deref(), None));
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let outcome = runtime.block_on(session.before_tool_call(event.clone())).outcome;
@@ -52,11 +52,11 @@ fn one_rule(criterion: &mut Criterion) {
         is_force_push.then(|| Refusal::new("force-push rewrites shared history"))
     };
     for (name, entry) in [
-        ("component", subject::entry(&subject::component())),
+        ("component", entry(&component())),
         ("native plugin", Entry::from_rule("subject", Rule::of::<NoForcePush>())),
         ("closure", Entry::from_rule("subject", Rule::new().before_tool_call(move |_, call| closure(call)))),
     ] {
-        let session = runtime.block_on(subject::session_of(entry, None));
+        let session = runtime.block_on(session_of(entry, None, None));
         let event = call(&session);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
@@ -70,7 +70,7 @@ fn one_rule(criterion: &mut Criterion) {
     let build = |entry: Entry| runtime.block_on(Host::builder(Config::empty()).plugin(entry).build()).unwrap();
     group.sample_size(10);
     group.bench_function("component, compiled", |bencher| {
-        bencher.iter(|| build(subject::entry(&subject::component())));
+        bencher.iter(|| build(entry(&component())));
     });
     group.bench_function("native plugin", |bencher| {
         bencher.iter(|| build(Entry::from_rule("subject", Rule::of::<NoForcePush>())));
@@ -83,7 +83,7 @@ fn nobody_asked(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     let mut group = criterion.benchmark_group("an event without subscribers");
     for (name, log) in [("log off", None), ("log on (batched)", Some(directory.path().join("hookhost.db")))] {
-        let session = runtime.block_on(session(log.as_deref()));
+        let session = runtime.block_on(session_of(entry(&component()), log.as_deref(), None));
         group.bench_function(name, |bencher| bencher.iter(|| runtime.block_on(session.stream_end("text".into()))));
     }
     group.finish();

@@ -1,38 +1,48 @@
 //! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|shell|recorded|without-subscribers|bare EVENTS`, after `cargo xtask plugins`.
+//! `steady hookhost|shell|recorded|without-subscribers|bare EVENTS [CACHE]`, after `cargo xtask plugins`. A second run with the same
+//! directory CACHE compiles nothing: what compiling costs differs from run to run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod subject;
 
 use hookhost::GateOutcome;
-use subject::{Bare, built, call, entry, session, session_of};
+use hookhost::config::Entry;
+use std::path::Path;
+use subject::{Bare, built, call, component, entry, session_of};
 
-/// A session of `shell-guard`, a plugin of a megabyte that works for its answer.
-async fn shell_session() -> hookhost::Session {
+/// The plugin that is asked: for `shell` it is `shell-guard`, of a megabyte, which works for its answer.
+fn asked(kind: &str) -> Entry {
+    if kind != "shell" {
+        return entry(&component());
+    }
     let mut entry = entry(&built("shell_guard.wasm"));
     entry.config.insert("stacks".into(), serde_json::json!([]));
-    session_of(entry, None).await
+    entry
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let [kind, events] = arguments.as_slice() else { return eprintln!("usage: steady KIND EVENTS") };
+    let (kind, events, cache) = match arguments.as_slice() {
+        [kind, events] => (kind, events, None),
+        [kind, events, cache] => (kind, events, Some(Path::new(cache))),
+        _ => return eprintln!("usage: steady KIND EVENTS [CACHE]"),
+    };
     let events: u64 = events.parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let directory = tempfile::tempdir().unwrap();
         let log = (kind == "recorded").then(|| directory.path().join("hookhost.db"));
-        let session = if kind == "shell" { shell_session().await } else { session(log.as_deref()).await };
+        let session = session_of(asked(kind), log.as_deref(), cache).await;
         let event = call(&session);
-        let bare = Bare::new();
+        let bare = (kind == "bare").then(Bare::new);
         let info = subject::info();
         for _ in 0..events {
-            match kind.as_str() {
-                "bare" => drop(bare.call(&info, &event).await),
-                "without-subscribers" => drop(session.stream_end("text".into()).await),
+            match (kind.as_str(), &bare) {
+                (_, Some(bare)) => drop(bare.call(&info, &event).await),
+                ("without-subscribers", _) => drop(session.stream_end("text".into()).await),
                 _ => {
                     let outcome = session.before_tool_call(event.clone()).await.outcome;
                     assert!(matches!(outcome, GateOutcome::Allowed { .. }));

@@ -60,6 +60,11 @@ pub(crate) fn waits(waiting: Waiting) -> bool {
 /// Runs code for which these wait.
 pub(crate) fn run<T>(waiters: &Waiters, code: impl FnOnce() -> T) -> Result<T, Panicked> {
     let _before = Before(WAITERS.replace(waiters.clone()));
+    caught(code)
+}
+
+/// Runs code for which waits what waits for the code that runs on this thread.
+pub(crate) fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
         discard(panic);
         Panicked

@@ -16,7 +16,8 @@ pub(crate) fn rows(table: &mut Table) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("hookhost.db");
-    let (off, on) = (runtime.block_on(subject::session(None)), runtime.block_on(subject::session(Some(&log))));
+    let session = |log| runtime.block_on(subject::session_of(subject::entry(&subject::component()), log, None));
+    let (off, on) = (session(None), session(Some(log.as_path())));
     let event = call(&off);
     let asks = |session: &Session| allowed(&runtime, session, &event);
     let (bare, info) = (Bare::new(), subject::info());

@@ -34,18 +34,17 @@ pub(crate) fn entry(component: &Path) -> Entry {
     entry
 }
 
-/// A session of one plugin, which keeps its log there.
-pub(crate) async fn session(log: Option<&Path>) -> hookhost::Session {
-    session_of(entry(&component()), log).await
-}
-
-/// A session of the plugin of this entry.
-pub(crate) async fn session_of(entry: Entry, log: Option<&Path>) -> hookhost::Session {
+/// A session of the plugin of this entry, which keeps its log and its compiled code there. Without a place for compiled code
+/// each run compiles, so that nothing depends on earlier runs.
+pub(crate) async fn session_of(entry: Entry, log: Option<&Path>, cache: Option<&Path>) -> hookhost::Session {
     // Few, so that valgrind has room for what they reserve.
     let mut settings = Settings::default();
     settings.concurrent_calls = NonZeroU32::MIN.saturating_add(3);
     let config = Config::from_entries(vec![entry], settings).unwrap();
-    let mut builder = Host::builder(config);
+    let mut builder = match cache {
+        Some(cache) => Host::builder(config).cache(cache),
+        None => Host::builder(config).without_cache(),
+    };
     if let Some(log) = log {
         builder = builder.store(log);
     }

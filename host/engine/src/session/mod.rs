@@ -595,8 +595,7 @@ impl SessionInner {
         let begun = match turn {
             // Held to the end of the function. Answering a question later takes another turn.
             Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
-            // On the heap: the futures above would each hold it, and be copied while they are put together.
-            Ok(_turn) => Box::pin(E::settle(dispatch, payload)).await,
+            Ok(_turn) => E::settle(dispatch, payload).await,
             Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
         };
         if E::KIND == EventKind::SessionEnd {

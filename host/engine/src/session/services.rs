@@ -5,7 +5,7 @@ use super::observers::ObserverTasks;
 use super::{Clock, milliseconds, state};
 use crate::active_config::RuleSet;
 use crate::approval::Approver;
-use crate::callback::{self, Waiters};
+use crate::callback;
 use crate::contract::action::ActionMap;
 use crate::sandbox::capability::{Model, OwnCapabilities};
 use crate::sandbox::http::Network;
@@ -87,7 +87,7 @@ impl Services {
 
     /// The time of an event that begins now, in milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> u64 {
-        milliseconds(callback::run(&Waiters::here(), || self.clock.now()).unwrap_or_else(|_| {
+        milliseconds(callback::caught(|| self.clock.now()).unwrap_or_else(|_| {
             tracing::error!("the program's clock panicked: the operating system's counts");
             SystemTime::now()
         }))

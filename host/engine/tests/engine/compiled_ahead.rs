@@ -59,7 +59,7 @@ async fn what_another_version_has_compiled_is_refused_with_a_sentence() {
     assert!(error.to_string().contains("was compiled for another engine: compile it again"), "{error}");
 }
 
-/// Where wasmtime's major version stands in compiled code: a text of two bytes, after its length.
+/// Where wasmtime's major version begins in compiled code: a text of two bytes, after its length.
 fn version_in(code: &[u8]) -> usize {
     1 + code
         .windows(4)

@@ -2,7 +2,7 @@
 
 use super::Interface;
 use super::embedder_json;
-use crate::callback::{self, Waiters};
+use crate::callback;
 use crate::config::Grants;
 use crate::contract::bytes::written_size;
 use crate::contract::{Failure, FailureKind};
@@ -152,7 +152,7 @@ impl OwnCapabilities {
         let mut by_interface = BTreeMap::<String, Brought>::new();
         for capability in capabilities {
             let named = || (capability.name().to_owned(), capability.interface().to_owned());
-            let (name, interface) = callback::run(&Waiters::here(), named)
+            let (name, interface) = callback::caught(named)
                 .map_err(|_| "a capability cannot be brought: it panicked when it was asked for its name".to_owned())?;
             crate::config::name_rule(&name).map_err(|why| {
                 let name: String = name.chars().take(100).flat_map(char::escape_debug).collect();
