@@ -135,6 +135,9 @@ async fn a_failed_rule_is_skipped_or_only_watched_where_its_entry_says_so() {
     for (on_failure, mode) in [(Some(OnFailure::Skip), Mode::Enforce), (None, Mode::Audit)] {
         let mut entry = Entry::from_rule("panics", panics());
         (entry.on_failure, entry.mode) = (on_failure, mode);
+        // The trace of a panic may take longer than the default on a busy machine.
+        entry.limits.compute = Some(Duration::from_secs(20));
+        entry.limits.deadline = Some(Duration::from_secs(20));
         let host = started(entry).await;
         assert!(host.check("any", json!({})).await.is_allowed());
         assert_eq!(calls(&host)[0].failure.as_ref().unwrap().kind, FailureKind::Panic);
@@ -187,6 +190,7 @@ async fn a_rule_that_does_not_return_holds_neither_the_event_nor_more_threads_th
 struct Reports;
 
 static RETURNED: Mutex<Option<mpsc::Sender<()>>> = Mutex::new(None);
+static BEGUN: tokio::sync::Notify = tokio::sync::Notify::const_new();
 static STUCK: Door = Door(Mutex::new(false), Condvar::new());
 
 /// Tells when it ends, also by unwinding.
@@ -205,6 +209,7 @@ impl Plugin for Reports {
         _call: &hookhost_guest::types::ToolCall,
     ) -> hookhost_guest::types::ToolCallVerdict {
         let tells = Tells(RETURNED.lock().unwrap().clone());
+        BEGUN.notify_one();
         STUCK.pass();
         hookhost_guest::state::increment(hookhost_guest::state::Scope::Plugin, "n", 1).unwrap();
         drop(tells);
@@ -225,7 +230,7 @@ async fn what_a_rule_does_after_its_event_was_cancelled_has_no_effect() {
     let arguments = json!({});
     tokio::select! {
         _ = session.check_tool("any", &arguments) => panic!("it waits for the door"),
-        () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        () = BEGUN.notified() => {}
     }
     STUCK.open();
     returned.recv_timeout(Duration::from_secs(60)).expect("the rule has ended");

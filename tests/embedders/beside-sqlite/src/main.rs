@@ -1,8 +1,12 @@
 //! A program with databases of its own, and keys in an order of its own.
+//!
+//! `beside-sqlite [path_guard.wasm]`
 
+use hookhost::config::Entry;
 use hookhost::{Config, Host};
 use sqlx::Connection as _;
 use std::error::Error;
+use std::time::Instant;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -15,5 +19,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("the program's own JSON is in the order of its keys: {keys}");
     let no_store = Host::builder(Config::empty()).store("log.db").build().await;
     println!("{}", no_store.err().ok_or("a store was opened")?);
+    if let Some(component) = std::env::args_os().nth(1) {
+        let guard = Entry::from_file("path-guard", component)?.with("protected", ["infra/**"]);
+        let began = Instant::now();
+        Host::builder(Config::empty()).plugin(guard).without_cache().build().await?;
+        println!("path-guard is compiled and loaded in {:.1} s", began.elapsed().as_secs_f64());
+    }
     Ok(())
 }
