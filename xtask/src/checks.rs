@@ -69,11 +69,14 @@ fn is_of(rustc: &str, line: &str) -> bool {
     version.strip_prefix(line).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Generates the types of the contract again.
+/// Generates the types of the contract again, and how the engine passes them to components.
 pub(crate) fn contract(workspace: &Workspace) -> Outcome {
-    let types = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit"]))?;
-    let file = workspace.root.join("host/contract/src/generated.rs");
-    fs::write(&file, types + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))
+    for (what, file) in [("types", "host/contract/src/generated.rs"), ("wire", "host/engine/src/wire/generated.rs")] {
+        let text = output(&mut workspace.cargo(&["run", "--quiet", "-p", "hookhost-wit", "--", what]))?;
+        let file = workspace.root.join(file);
+        fs::write(&file, text + "\n").map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Tests and benchmarks find the plugins by this variable.

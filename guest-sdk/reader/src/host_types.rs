@@ -22,8 +22,6 @@ const HEAD: &str = "\
 
 use crate::json;
 use serde::{Deserialize, Serialize};
-#[cfg(feature = \"wasmtime\")]
-use wasmtime::component::{ComponentType, Lift, Lower};
 ";
 
 /// The text of `host/contract/src/generated.rs`: the types of the WIT interface `types`, and the events.
@@ -57,27 +55,23 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
         }
         TypeDefKind::Record(record) => {
             let default = record.fields.iter().all(|field| has_default(resolve, &field.ty));
-            text.push_str(&derives("record", if default { "Clone, Debug, Default" } else { "Clone, Debug" }));
+            text.push_str(&derives(if default { "Clone, Debug, Default" } else { "Clone, Debug" }));
             // Fields of a later version are read past: docs/decisions/0033-surface.md
             text.push_str("#[serde(rename_all = \"kebab-case\")]\n");
             let _ = writeln!(text, "pub struct {rust} {{");
             for field in &record.fields {
                 text.push_str(&documentation(&field.docs, "    ", &format!("{name}.{}", field.name))?);
-                if field.name.contains('-') {
-                    text.push_str(&component_name("    ", &field.name));
-                }
                 text.push_str(&json_field(resolve, name, &field.name, &field.ty));
                 let _ = writeln!(text, "    pub {}: {},", field.name.to_snake_case(), rust_type(resolve, &field.ty)?);
             }
             text.push_str("}\n");
         }
         TypeDefKind::Variant(variant) => {
-            text.push_str(&derives("variant", "Clone, Debug"));
+            text.push_str(&derives("Clone, Debug"));
             text.push_str("#[serde(rename_all = \"kebab-case\")]\n");
             let _ = writeln!(text, "pub enum {rust} {{");
             for case in &variant.cases {
                 text.push_str(&documentation(&case.docs, "    ", &format!("{name}.{}", case.name))?);
-                text.push_str(&component_name("    ", &case.name));
                 let case_name = case.name.to_upper_camel_case();
                 match &case.ty {
                     None => drop(writeln!(text, "    {case_name},")),
@@ -90,12 +84,11 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
             text.push_str("}\n");
         }
         TypeDefKind::Enum(cases) => {
-            text.push_str(&derives("enum", "Clone, Copy, Debug"));
-            text.push_str("#[serde(rename_all = \"kebab-case\")]\n#[repr(u8)]\n");
+            text.push_str(&derives("Clone, Copy, Debug"));
+            text.push_str("#[serde(rename_all = \"kebab-case\")]\n");
             let _ = writeln!(text, "pub enum {rust} {{");
             for case in &cases.cases {
                 text.push_str(&documentation(&case.docs, "    ", &format!("{name}.{}", case.name))?);
-                text.push_str(&component_name("    ", &case.name));
                 let _ = writeln!(text, "    {},", case.name.to_upper_camel_case());
             }
             text.push_str("}\n");
@@ -105,15 +98,8 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
     Ok(text)
 }
 
-fn derives(kind: &str, derives: &str) -> String {
-    format!(
-        "#[derive({derives}, PartialEq, Eq, Serialize, Deserialize)]\n\
-         #[cfg_attr(feature = \"wasmtime\", derive(ComponentType, Lift, Lower), component({kind}))]\n"
-    )
-}
-
-fn component_name(indent: &str, name: &str) -> String {
-    format!("{indent}#[cfg_attr(feature = \"wasmtime\", component(name = \"{name}\"))]\n")
+fn derives(derives: &str) -> String {
+    format!("#[derive({derives}, PartialEq, Eq, Serialize, Deserialize)]\n")
 }
 
 /// How serde reads and writes a field whose text is JSON, or that may be absent.
@@ -145,7 +131,7 @@ fn has_default(resolve: &Resolve, ty: &Type) -> bool {
     }
 }
 
-fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> {
+pub(crate) fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> {
     let Type::Id(id) = ty else {
         return match ty {
             Type::String => Ok("String".into()),

@@ -1,14 +1,16 @@
 //! The contract, read from the WIT text that this crate carries: a plugin builds without a `wit/` directory of its own.
 //!
-//! Two generators use it: the macros of the guest SDK, and [`host_types`], which writes the types of
-//! `hookhost-contract`. [`Contract::conversions`] is between what the two make.
+//! Three generators use it: the macros of the guest SDK; [`host_types`], which writes the types of `hookhost-contract`; and
+//! [`host_wire`], which writes how the engine passes these to a component. [`Contract::conversions`] is between what the first two make.
 
 #![deny(missing_docs)]
 
 mod conversions;
 mod host_types;
+mod host_wire;
 
 pub use host_types::host_types;
+pub use host_wire::host_wire;
 
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Span, TokenStream};

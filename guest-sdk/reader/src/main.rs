@@ -1,9 +1,15 @@
-//! Prints `host/contract/src/generated.rs`, for `cargo xtask contract`.
+//! `hookhost-wit types|wire` prints a generated file, for `cargo xtask contract`: `host/contract/src/generated.rs`, or
+//! `host/engine/src/wire/generated.rs`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match hookhost_wit::host_types() {
+    let text = match std::env::args().nth(1).as_deref() {
+        Some("types") => hookhost_wit::host_types(),
+        Some("wire") => hookhost_wit::host_wire(),
+        _ => Err("say `types` or `wire`".into()),
+    };
+    match text {
         Ok(text) => {
             print!("{text}");
             ExitCode::SUCCESS

@@ -2,8 +2,6 @@
 
 use crate::json;
 use serde::{Deserialize, Serialize};
-#[cfg(feature = "wasmtime")]
-use wasmtime::component::{ComponentType, Lift, Lower};
 
 /// The version of `hookhost:hooks` that these types are of.
 pub const VERSION: &str = "0.1.0";
@@ -13,7 +11,6 @@ pub type Json = String;
 
 /// The agent session in which the event happens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Session {
     /// Unique among all sessions.
@@ -34,7 +31,6 @@ pub struct Session {
 
 /// "No", and what the agent is to learn from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Refusal {
     /// One sentence that the model may read. The host cuts it at 2 KiB and names the plugin.
@@ -50,7 +46,6 @@ pub struct Refusal {
 
 /// "A person must decide."
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Escalation {
     /// What the person is asked.
@@ -61,46 +56,34 @@ pub struct Escalation {
 
 /// Who brought a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolOrigin {
     /// The agent itself.
-    #[cfg_attr(feature = "wasmtime", component(name = "builtin"))]
     Builtin,
     /// The plugin of this name.
-    #[cfg_attr(feature = "wasmtime", component(name = "plugin"))]
     Plugin(String),
     /// The MCP server of this name.
-    #[cfg_attr(feature = "wasmtime", component(name = "mcp"))]
     Mcp(String),
     /// The agent's surroundings.
-    #[cfg_attr(feature = "wasmtime", component(name = "external"))]
     External,
 }
 
 /// The language of a shell command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
 #[serde(rename_all = "kebab-case")]
-#[repr(u8)]
 pub enum ShellDialect {
     /// sh, bash, zsh and their kin.
-    #[cfg_attr(feature = "wasmtime", component(name = "posix"))]
     Posix,
     /// PowerShell.
-    #[cfg_attr(feature = "wasmtime", component(name = "powershell"))]
     Powershell,
     /// cmd.exe.
-    #[cfg_attr(feature = "wasmtime", component(name = "cmd"))]
     Cmd,
     /// The agent does not say.
-    #[cfg_attr(feature = "wasmtime", component(name = "unknown"))]
     Unknown,
 }
 
 /// A shell command and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct ShellCommand {
     /// The text that the shell reads.
@@ -113,7 +96,6 @@ pub struct ShellCommand {
 
 /// A tool of an MCP server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct McpTool {
     /// The server's name, where it is known.
@@ -124,38 +106,29 @@ pub struct McpTool {
 
 /// What a tool call does. Paths are as the agent spelt them: a guard normalises before it compares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
     /// Runs a shell command.
-    #[cfg_attr(feature = "wasmtime", component(name = "shell"))]
     Shell(ShellCommand),
     /// Reads this file or directory.
-    #[cfg_attr(feature = "wasmtime", component(name = "read-file"))]
     ReadFile(String),
     /// Every path that the call creates, changes or deletes.
-    #[cfg_attr(feature = "wasmtime", component(name = "write-files"))]
     WriteFiles(Vec<String>),
     /// Fetches this URL.
-    #[cfg_attr(feature = "wasmtime", component(name = "fetch"))]
     Fetch(String),
     /// Calls a tool of an MCP server.
-    #[cfg_attr(feature = "wasmtime", component(name = "mcp"))]
     Mcp(McpTool),
     /// Starts a sub-agent with this task.
-    #[cfg_attr(feature = "wasmtime", component(name = "spawn-agent"))]
     SpawnAgent(String),
     /// None of the above; a word for it where the agent has one, else empty. Where the arguments of a tool of a known kind
     /// cannot be read, the kind's name: "shell", "read-file", "write-files", "fetch" or "spawn-agent". A guard of that kind
     /// is asked about these, too.
-    #[cfg_attr(feature = "wasmtime", component(name = "other"))]
     Other(String),
 }
 
 /// --- tools
 /// A call of a tool that the model asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolCall {
     /// The provider's identifier of the call.
@@ -173,13 +146,11 @@ pub struct ToolCall {
 
 /// What a tool answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolResult {
     /// What the model reads.
     pub text: String,
     /// Whether the tool failed.
-    #[cfg_attr(feature = "wasmtime", component(name = "is-error"))]
     pub is_error: bool,
     /// The whole result where it is more than text: images, structured content.
     #[serde(default, with = "json::optional", skip_serializing_if = "Option::is_none")]
@@ -188,102 +159,76 @@ pub struct ToolResult {
 
 /// Where a tool result comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(enum))]
 #[serde(rename_all = "kebab-case")]
-#[repr(u8)]
 pub enum ResultSource {
     /// The tool ran.
-    #[cfg_attr(feature = "wasmtime", component(name = "tool"))]
     Tool,
     /// A plugin answered in its place.
-    #[cfg_attr(feature = "wasmtime", component(name = "plugin"))]
     Plugin,
 }
 
 /// What a plugin answers to `before-tool-call`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolCallVerdict {
     /// No objection. Does not skip a person's approval.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// Allow, and no person need be asked; the text says why. Counts only with the grant `approve`; otherwise it is `allow`.
-    #[cfg_attr(feature = "wasmtime", component(name = "approve"))]
     Approve(String),
     /// Run with these arguments instead: a whole JSON object.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(#[serde(with = "json")] Json),
     /// Do this instead: the host writes it back into the tool's own arguments, whatever they are called.
-    #[cfg_attr(feature = "wasmtime", component(name = "rewrite"))]
     Rewrite(Action),
     /// A person must decide; the other plugins are still asked, and a later `reject` outranks it.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// The tool does not run; the model gets the refusal as its result.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
     /// Do not run the tool: this is its result.
-    #[cfg_attr(feature = "wasmtime", component(name = "respond"))]
     Respond(ToolResult),
 }
 
 /// What a plugin answers to `before-tools`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// A person must decide about the batch.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// None of the calls runs.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// What a plugin answers to `after-tool-call`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolResultVerdict {
     /// It is used as it is.
-    #[cfg_attr(feature = "wasmtime", component(name = "keep"))]
     Keep,
     /// This result is used in its place.
-    #[cfg_attr(feature = "wasmtime", component(name = "replace"))]
     Replace(ToolResult),
     /// The model gets the refusal instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// What was used so far: by the session, and by the whole run: by the session that the user talks to and by all sub-agents
 /// below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Totals {
     /// Tokens read in the session.
-    #[cfg_attr(feature = "wasmtime", component(name = "session-input-tokens"))]
     #[serde(default)]
     pub session_input_tokens: u64,
     /// Tokens written in the session.
-    #[cfg_attr(feature = "wasmtime", component(name = "session-output-tokens"))]
     #[serde(default)]
     pub session_output_tokens: u64,
     /// Tokens read in the run.
-    #[cfg_attr(feature = "wasmtime", component(name = "run-input-tokens"))]
     #[serde(default)]
     pub run_input_tokens: u64,
     /// Tokens written in the run.
-    #[cfg_attr(feature = "wasmtime", component(name = "run-output-tokens"))]
     #[serde(default)]
     pub run_output_tokens: u64,
     /// Requests to models that were sent in the run, repeated tries included.
-    #[cfg_attr(feature = "wasmtime", component(name = "run-requests"))]
     #[serde(default)]
     pub run_requests: u32,
 }
@@ -291,7 +236,6 @@ pub struct Totals {
 /// --- inference
 /// A request to a model that is about to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Inference {
     /// Name of the provider as the agent is configured.
@@ -299,14 +243,12 @@ pub struct Inference {
     /// Name of the model.
     pub model: String,
     /// The system prompt of this request.
-    #[cfg_attr(feature = "wasmtime", component(name = "system-prompt"))]
     pub system_prompt: String,
     /// The last user message.
     pub prompt: String,
     /// Names of the tools that the model is offered.
     pub tools: Vec<String>,
     /// Estimated size of the request, in tokens.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// What was used before it; in JSON nothing where it is left out.
     #[serde(default)]
@@ -316,7 +258,6 @@ pub struct Inference {
 /// Changes to an `inference`. Absent fields stay as they are. They touch this request only; `tools` can only become
 /// fewer, `provider` and `model` can only be configured ones: anything else is a failure of the plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct InferenceChanges {
     /// Another configured provider.
@@ -324,7 +265,6 @@ pub struct InferenceChanges {
     /// Another configured model.
     pub model: Option<String>,
     /// Another system prompt.
-    #[cfg_attr(feature = "wasmtime", component(name = "system-prompt"))]
     pub system_prompt: Option<String>,
     /// Another last user message.
     pub prompt: Option<String>,
@@ -334,45 +274,35 @@ pub struct InferenceChanges {
 
 /// What a plugin answers to `before-inference`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum InferenceVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// Change this request.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(InferenceChanges),
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// Do not send it.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
     /// Do not send it: this is the answer.
-    #[cfg_attr(feature = "wasmtime", component(name = "respond"))]
     Respond(String),
 }
 
 /// What the model answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Response {
     /// The text of the answer, possibly empty.
     pub text: String,
     /// The tool calls that it asks for, in order.
-    #[cfg_attr(feature = "wasmtime", component(name = "tool-calls"))]
     pub tool_calls: Vec<ToolCall>,
     /// Why the model stopped, as the provider says it.
-    #[cfg_attr(feature = "wasmtime", component(name = "stop-reason"))]
     pub stop_reason: String,
 }
 
 /// Tokens of the last model call, of the session so far, and of the whole run so far: of the session that the user talks
 /// to and of all sub-agents below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Usage {
     /// Name of the provider.
@@ -380,63 +310,48 @@ pub struct Usage {
     /// Name of the model.
     pub model: String,
     /// Tokens read in the last call, cached ones included.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// Of those, the ones that the provider had cached.
-    #[cfg_attr(feature = "wasmtime", component(name = "cached-input-tokens"))]
     pub cached_input_tokens: u64,
     /// Tokens written in the last call.
-    #[cfg_attr(feature = "wasmtime", component(name = "output-tokens"))]
     pub output_tokens: u64,
     /// Tokens read in the session so far.
-    #[cfg_attr(feature = "wasmtime", component(name = "session-input-tokens"))]
     pub session_input_tokens: u64,
     /// Tokens written in the session so far.
-    #[cfg_attr(feature = "wasmtime", component(name = "session-output-tokens"))]
     pub session_output_tokens: u64,
     /// Tokens read in the whole run so far; in JSON 0 where it is left out.
-    #[cfg_attr(feature = "wasmtime", component(name = "run-input-tokens"))]
     #[serde(default)]
     pub run_input_tokens: u64,
     /// Tokens written in the whole run so far; in JSON 0 where it is left out.
-    #[cfg_attr(feature = "wasmtime", component(name = "run-output-tokens"))]
     #[serde(default)]
     pub run_output_tokens: u64,
 }
 
 /// What a plugin answers to `token-usage`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// No further model call in this task.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// What a plugin answers to an event about a text on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum TextVerdict {
     /// It is used as it is.
-    #[cfg_attr(feature = "wasmtime", component(name = "keep"))]
     Keep,
     /// This text is used in its place.
-    #[cfg_attr(feature = "wasmtime", component(name = "replace"))]
     Replace(String),
     /// It is withheld.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// --- tasks
 /// Work for the agent's queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Task {
     /// What the agent is told to do.
@@ -447,7 +362,6 @@ pub struct Task {
 
 /// Tasks that the agent proposes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Plan {
     /// A short name for people.
@@ -456,32 +370,25 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// Whether the waiting tasks of the agent's own earlier plans are dropped first; tasks of plugins and of the user
     /// stay.
-    #[cfg_attr(feature = "wasmtime", component(name = "clear-existing"))]
     pub clear_existing: bool,
 }
 
 /// What a plugin answers to `plan-submit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// This plan instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(Plan),
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// Nothing is queued.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// How a task ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Completion {
     /// "success", "rejected", "max-turns", "max-tokens", "max-time", "error" or "cancelled".
@@ -489,48 +396,37 @@ pub struct Completion {
     /// Model calls of the task.
     pub turns: u32,
     /// Tokens read in the task.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// Tokens written in the task.
-    #[cfg_attr(feature = "wasmtime", component(name = "output-tokens"))]
     pub output_tokens: u64,
 }
 
 /// What a plugin answers to `task-complete`, `queue-empty` and `agent-error`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum CompletionVerdict {
     /// Nothing to add.
-    #[cfg_attr(feature = "wasmtime", component(name = "finish"))]
     Finish,
     /// These tasks join the queue.
-    #[cfg_attr(feature = "wasmtime", component(name = "go-on"))]
     GoOn(Vec<Task>),
 }
 
 /// What a plugin answers to `task-start`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// This task instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(Task),
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// The task does not begin.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// The outcome of a plan's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct PlanSummary {
     /// The plan's title.
@@ -543,7 +439,6 @@ pub struct PlanSummary {
 
 /// What a session has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Progress {
     /// Tasks that have ended.
@@ -551,70 +446,55 @@ pub struct Progress {
     /// Model calls.
     pub turns: u32,
     /// Tokens read.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// Tokens written.
-    #[cfg_attr(feature = "wasmtime", component(name = "output-tokens"))]
     pub output_tokens: u64,
 }
 
 /// --- turns
 /// A turn of the agent: one request to a model, its answer, and the tool calls of that answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Turn {
     /// Turns begun in the session, this one included.
     pub number: u32,
     /// Turns begun in the task, this one included.
-    #[cfg_attr(feature = "wasmtime", component(name = "number-in-task"))]
     pub number_in_task: u32,
 }
 
 /// What a plugin answers to `turn-start`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// The turn does not begin.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// What a turn came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct TurnSummary {
     /// As in `turn`.
     pub number: u32,
     /// As in `turn`.
-    #[cfg_attr(feature = "wasmtime", component(name = "number-in-task"))]
     pub number_in_task: u32,
     /// How many tools its answer called.
-    #[cfg_attr(feature = "wasmtime", component(name = "tool-calls"))]
     pub tool_calls: u32,
     /// Tokens read by its model call, cached ones included.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// Of those, the ones that the provider had cached.
-    #[cfg_attr(feature = "wasmtime", component(name = "cached-input-tokens"))]
     pub cached_input_tokens: u64,
     /// Tokens written by its model call.
-    #[cfg_attr(feature = "wasmtime", component(name = "output-tokens"))]
     pub output_tokens: u64,
 }
 
 /// --- a provider's side of a request
 /// A model of a configured provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct ModelChoice {
     /// Name of the provider.
@@ -625,7 +505,6 @@ pub struct ModelChoice {
 
 /// The model that a session is to use, and those that it can use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Resolution {
     /// The one it is to use.
@@ -636,23 +515,18 @@ pub struct Resolution {
 
 /// What a plugin answers to `provider-resolve`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolutionVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// This one of the candidates instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(ModelChoice),
     /// The session uses none.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// A request as the provider's protocol has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct RawRequest {
     /// Name of the provider.
@@ -666,26 +540,20 @@ pub struct RawRequest {
 
 /// What a plugin answers to `request-send`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// This body instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(#[serde(with = "json")] Json),
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// Do not send it.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// An answer as it came, put together where it came in pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct RawResponse {
     /// Name of the provider.
@@ -700,28 +568,22 @@ pub struct RawResponse {
 
 /// What a plugin answers to `response-receive`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseVerdict {
     /// It is used as it is.
-    #[cfg_attr(feature = "wasmtime", component(name = "keep"))]
     Keep,
     /// This answer is used in its place.
-    #[cfg_attr(feature = "wasmtime", component(name = "replace"))]
     Replace(#[serde(with = "json")] Json),
     /// Nothing of it is used.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// --- sub-agents
 /// A sub-agent that is about to be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Subagent {
     /// The tool call that asks for it.
-    #[cfg_attr(feature = "wasmtime", component(name = "call-id"))]
     pub call_id: String,
     /// How deep it will be: 1 for one that the user's own agent starts.
     pub depth: u32,
@@ -731,32 +593,25 @@ pub struct Subagent {
 
 /// What a plugin answers to `subagent-start`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum SubagentVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// This prompt instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(String),
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// It is not started.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 
 /// The outcome of a sub-agent. The numbers are of its whole session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct SubagentSummary {
     /// Its own session's id.
     pub session: String,
     /// The tool call that asked for it.
-    #[cfg_attr(feature = "wasmtime", component(name = "call-id"))]
     pub call_id: String,
     /// As in `completion`.
     pub status: String,
@@ -765,49 +620,39 @@ pub struct SubagentSummary {
     /// Model calls of its session.
     pub turns: u32,
     /// Tokens read in its session.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// Tokens written in its session.
-    #[cfg_attr(feature = "wasmtime", component(name = "output-tokens"))]
     pub output_tokens: u64,
 }
 
 /// --- compaction
 /// A conversation that nears its limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Compaction {
     /// How many messages would be summarised.
     pub messages: u32,
     /// Estimated size of the next request, in tokens.
-    #[cfg_attr(feature = "wasmtime", component(name = "input-tokens"))]
     pub input_tokens: u64,
     /// The model's context window, in tokens.
-    #[cfg_attr(feature = "wasmtime", component(name = "context-window"))]
     pub context_window: u64,
 }
 
 /// What a plugin answers to `before-compaction`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum CompactionVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// It is not compacted.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
     /// This text is the summary.
-    #[cfg_attr(feature = "wasmtime", component(name = "respond"))]
     Respond(String),
 }
 
 /// --- the rest
 /// An event that an embedding program defines for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(record))]
 #[serde(rename_all = "kebab-case")]
 pub struct Custom {
     /// Which event.
@@ -819,20 +664,15 @@ pub struct Custom {
 
 /// What a plugin answers to `custom-event`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "wasmtime", derive(ComponentType, Lift, Lower), component(variant))]
 #[serde(rename_all = "kebab-case")]
 pub enum CustomVerdict {
     /// No objection.
-    #[cfg_attr(feature = "wasmtime", component(name = "allow"))]
     Allow,
     /// This payload instead.
-    #[cfg_attr(feature = "wasmtime", component(name = "modify"))]
     Modify(#[serde(with = "json")] Json),
     /// A person must decide.
-    #[cfg_attr(feature = "wasmtime", component(name = "escalate"))]
     Escalate(Escalation),
     /// The program is told no.
-    #[cfg_attr(feature = "wasmtime", component(name = "reject"))]
     Reject(Refusal),
 }
 

@@ -5,8 +5,8 @@
 //! and the audit log have the same words. A field of type [`Json`] holds JSON *text*; in serialised
 //! form it is the JSON value itself.
 //!
-//! The crate has no runtime: a program that only hands events over can afford it. With the feature
-//! `wasmtime` the types can be handed to a component.
+//! The crate has no runtime and knows nothing of wasmtime: a program that only hands events over can
+//! afford it.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -64,6 +64,7 @@
 //! | [`config`] | the configuration: which plugins may load, and how |
 //! | [`schema`] | JSON Schemas of tools, bounded and compiled |
 //! | `compose` | composition, pure |
+//! | `wire` | the contract's types as wasmtime passes them |
 //! | `state` | key-value state of plugins: snapshots and writes, pure |
 //! | `sandbox` | what a guest gets: WASI, capabilities, limits ([`capability`] is what an embedder sees of it) |
 //! | `event` | the typed events: what `handle` takes, and what its verdict means |
@@ -124,6 +125,7 @@ mod state;
 pub mod store;
 pub mod testing;
 mod unseen;
+mod wire;
 
 pub use hookhost_contract as contract;
 

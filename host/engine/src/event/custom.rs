@@ -5,6 +5,7 @@ use super::declare::event;
 use super::{Event, GateEvent};
 use crate::compose::Verdict;
 use crate::contract::{AuditEntry, Custom, CustomVerdict, Json, Never, Session, canonical};
+use crate::wire::{Given as _, In};
 
 event! {
     /// An event of the embedding program.
@@ -43,11 +44,11 @@ pub(crate) struct AuditRecord;
 
 impl Event for AuditRecord {
     type Payload = AuditEntry;
-    type Params<'a> = (&'a Session, &'a Json);
+    type Params<'a> = (In<'a, Session>, In<'a, Json>);
     type Return = ();
     const PARAMETER: Option<&'static str> = Some("entry");
 
     fn params<'a>(session: &'a Session, entry: &'a AuditEntry) -> Self::Params<'a> {
-        (session, &entry.0)
+        (session.given(), entry.0.given())
     }
 }

@@ -11,12 +11,13 @@ macro_rules! event {
 
         impl $crate::event::Event for $event {
             type Payload = $payload;
-            type Params<'a> = (&'a $crate::contract::Session, &'a $payload);
+            type Params<'a> = ($crate::wire::In<'a, $crate::contract::Session>, $crate::wire::In<'a, $payload>);
             type Return = $return;
             const PARAMETER: Option<&'static str> = Some($parameter);
 
             fn params<'a>(session: &'a $crate::contract::Session, payload: &'a $payload) -> Self::Params<'a> {
-                (session, payload)
+                use $crate::wire::Given as _;
+                (session.given(), payload.given())
             }
             $($($item)*)?
         }

@@ -30,8 +30,9 @@ pub(crate) use turn::*;
 
 use crate::compose::{Layer, Passage, Verdict};
 use crate::contract::{Escalation, EventKind, Session, Task, ToolCall};
+use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
-use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
+use wasmtime::component::{ComponentNamedList, Lower};
 
 /// Hands every event to a macro: how its answers compose, and its name.
 macro_rules! every_event {
@@ -98,7 +99,7 @@ pub(crate) trait Event: Sized + Send + 'static {
     /// `handle`'s parameters.
     type Params<'a>: ComponentNamedList + Lower + Send + Sync;
     /// `handle`'s results.
-    type Return: ComponentNamedList + Lift + Send + Sync + 'static;
+    type Return: Answer + Send + Sync + 'static;
     /// The parameter's name if the payload is one parameter; otherwise the payload is an object of parameters.
     const PARAMETER: Option<&'static str>;
 
@@ -135,7 +136,7 @@ pub(crate) trait Kind: Event {
 
 /// What its verdict means for a gate.
 pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)> {
-    type Verdict: ComponentType + Lift + Serialize + Send + Sync + 'static;
+    type Verdict: Answered + Serialize + Send + Sync + 'static;
     type Response: Clone + Serialize + Send + Sync;
 
     /// # Errors
@@ -149,7 +150,7 @@ pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)>
 
 /// What its verdict means for a value on its way.
 pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
-    type Verdict: ComponentType + Lift + Serialize + Send + Sync + 'static;
+    type Verdict: Answered + Serialize + Send + Sync + 'static;
     /// The part of the payload that plugins replace.
     type Value: Clone + PartialEq + Serialize + Send + Sync;
 
@@ -162,7 +163,7 @@ pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
 
 /// Which tasks its verdict adds.
 pub(crate) trait CollectEvent: Event<Return = (Self::Verdict,)> {
-    type Verdict: ComponentType + Lift + Serialize + Send + Sync + 'static;
+    type Verdict: Answered + Serialize + Send + Sync + 'static;
     fn tasks(verdict: Self::Verdict) -> Vec<Task>;
 }
 
@@ -174,7 +175,7 @@ pub(crate) struct HandleType<'a> {
 
 impl HandleType<'_> {
     fn matches<E: Event>(&self) -> wasmtime::Result<()> {
-        self.function.typecheck::<E::Params<'_>, E::Return>(self.types)
+        self.function.typecheck::<E::Params<'_>, <E::Return as Answer>::Wire>(self.types)
     }
 }
 

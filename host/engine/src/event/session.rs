@@ -3,18 +3,19 @@
 use super::declare::{event, text_event};
 use super::{CollectEvent, Event};
 use crate::contract::{Nothing, Session, Task, Usage};
+use crate::wire::{Given as _, In};
 
 /// A session opens.
 pub(crate) struct SessionStart;
 
 impl Event for SessionStart {
     type Payload = Nothing;
-    type Params<'a> = (&'a Session,);
+    type Params<'a> = (In<'a, Session>,);
     type Return = (Vec<Task>,);
     const PARAMETER: Option<&'static str> = None;
 
     fn params<'a>(session: &'a Session, _: &'a Nothing) -> Self::Params<'a> {
-        (session,)
+        (session.given(),)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::contract::{
     BatchVerdict, Escalation, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
     ToolResultVerdict,
 };
+use crate::wire::{Given as _, In};
 
 event! {
     /// The tool calls of one answer, together.
@@ -82,12 +83,12 @@ pub(crate) struct AfterToolCall;
 
 impl Event for AfterToolCall {
     type Payload = ToolOutcome;
-    type Params<'a> = (&'a Session, &'a ToolCall, &'a ToolResult, ResultSource);
+    type Params<'a> = (In<'a, Session>, In<'a, ToolCall>, In<'a, ToolResult>, In<'a, ResultSource>);
     type Return = (ToolResultVerdict,);
     const PARAMETER: Option<&'static str> = None;
 
     fn params<'a>(session: &'a Session, outcome: &'a ToolOutcome) -> Self::Params<'a> {
-        (session, &outcome.call, &outcome.tool_result, outcome.source)
+        (session.given(), outcome.call.given(), outcome.tool_result.given(), outcome.source.given())
     }
     fn calls(outcome: &ToolOutcome) -> Option<&[ToolCall]> {
         Some(std::slice::from_ref(&outcome.call))

@@ -4,6 +4,7 @@ use super::{Plugin, Runs};
 use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
 use crate::sandbox::{CallLimits, Called, GuestSetup};
+use crate::wire::Given as _;
 
 impl Plugin {
     /// Asks about one event: a component in a fresh instance.
@@ -49,7 +50,7 @@ impl Plugin {
         match &loaded.runs {
             Runs::Component(component) => {
                 let Some(functions) = &component.tool_functions else { return Called::failed(brings_none()) };
-                let params = (session, tool, arguments);
+                let params = (session.given(), tool, arguments);
                 let call = component.sandbox.call(
                     &component.pre,
                     component.configuring(),

@@ -1,10 +1,11 @@
 //! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
-use crate::contract::{EventKind, Json, VERSION};
+use crate::contract::{EventKind, Json, Session, ToolResult, VERSION};
 use crate::event::{self, HandleType};
 use crate::sandbox::capability::{Own, OwnCapabilities};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
+use crate::wire::{In, Out};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wasmtime::Engine;
@@ -211,7 +212,7 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
         } else if interface == "tools" {
             let list = check.function("list", |function| function.typecheck::<(), (Vec<ToolDeclaration>,)>(&types))?;
             let call = check.function("call", |function| {
-                function.typecheck::<(crate::contract::Session, String, Json), (crate::contract::ToolResult,)>(&types)
+                function.typecheck::<(In<'_, Session>, &str, &str), (Out<ToolResult>,)>(&types)
             })?;
             surface.tools = Some(ToolFunctions { list, call });
         } else {

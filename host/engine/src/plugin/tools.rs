@@ -7,11 +7,12 @@ use crate::config::Mode;
 use crate::contract::Json;
 use crate::sandbox::{CallLimits, GuestSetup, Handle};
 use crate::schema::{self, Schema, SchemaError};
+use crate::wire::Answered;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
-use wasmtime::component::{ComponentType, Lift, Lower};
+use wasmtime::component::{ComponentType, Lift};
 
 /// Most tools that one plugin brings. Each costs a part of the model's context in every request.
 pub const MAX_TOOLS: usize = 64;
@@ -50,13 +51,21 @@ pub(super) struct ToolFunctions {
 }
 
 /// A tool as `tools.list` describes it.
-#[derive(ComponentType, Lift, Lower, Clone, Debug)]
+#[derive(ComponentType, Lift, Clone, Debug)]
 #[component(record)]
 pub(super) struct ToolDeclaration {
     name: String,
     description: String,
     #[component(name = "input-schema")]
     input_schema: Json,
+}
+
+impl Answered for ToolDeclaration {
+    type Wire = Self;
+
+    fn answered(wire: Self) -> Self {
+        wire
+    }
 }
 
 impl From<[String; 3]> for ToolDeclaration {

@@ -9,6 +9,7 @@ use crate::config::{Entry, Limits};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
 use crate::state::{Reads, View, Writes};
+use crate::wire::Answer;
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -79,7 +80,7 @@ impl Sandbox {
     ) -> Called<R>
     where
         P: ComponentNamedList + Lower + Send + Sync,
-        R: ComponentNamedList + Lift + Send + Sync + 'static,
+        R: Answer,
     {
         let began = Instant::now();
         let may_wait = waits(&setup.grants);
@@ -113,7 +114,7 @@ impl Sandbox {
                 store.data_mut().begin(setup, limits.sizes);
                 let _ = store.set_fuel(limits.sizes.fuel.get());
             }
-            invoke(&mut store, &instance, handle, params, limits.sizes).await
+            invoke::<P, R::Wire>(&mut store, &instance, handle, params, limits.sizes).await.map(R::answer)
         })
         .await;
         let answer = called.unwrap_or_else(|over| match over {

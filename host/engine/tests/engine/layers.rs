@@ -1,4 +1,5 @@
-//! The modules of the engine depend downwards: each may use those above it in the table of `lib.rs`, and no other.
+//! The modules of the engine depend downwards: each may use those above it in the table of `lib.rs`, and no other. What is
+//! generated is not stale.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,15 @@ fn sources(directory: &Path, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
+}
+
+#[test]
+fn the_contracts_types_are_passed_as_the_wit_says() {
+    let generated = hookhost_wit::host_wire().expect("the contract is read");
+    assert!(
+        generated == include_str!("../../src/wire/generated.rs"),
+        "host/engine/src/wire/generated.rs is stale: run `cargo xtask contract`"
+    );
 }
 
 /// The uses that point up, each as `FILE uses MODULE`.

@@ -1,0 +1,203 @@
+//! The types of the contract as wasmtime passes them: what a handler is given, borrowed, and what it answers, owned.
+
+use crate::host_types::rust_type;
+use crate::{Contract, HANDLER};
+use heck::{ToSnakeCase, ToUpperCamelCase};
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use wit_parser::{Resolve, Type, TypeDefKind, TypeId};
+
+const HEAD: &str = "\
+//! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.
+";
+
+/// Which way values go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// To the component.
+    Given,
+    /// From the component.
+    Answered,
+}
+
+/// The text of `host/engine/src/wire/generated.rs`.
+///
+/// # Errors
+/// If the WIT text does not parse, or the contract uses a kind of type that it has not used so far.
+pub fn host_wire() -> Result<String, String> {
+    let contract = Contract::read()?;
+    let resolve = &contract.resolve;
+    let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
+    let (_, types) = types.ok_or("the contract has no interface `types`")?;
+    let (mut given, mut answered) = (HashSet::new(), HashSet::new());
+    for handler in resolve.interfaces.iter().filter_map(|(_, interface)| interface.functions.get(HANDLER)) {
+        handler.params.iter().for_each(|parameter| reach(resolve, &parameter.ty, &mut given));
+        handler.result.iter().for_each(|result| reach(resolve, result, &mut answered));
+    }
+    let mut text = HEAD.to_owned();
+    for (way, reached) in [(Way::Given, given), (Way::Answered, answered)] {
+        text.push_str(way.opening());
+        for (name, id) in types.types.iter().filter(|(_, id)| reached.contains(*id)) {
+            text.push('\n');
+            text.push_str(&mirror(resolve, name, *id, way)?);
+        }
+        text.push_str("}\n");
+    }
+    Ok(text)
+}
+
+impl Way {
+    fn opening(self) -> &'static str {
+        match self {
+            Self::Given => {
+                "\n/// What a component is given: borrowed from what the host has.\npub(crate) mod given {\n    \
+                 use crate::contract;\n    use crate::wire::{Given, In};\n    \
+                 use wasmtime::component::{ComponentType, Lower};\n"
+            }
+            Self::Answered => {
+                "\n/// What a component answers.\npub(crate) mod answered {\n    use crate::contract;\n    \
+                 use crate::wire::{Answered, Out};\n    use wasmtime::component::{ComponentType, Lift};\n"
+            }
+        }
+    }
+
+    /// The mirror of a type.
+    fn of(self, ty: &str) -> String {
+        match self {
+            Self::Given => format!("In<'a, {ty}>"),
+            Self::Answered => format!("Out<{ty}>"),
+        }
+    }
+
+    /// The implementation of the trait by the contract's type; `body` is what the function does.
+    fn implementation(self, rust: &str, has_lifetime: bool, body: &str) -> String {
+        match self {
+            Self::Given => {
+                let mirror =
+                    |lifetime: &str| if has_lifetime { format!("{rust}<{lifetime}>") } else { rust.to_owned() };
+                format!(
+                    "\n    impl Given for contract::{rust} {{\n        type Wire<'a> = {};\n\n        \
+                     fn given(&self) -> {} {{\n{body}        }}\n    }}\n",
+                    mirror("'a"),
+                    mirror("'_")
+                )
+            }
+            Self::Answered => format!(
+                "\n    impl Answered for contract::{rust} {{\n        type Wire = {rust};\n\n        \
+                 fn answered(wire: {rust}) -> Self {{\n{body}        }}\n    }}\n"
+            ),
+        }
+    }
+}
+
+/// Notes the types that a type is made of.
+fn reach(resolve: &Resolve, ty: &Type, reached: &mut HashSet<TypeId>) {
+    let Type::Id(id) = ty else { return };
+    let parts: Vec<&Type> = match &resolve.types[*id].kind {
+        TypeDefKind::Type(inner) | TypeDefKind::List(inner) | TypeDefKind::Option(inner) => vec![inner],
+        TypeDefKind::Record(record) => record.fields.iter().map(|field| &field.ty).collect(),
+        TypeDefKind::Variant(variant) => variant.cases.iter().filter_map(|case| case.ty.as_ref()).collect(),
+        _ => Vec::new(),
+    };
+    parts.into_iter().for_each(|part| reach(resolve, part, reached));
+    if !matches!(resolve.types[*id].kind, TypeDefKind::Type(_)) {
+        reached.insert(*id);
+    }
+}
+
+fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String, String> {
+    let rust = name.to_upper_camel_case();
+    let (kind, keyword) = match &resolve.types[id].kind {
+        TypeDefKind::Record(_) => ("record", "struct"),
+        TypeDefKind::Variant(_) => ("variant", "enum"),
+        TypeDefKind::Enum(_) => ("enum", "enum"),
+        other => return Err(format!("`{name}` is {}: teach `host_wire` to write it", other.as_str())),
+    };
+    let has_lifetime = way == Way::Given && kind != "enum";
+    let derived = match way {
+        Way::Given => "ComponentType, Lower",
+        Way::Answered => "ComponentType, Lift",
+    };
+    let copy = if kind == "enum" { "Clone, Copy, " } else { "" };
+    let mut text = format!("    #[derive({copy}{derived})]\n    #[component({kind})]\n");
+    if kind == "enum" {
+        text.push_str("    #[repr(u8)]\n");
+        if way == Way::Answered {
+            text.push_str("    #[expect(dead_code, reason = \"wasmtime makes it of a number\")]\n");
+        }
+    }
+    let _ = writeln!(text, "    pub(crate) {keyword} {rust}{} {{", if has_lifetime { "<'a>" } else { "" });
+    let mut body = String::new();
+    match &resolve.types[id].kind {
+        TypeDefKind::Record(record) => {
+            let fields: Vec<String> = record.fields.iter().map(|field| field.name.to_snake_case()).collect();
+            let pattern = match way {
+                Way::Given => format!("contract::{rust}"),
+                Way::Answered => rust.clone(),
+            };
+            let from = if way == Way::Given { "self" } else { "wire" };
+            let _ = writeln!(body, "            let {pattern} {{ {} }} = {from};", fields.join(", "));
+            let made = if way == Way::Given { rust.as_str() } else { "Self" };
+            let _ = writeln!(body, "            {made} {{");
+            for (field, rust_name) in record.fields.iter().zip(&fields) {
+                if field.name.contains('-') {
+                    let _ = writeln!(text, "        #[component(name = \"{}\")]", field.name);
+                }
+                let _ = writeln!(text, "        {rust_name}: {},", way.of(&qualified(resolve, &field.ty)?));
+                let value = match way {
+                    Way::Given => format!("{rust_name}.given()"),
+                    Way::Answered => format!("Answered::answered({rust_name})"),
+                };
+                let _ = writeln!(body, "                {rust_name}: {value},");
+            }
+            body.push_str("            }\n");
+        }
+        kind => {
+            let cases: Vec<(&str, Option<&Type>)> = match kind {
+                TypeDefKind::Variant(variant) => {
+                    variant.cases.iter().map(|case| (case.name.as_str(), case.ty.as_ref())).collect()
+                }
+                TypeDefKind::Enum(cases) => cases.cases.iter().map(|case| (case.name.as_str(), None)).collect(),
+                _ => Vec::new(),
+            };
+            let (from, into) = match way {
+                Way::Given => (format!("contract::{rust}"), rust.clone()),
+                Way::Answered => (rust.clone(), "Self".to_owned()),
+            };
+            let _ = writeln!(body, "            match {} {{", if way == Way::Given { "self" } else { "wire" });
+            for (name, ty) in cases {
+                let case = name.to_upper_camel_case();
+                let _ = writeln!(text, "        #[component(name = \"{name}\")]");
+                match ty {
+                    None => {
+                        let _ = writeln!(text, "        {case},");
+                        let _ = writeln!(body, "                {from}::{case} => {into}::{case},");
+                    }
+                    Some(ty) => {
+                        let _ = writeln!(text, "        {case}({}),", way.of(&qualified(resolve, ty)?));
+                        let value = match way {
+                            Way::Given => "value.given()",
+                            Way::Answered => "Answered::answered(value)",
+                        };
+                        let _ = writeln!(body, "                {from}::{case}(value) => {into}::{case}({value}),");
+                    }
+                }
+            }
+            body.push_str("            }\n");
+        }
+    }
+    text.push_str("    }\n");
+    Ok(text + &way.implementation(&rust, has_lifetime, &body))
+}
+
+/// The contract's Rust type, by its path where it is of the contract.
+fn qualified(resolve: &Resolve, ty: &Type) -> Result<String, String> {
+    let Type::Id(id) = ty else { return rust_type(resolve, ty) };
+    let definition = &resolve.types[*id];
+    match (&definition.kind, &definition.name) {
+        (TypeDefKind::List(element), None) => Ok(format!("Vec<{}>", qualified(resolve, element)?)),
+        (TypeDefKind::Option(value), None) => Ok(format!("Option<{}>", qualified(resolve, value)?)),
+        (_, Some(name)) => Ok(format!("contract::{}", name.to_upper_camel_case())),
+        (other, None) => Err(format!("the contract has not used {} so far", other.as_str())),
+    }
+}

@@ -1,0 +1,123 @@
+//! The contract's types as wasmtime passes them, so that neither the contract nor the programs that use it depend on wasmtime's
+//! traits. A component is given what borrows from the host's values, and answers what becomes one.
+
+#[rustfmt::skip]
+mod generated;
+
+use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
+
+/// A value that a component can be given.
+pub(crate) trait Given {
+    /// How wasmtime passes it.
+    type Wire<'a>: ComponentType + Lower + Send + Sync
+    where
+        Self: 'a;
+
+    fn given(&self) -> Self::Wire<'_>;
+}
+
+/// A value that a component can answer.
+pub(crate) trait Answered: Sized {
+    /// How wasmtime passes it.
+    type Wire: ComponentType + Lift + Send + Sync + 'static;
+
+    fn answered(wire: Self::Wire) -> Self;
+}
+
+/// All that a function of a component answers: nothing, or one value.
+pub(crate) trait Answer: Sized {
+    /// How wasmtime passes it.
+    type Wire: ComponentNamedList + Lift + Send + Sync + 'static;
+
+    fn answer(wire: Self::Wire) -> Self;
+}
+
+/// How wasmtime passes a value to a component.
+pub(crate) type In<'a, T> = <T as Given>::Wire<'a>;
+
+/// How wasmtime passes a value from a component.
+pub(crate) type Out<T> = <T as Answered>::Wire;
+
+impl Given for String {
+    type Wire<'a> = &'a str;
+
+    fn given(&self) -> &str {
+        self
+    }
+}
+
+impl Answered for String {
+    type Wire = Self;
+
+    fn answered(wire: Self) -> Self {
+        wire
+    }
+}
+
+macro_rules! scalars {
+    ($($scalar:ty),*) => {$(
+        impl Given for $scalar {
+            type Wire<'a> = Self;
+
+            fn given(&self) -> Self {
+                *self
+            }
+        }
+
+        impl Answered for $scalar {
+            type Wire = Self;
+
+            fn answered(wire: Self) -> Self {
+                wire
+            }
+        }
+    )*};
+}
+
+scalars!(bool, u32, u64);
+
+impl<T: Given + 'static> Given for Vec<T> {
+    type Wire<'a> = Vec<In<'a, T>>;
+
+    fn given(&self) -> Vec<In<'_, T>> {
+        self.iter().map(T::given).collect()
+    }
+}
+
+impl<T: Answered> Answered for Vec<T> {
+    type Wire = Vec<Out<T>>;
+
+    fn answered(wire: Self::Wire) -> Self {
+        wire.into_iter().map(T::answered).collect()
+    }
+}
+
+impl<T: Given + 'static> Given for Option<T> {
+    type Wire<'a> = Option<In<'a, T>>;
+
+    fn given(&self) -> Option<In<'_, T>> {
+        self.as_ref().map(T::given)
+    }
+}
+
+impl<T: Answered> Answered for Option<T> {
+    type Wire = Option<Out<T>>;
+
+    fn answered(wire: Self::Wire) -> Self {
+        wire.map(T::answered)
+    }
+}
+
+impl Answer for () {
+    type Wire = ();
+
+    fn answer((): ()) {}
+}
+
+impl<T: Answered> Answer for (T,) {
+    type Wire = (Out<T>,);
+
+    fn answer((wire,): Self::Wire) -> Self {
+        (T::answered(wire),)
+    }
+}
