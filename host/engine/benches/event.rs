@@ -6,9 +6,14 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod subject;
+/// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
+#[expect(dead_code, reason = "one event of all is called")]
+#[path = "../src/wire/mod.rs"]
+mod wire;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hookhost::config::Entry;
+use hookhost::contract;
 use hookhost::contract::{Action, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::{Config, GateOutcome, Host, Rule};
 use no_force_push::NoForcePush;

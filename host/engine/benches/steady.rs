@@ -7,9 +7,14 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
 mod subject;
+/// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
+#[expect(dead_code, reason = "one event of all is called")]
+#[path = "../src/wire/mod.rs"]
+mod wire;
 
 use hookhost::GateOutcome;
 use hookhost::config::Entry;
+use hookhost::contract;
 use std::path::Path;
 use subject::{Bare, built, call, component, entry, session_of};
 

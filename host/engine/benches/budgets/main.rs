@@ -8,6 +8,10 @@
 
 #[path = "../subject/mod.rs"]
 mod subject;
+/// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
+#[expect(dead_code, reason = "one event of all is called")]
+#[path = "../../src/wire/mod.rs"]
+mod wire;
 
 mod events;
 mod hostile;
@@ -18,6 +22,7 @@ mod schemas;
 mod sessions;
 mod shell;
 
+use hookhost::contract;
 use hookhost_bench_table::table::Table;
 
 fn main() {

@@ -1,5 +1,6 @@
 //! What the benchmarks measure: one event through one plugin, by the host and by bare wasmtime, and what it reaches.
 
+use crate::wire::{Answered as _, Given as _, In, Out};
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::{Session, ToolCall, ToolCallVerdict, ToolOrigin};
 use hookhost::{Config, Host, SessionSpec};
@@ -55,6 +56,9 @@ pub(crate) async fn session_of(entry: Entry, log: Option<&Path>, cache: Option<&
 pub(crate) fn call(session: &hookhost::Session) -> hookhost::PreparedCall {
     session.tool_call("call-1", "bash", &serde_json::json!({ "command": COMMAND }), ToolOrigin::Builtin)
 }
+
+/// What `handle` of `before-tool-call` takes.
+type Params<'a> = (In<'a, Session>, In<'a, ToolCall>);
 
 /// wasmtime with the host's settings and nothing around it.
 pub(crate) struct Bare {
@@ -116,9 +120,8 @@ impl Bare {
         store.set_epoch_deadline(100);
         store.set_hostcall_fuel(2 << 20);
         let instance = self.pre.instantiate_async(&mut store).await.unwrap();
-        let handle =
-            instance.get_typed_func::<(&Session, &ToolCall), (ToolCallVerdict,)>(&mut store, &self.handle).unwrap();
-        handle.call_async(&mut store, (session, call)).await.unwrap().0
+        let handle = instance.get_typed_func::<Params<'_>, (Out<ToolCallVerdict>,)>(&mut store, &self.handle).unwrap();
+        ToolCallVerdict::answered(handle.call_async(&mut store, (session.given(), call.given())).await.unwrap().0)
     }
 }
 
