@@ -301,10 +301,10 @@ fn a_full_disk_ends_a_run_with_one_sentence_and_the_session_continues_when_there
     let ended = user.run(RUN);
     ended.expect(1, &["cannot be written: No space left on device"]);
     std::fs::remove_file(&fill).unwrap();
-    // What is there is whole: the answer, and no half of its result.
+    // What is there is whole: the answer where it found room, since its call runs while it streams in, and no half of the result.
     let session = user.sessions().remove(0);
     let roles: Vec<_> = session["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
-    assert_eq!(roles, ["user", "assistant"]);
+    assert!(roles == ["user"] || roles == ["user", "assistant"], "{roles:?}");
     user.write("script.toml", says("On again."));
     let resumed = user.run(["session", "resume", &last(&user), "--script", "script.toml"]);
     resumed.expect(0, &[]);
