@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("target/plugins".into(), PathBuf::from);
     let guard = Entry::from_file("path-guard", plugins.join("path_guard.wasm"))?.with("protected", ["infra/**"]);
 
-    // A host loads plugins once. Add `.cache(directory)`, and the next start compiles nothing.
+    // A host loads plugins once. What is compiled is kept, so that the next start compiles nothing.
     let host = Host::builder(Config::empty()).plugin(guard).build().await?;
 
     // A session is one run of an agent, in a directory. Plugins read relative paths from there.

@@ -53,10 +53,15 @@ fn promised(source: &str) -> Option<String> {
 
 /// What an example prints, in a directory that is empty.
 fn printed(name: &str) -> String {
+    printed_with(name, &[])
+}
+
+/// The same under these variables of the environment.
+fn printed_with(name: &str, variables: &[(&str, &Path)]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let plugins = component("path_guard.wasm").canonicalize().unwrap();
     let mut command = Command::new(program(name));
-    command.env("HOOKHOST_PLUGINS", plugins.parent().unwrap()).current_dir(&directory);
+    command.env("HOOKHOST_PLUGINS", plugins.parent().unwrap()).envs(variables.iter().copied()).current_dir(&directory);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{name}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -70,6 +75,46 @@ fn each_example_prints_what_its_head_says() {
         };
         assert_eq!(printed(&name), promised, "examples/{name}.rs");
     }
+}
+
+/// The compiled code in a directory for caches: names and inodes.
+#[cfg(unix)]
+fn compiled_code(caches: &Path) -> Vec<(std::ffi::OsString, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let files = std::fs::read_dir(caches.join("compiled")).unwrap().map(Result::unwrap);
+    let code = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "cwasm"));
+    let mut code: Vec<_> = code.map(|file| (file.file_name(), file.metadata().unwrap().ino())).collect();
+    code.sort();
+    code
+}
+
+#[cfg(unix)]
+#[test]
+fn compiled_code_is_kept_by_default_where_nobody_else_can_write() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let caches = tempfile::tempdir().unwrap();
+    let first = printed_with("gate", &[("HOOKHOST_CACHE_DIR", caches.path())]);
+    let kept = compiled_code(caches.path());
+    assert!(!kept.is_empty());
+    let mode = std::fs::metadata(caches.path().join("compiled")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
+    // The second start reads it.
+    assert_eq!(printed_with("gate", &[("HOOKHOST_CACHE_DIR", caches.path())]), first);
+    assert_eq!(compiled_code(caches.path()), kept);
+
+    // Where others can write, nothing is kept and nothing is read, and the program works.
+    let shared = tempfile::tempdir().unwrap();
+    let place = shared.path().join("compiled");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(printed_with("gate", &[("HOOKHOST_CACHE_DIR", shared.path())]), first);
+    assert_eq!(compiled_code(shared.path()), []);
+
+    // Nor where a file is in the place of the directory.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    assert_eq!(printed_with("gate", &[("HOOKHOST_CACHE_DIR", file.path())]), first);
 }
 
 #[test]

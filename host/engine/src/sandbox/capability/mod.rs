@@ -51,6 +51,7 @@ pub(crate) mod generated {
         feature = "config-file",
         feature = "http",
         feature = "json-schema",
+        feature = "native",
         feature = "replay",
         feature = "store"
     ),
