@@ -30,6 +30,7 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     compiler(workspace)?;
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
     surface::format(workspace)?;
+    embed::lock_files(workspace)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
     plugins::clippy(workspace)?;

@@ -42,6 +42,19 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
     resolve(workspace).map(|_| ())
 }
 
+/// The lock files of the programs are up to date: a dependency that a crate of hookhost gains or loses is one of theirs, too.
+pub(crate) fn lock_files(workspace: &Workspace) -> Outcome {
+    say("the lock files of the programs that embed the engine");
+    for program in [GATE, BESIDE_SQLITE] {
+        let arguments = ["metadata", "--locked", "--format-version", "1", "--manifest-path", program];
+        output(&mut workspace.cargo(&arguments)).map_err(|why| {
+            let first = why.lines().next().unwrap_or_default();
+            format!("{first}\n`cargo update --workspace --manifest-path {program}` brings its lock file up to date")
+        })?;
+    }
+    Ok(())
+}
+
 /// The crates of the smallest gate and of the engine with all features.
 fn resolve(workspace: &Workspace) -> Outcome<(usize, usize)> {
     let smallest = crates(workspace, Some(GATE))?;
