@@ -1,0 +1,40 @@
+//! The trait that each agent implements.
+
+use crate::agent::Agent;
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+
+/// An agent: how its messages are read and answered, and where its hook is named. Its directory has the same files as that of
+/// each other agent: `mod.rs` (what is known of it), `decode.rs`, `encode.rs`, `install.rs`. What its tools do is in the table
+/// of the contract (`hookhost_contract::action`).
+pub trait Adapter: Sync {
+    /// What is known of the agent.
+    fn agent(&self) -> &'static Agent;
+
+    /// Reads a message. A hook point that is unknown becomes [`Custom`](crate::HookEvent::Custom).
+    ///
+    /// # Errors
+    /// If the message is not one of this agent, or misses what its hook point needs.
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable>;
+
+    /// The reply that makes the agent do what the outcome says. The outcome holds nothing that the agent cannot do there
+    /// ([`degrade`](crate::degrade)).
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply;
+
+    /// The reply to a message that could not be read, or about which nothing could be settled in time: a no where the agent
+    /// takes one, and otherwise the neutral reply. `point` is what is known of the hook point; at an unknown one of a message
+    /// that nobody could read the strictest reply counts.
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply;
+
+    /// The reply that says nothing: the agent goes on as it would without a hook.
+    fn neutral(&self, point: Option<&str>) -> Reply;
+
+    /// What has to be in which of the agent's files.
+    ///
+    /// # Errors
+    /// If the agent has no such files in this scope.
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable>;
+}

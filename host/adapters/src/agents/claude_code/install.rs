@@ -1,0 +1,32 @@
+//! Claude Code reads its hooks from `settings.json`, of the user, the project or the machine.
+
+use super::AGENT;
+use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
+const TIMEOUT: u32 = 330;
+
+/// `SessionEnd` has 1.5 seconds for all hooks together.
+const END_TIMEOUT: u32 = 1;
+
+pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json"),
+        Scope::Project => context.project.join(".claude/settings.json"),
+        Scope::Managed if cfg!(target_os = "macos") => {
+            PathBuf::from("/Library/Application Support/ClaudeCode/managed-settings.json")
+        }
+        Scope::Managed => PathBuf::from("/etc/claude-code/managed-settings.json"),
+    };
+    let entries = groups(&AGENT, Some("*"), |point| {
+        let timeout = if point == "SessionEnd" { END_TIMEOUT } else { TIMEOUT };
+        let words = context.words(&AGENT, point);
+        let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        json!({
+            "type": "command", "command": program, "args": arguments, "timeout": timeout, "onFailure": "block",
+        })
+    });
+    Ok(Plan::new(vec![FilePlan::Json { path, entries }]))
+}

@@ -1,0 +1,7 @@
+//! The calls by which `hookhost doctor --prove` shows that an agent's hook is reached and obeyed.
+
+/// A shell command that is harmless, and that the resident host always rejects, under any rules.
+pub const DENIED: &str = "echo hookhost-canary-denied";
+
+/// A shell command that is harmless, and that rules let pass.
+pub const PASSED: &str = "echo hookhost-canary-passed";

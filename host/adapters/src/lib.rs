@@ -1,0 +1,46 @@
+//! People's own agents: what an agent tells its hooks becomes an event, and an outcome becomes the reply that the agent
+//! understands.
+//!
+//! The crate is pure: it reads no file, opens no socket and asks no plugin. So the small hook program can afford it, and
+//! says no in an agent's own words also where nobody else answers.
+//!
+//! Data flows down this list and never back up:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`json`] | messages as JSON objects, read strictly |
+//! | [`message`] | what an agent sent, and from where |
+//! | [`event`] | the event that it means |
+//! | [`outcome`] | what became of the event, as far as an agent can be told |
+//! | [`agent`] | what is known of an agent: its hook points, what it can do at each, what it covers |
+//! | [`reason`] | sentences for models and users |
+//! | [`canary`] | the calls that prove that a hook is obeyed |
+//! | [`degrade`] | outcomes that an agent cannot express, made stricter |
+//! | [`reply`] | what the hook prints, and its exit code |
+//! | [`install`] | which files of an agent have to name the hook |
+//! | [`adapter`] | the trait that each agent implements |
+//! | [`agents`] | the agents, a directory each |
+
+#![deny(missing_docs)]
+
+pub mod adapter;
+pub mod agent;
+pub mod agents;
+pub mod canary;
+pub mod degrade;
+pub mod event;
+pub mod install;
+pub mod json;
+pub mod message;
+pub mod outcome;
+pub mod reason;
+pub mod reply;
+
+pub use adapter::Adapter;
+pub use agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+pub use agents::{all, by_name, detect};
+pub use degrade::{Degradation, degrade};
+pub use event::{AgentSession, HookCall, HookEvent, ToolUse};
+pub use message::{Message, Unreadable};
+pub use outcome::{Answer, Outcome};
+pub use reply::Reply;

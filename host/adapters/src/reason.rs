@@ -1,0 +1,84 @@
+//! Sentences for models and users: whose rule it was, that it is final, and what may be done instead.
+
+use hookhost_contract::{Cause, Question, Rejection, ToolResult};
+use serde_json::Value;
+
+/// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
+#[must_use]
+pub fn rejected(rejection: &Rejection) -> String {
+    let code = rejection.refusal.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
+    let said = format!("{rejection}{code}");
+    let next = match rejection.cause {
+        Cause::Verdict | Cause::Disagreement if rejection.refusal.retryable => {
+            "This is a policy of the user. A call that follows it may run."
+        }
+        Cause::Verdict | Cause::Disagreement => {
+            "This is a policy of the user and final: do not try to do the same in another way."
+        }
+        Cause::NotApproved | Cause::TooManyQuestions => {
+            "A person has to agree, and has not: do not try to do the same in another way."
+        }
+        _ if rejection.refusal.retryable => "The same call may be tried again later.",
+        _ => "Tell the user: this is about the rules, not about the call.",
+    };
+    format!("{}{}", sentence(&said), next)
+}
+
+/// What an agent's user is asked.
+#[must_use]
+pub fn asked(questions: &[Question]) -> String {
+    let asked = questions.iter().map(|question| {
+        let code = question.escalation.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
+        format!("{} asks: {}{code}", question.by, question.escalation.question)
+    });
+    let text = asked.collect::<Vec<_>>().join("\n");
+    if text.is_empty() { "a person has to agree".to_owned() } else { text }
+}
+
+/// What a model reads where plugins changed a call and its agent cannot take other arguments.
+#[must_use]
+pub fn make_this_call(by: &[String], arguments: &Value) -> String {
+    format!(
+        "{} changed this call, and this agent cannot run a changed call. Make exactly this call instead, with the \
+         arguments {arguments}",
+        names(by)
+    )
+}
+
+/// What a model reads where a plugin gave the result and its agent can only be told no.
+#[must_use]
+pub fn use_this_result(result: &ToolResult) -> String {
+    format!("the tool did not run, and this is the result in its place:\n{}", result.text)
+}
+
+/// The plugins as the subject of a sentence.
+fn names(by: &[String]) -> String {
+    if by.is_empty() { "A plugin".to_owned() } else { by.join(", ") }
+}
+
+/// The text with a full stop and a space after it.
+fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?']) { format!("{text} ") } else { format!("{text}. ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rejected;
+    use hookhost_contract::{Cause, Refusal, Rejection, Stop};
+
+    #[test]
+    fn a_reason_says_whose_rule_it_is_that_it_is_final_and_what_may_be_done_instead() {
+        let refusal = Refusal::new("force-push rewrites shared history").code("git.force-push");
+        let no = rejected(&Rejection::verdict("no-force-push", refusal.clone(), Stop::Run));
+        assert_eq!(
+            no,
+            "Rejected by no-force-push: force-push rewrites shared history [git.force-push]. This is a policy of the user \
+             and final: do not try to do the same in another way."
+        );
+        let no = rejected(&Rejection::verdict("no-force-push", refusal.retryable(), Stop::Run));
+        assert!(no.ends_with("A call that follows it may run."), "{no}");
+        let no = rejected(&Rejection::host(Vec::new(), Cause::NotRecorded, "the disk is full".to_owned()));
+        assert!(no.ends_with("not about the call."), "{no}");
+    }
+}
