@@ -153,7 +153,11 @@ fn replies(adapter: &dyn Adapter, call: &HookCall) -> Map<String, Value> {
         replies.insert(name.to_owned(), reply);
     }
     let why = "hookhost could not settle this call: the resident host did not answer within 10 seconds";
-    replies.insert("failed".to_owned(), written(&adapter.fail(Some(&call.point), why)));
+    let (failed, unsettled) = (adapter.fail(Some(&call.point), why), adapter.unsettled(call, why));
+    replies.insert("failed".to_owned(), written(&failed));
+    if unsettled != failed {
+        replies.insert("unsettled".to_owned(), written(&unsettled));
+    }
     replies
 }
 

@@ -13,7 +13,7 @@ fn no(point: &str) -> No {
         "PreToolUse" => No::Permission,
         "PermissionRequest" => No::Behavior,
         // A result that was refused, or could not be looked at, does not reach the model.
-        "PostToolUse" => No::Instead("updatedToolOutput"),
+        "PostToolUse" => No::Result,
         "MessageDisplay" => No::Instead("displayContent"),
         _ => No::Block,
     }
@@ -25,4 +25,8 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     claude_shape::fail(&AGENT, &DIALECT, point, why)
+}
+
+pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
+    claude_shape::unsettled(&AGENT, &DIALECT, call, why)
 }
