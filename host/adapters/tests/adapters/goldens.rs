@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 /// A message, and the replies to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fixture {
+pub(crate) struct Fixture {
     /// `recorded`, `documented` or `made`, and where: `recorded: Claude Code 2.1.330`.
     source: String,
     /// The hook point of the command line, where the message does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    point: Option<String>,
+    pub(crate) point: Option<String>,
     /// The environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, String>,
     /// The message.
-    input: Value,
+    pub(crate) input: Value,
     /// The event that it means.
-    means: String,
+    pub(crate) means: String,
     /// What the event is about: the tool and its arguments, or the text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     about: Value,
