@@ -28,7 +28,8 @@ const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: 
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// `updatedToolOutput` replaces a result, also by a refusal, where it has the shape of the result; else it is dropped.
+/// `updatedToolOutput` replaces a result, also by a refusal, where it has the shape of the result. Any
+/// other is dropped.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The agent continues when it is blocked from stopping; it gives up after eight times.

@@ -79,7 +79,7 @@ pub(in crate::agents) fn decode(message: &Message<'_>, agent: &Agent, keys: &Key
     let is_about_a_subagent = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     let mut session = reader.session().map_err(at)?;
     if is_about_a_subagent {
-        // That is told in the session that started it.
+        // The event is one of the session that started it.
         session.subagent = None;
     }
     Ok(HookCall::new(point.name, session, event, fields.to_json()))
