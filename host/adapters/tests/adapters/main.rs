@@ -2,4 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod bad_input;
+mod data;
 mod goldens;
+mod judge;
+mod refusals;

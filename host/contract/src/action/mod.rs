@@ -295,6 +295,7 @@ impl AgentActions<'_> {
     fn mcp_tool(&self, tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
         let ToolOrigin::Mcp(server) = origin else { return self.table.mcp_tool(tool) };
         let bare = tool.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server.as_str())?.strip_prefix("__"));
+        let bare = bare.or_else(|| self.table.tool_of_server(tool, server));
         Some(McpTool { server: Some(server.clone()), tool: bare.unwrap_or(tool).to_owned() })
     }
 }
