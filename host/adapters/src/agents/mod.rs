@@ -1,6 +1,19 @@
 //! The agents, a directory each with the same files.
 
+pub mod agentgateway;
+pub mod amp;
 pub mod claude_code;
+pub mod claude_code_mods;
+pub mod cline;
+pub mod copilot_cli;
+pub mod cursor;
+mod gateway;
+pub mod goose;
+pub mod litellm;
+pub mod opencode;
+mod own_plugin;
+pub mod pi;
+pub mod windsurf;
 
 use crate::adapter::Adapter;
 use crate::json::object;
@@ -9,7 +22,21 @@ use crate::message::Message;
 /// All agents, in the order of their names.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&claude_code::ClaudeCode]
+    // One line for each agent.
+    &[
+        &agentgateway::Agentgateway,
+        &amp::Amp,
+        &claude_code::ClaudeCode,
+        &claude_code_mods::ClaudeCodeMods,
+        &cline::Cline,
+        &copilot_cli::CopilotCli,
+        &cursor::Cursor,
+        &goose::Goose,
+        &litellm::LiteLlm,
+        &opencode::OpenCode,
+        &pi::Pi,
+        &windsurf::Windsurf,
+    ]
 }
 
 /// The agent of this name.
