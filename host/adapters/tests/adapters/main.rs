@@ -2,4 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod actions;
+mod bad_input;
 mod goldens;
+mod model;
+mod own_plugins;
+mod plans;
+mod rejections;

@@ -13,8 +13,7 @@ pub(super) const MCP: &str = "MCP:";
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let fields = Fields::of(message.bytes)?;
-    let named = fields.some_text("hook_event_name").or_else(|| message.point.map(str::to_owned));
-    let named = named.ok_or_else(|| Unreadable::new("`hook_event_name` is missing"))?;
+    let named = fields.text("hook_event_name")?;
     // The hook of Claude Code's file: the event is Cursor's, the reply is Claude Code's.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
