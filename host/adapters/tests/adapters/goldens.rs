@@ -30,6 +30,19 @@ pub(crate) struct Fixture {
     about: Value,
     /// The reply to each outcome.
     replies: Map<String, Value>,
+    /// What else the message means, and the replies to each outcome of that part, where nothing is said about the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    further: Vec<Further>,
+}
+
+/// One more event of a message.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Further {
+    point: String,
+    means: String,
+    about: Value,
+    replies: Map<String, Value>,
 }
 
 fn directory() -> PathBuf {
@@ -141,12 +154,22 @@ fn about(event: &HookEvent) -> Value {
     }
 }
 
-fn replies(adapter: &dyn Adapter, call: &HookCall) -> Map<String, Value> {
-    let can = adapter.agent().abilities(&call.point);
+/// The replies to each outcome of the part of this index, where the other parts have none.
+fn replies(adapter: &dyn Adapter, whole: &HookCall, index: usize) -> Map<String, Value> {
+    let parts = whole.parts();
+    let call = &parts[index];
+    let can = adapter.abilities(call);
     let mut replies = Map::new();
     for (name, outcome) in outcomes(&call.event) {
         let (outcome, lost) = degrade(call, outcome, can);
-        let mut reply = written(&adapter.encode(call, &outcome));
+        let reply = if parts.len() == 1 {
+            adapter.encode(whole, &outcome)
+        } else {
+            let mut all = vec![Outcome::new(Answer::Neutral); parts.len()];
+            all[index] = outcome;
+            adapter.encode_all(whole, &all)
+        };
+        let mut reply = written(&reply);
         if !lost.is_empty() {
             reply["degraded"] = json!(lost);
         }
@@ -159,6 +182,17 @@ fn replies(adapter: &dyn Adapter, call: &HookCall) -> Map<String, Value> {
         replies.insert("unsettled".to_owned(), written(&unsettled));
     }
     replies
+}
+
+fn further(adapter: &dyn Adapter, call: &HookCall) -> Vec<Further> {
+    let later = call.parts().into_iter().enumerate().skip(1);
+    let further = later.map(|(index, part)| Further {
+        means: part.event.kind().to_string(),
+        about: about(&part.event),
+        replies: replies(adapter, call, index),
+        point: part.point,
+    });
+    further.collect()
 }
 
 #[test]
@@ -181,7 +215,8 @@ fn each_message_means_its_event_and_each_outcome_has_its_reply_byte_for_byte() {
         let found = Fixture {
             means: call.event.kind().to_string(),
             about: about(&call.event),
-            replies: replies(adapter, &call),
+            replies: replies(adapter, &call, 0),
+            further: further(adapter, &call),
             ..fixture
         };
         let found = serde_json::to_string_pretty(&found).unwrap() + "\n";

@@ -34,10 +34,12 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// The agents, by the name that a session has of them.
-static AGENTS: [Agent; 19] = [
+static AGENTS: [Agent; 20] = [
     Agent::new("amp", amp::tools),
     Agent::new("antigravity", antigravity::tools),
     Agent::new("claude-code", claude_code::tools),
+    // The same agent: a mod is told its calls in the agent's own process.
+    Agent::new("claude-code-mods", claude_code::tools),
     Agent::new("cline", cline::tools),
     Agent::new("codex", codex::tools),
     Agent::new("copilot-cli", copilot_cli::tools),
