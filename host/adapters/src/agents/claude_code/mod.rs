@@ -52,7 +52,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
         HookPoint::new("Setup", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
         // A slash command is a prompt, too: what its file says is sent to the model.
         HookPoint::new("UserPromptExpansion", EventKind::PromptSubmit, PROMPT),
