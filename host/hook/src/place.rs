@@ -58,6 +58,12 @@ impl Place {
         self.directory.join("starting.lock")
     }
 
+    /// What a resident host that a hook has started says of what goes wrong.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("host.log")
+    }
+
     /// The calls that nobody answered, a line each.
     #[must_use]
     pub fn unanswered(&self) -> PathBuf {

@@ -9,6 +9,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+/// Upper bound of what the resident host's log keeps when one is started, in bytes.
+const MAX_LOG: u64 = 1024 * 1024;
+
 /// The program `hookhost`, which is beside this one.
 ///
 /// # Errors
@@ -34,12 +37,19 @@ pub fn resident_host(program: &Path, place: &Place) -> io::Result<Option<File>> 
     if lock.try_lock().is_err() {
         return Ok(None);
     }
+    // It says there what goes wrong; a file that has grown large begins anew.
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.log())?;
+    if log.metadata()?.len() > MAX_LOG {
+        log.set_len(0)?;
+    }
+    // Who waits for the end of a pipe that this process has inherited must not wait for the resident host.
+    close_fds::set_fds_cloexec(3, &[]);
     Command::new(program)
         .args(["serve", "--on-demand"])
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(log)
         .spawn()?;
     Ok(Some(lock))
 }

@@ -4,11 +4,11 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record, RulesChanged,
-    SessionOpened, ToolRun,
+    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record,
+    RulesChanged, SessionOpened, ToolRun,
 };
 use hookhost::config::Mode;
-use hookhost::contract::OutcomeKind;
+use hookhost::contract::{AnswerKind, OutcomeKind};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
@@ -160,7 +160,9 @@ fn answered(text: &mut String, answer: &ApprovalRecord) {
     if let Some(reason) = &answer.reason {
         let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
     }
-    if *came == OutcomeKind::Escalated {
+    if answer.kind == AnswerKind::HandedOver {
+        let _ = writeln!(text, "    the agent asks its own user; a result of the call says that it ran");
+    } else if *came == OutcomeKind::Escalated {
         let _ = writeln!(text, "    rules or state have changed: the plugins are asked again");
     }
 }

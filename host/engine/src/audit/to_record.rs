@@ -1,7 +1,8 @@
 //! What becomes a line of the log.
 
 use super::record::{
-    ApprovalRecord, Delivery, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened, ToolRun,
+    ApprovalRecord, Delivery, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened,
+    ToolRun,
 };
 use super::redaction;
 use crate::config::AuditSettings;
