@@ -29,6 +29,12 @@ impl Agent {
         self.points.iter().find(|point| point.name == name)
     }
 
+    /// How long the agent waits for the hook at a hook point, in seconds.
+    #[must_use]
+    pub fn timeout(&self, point: &str) -> u16 {
+        self.point(point).map_or(TIMEOUT, |point| point.timeout)
+    }
+
     /// What the agent can do at a hook point; at an unknown one nothing.
     #[must_use]
     pub fn abilities(&self, point: &str) -> Abilities {

@@ -109,9 +109,10 @@ impl Hook<'_> {
         let mut sent = Message::new(message, directory);
         sent.point = self.point;
         let adapter = detect(self.adapter, &sent);
-        let point = match adapter.decode(&sent) {
-            Ok(call) => Some(call.point),
-            Err(unreadable) => unreadable.point.or_else(|| self.point.map(str::to_owned)),
+        let read = adapter.decode(&sent);
+        let point = match &read {
+            Ok(call) => Some(call.point.clone()),
+            Err(unreadable) => unreadable.point.clone().or_else(|| self.point.map(str::to_owned)),
         };
         let name = adapter.agent().name;
         let allows = self.on_failure == OnFailure::Allow;
@@ -122,10 +123,11 @@ impl Hook<'_> {
         }
         let lost = if noted { "" } else { " This could not be noted for the audit log either." };
         let why = why.trim_end_matches('.');
-        adapter.fail(
-            point.as_deref(),
-            &format!("hookhost could not settle this event: {why}.{lost} `hookhost doctor {name}` says more."),
-        )
+        let why = format!("hookhost could not settle this event: {why}.{lost} `hookhost doctor {name}` says more.");
+        match &read {
+            Ok(call) => adapter.unsettled(call, &why),
+            Err(_) => adapter.fail(point.as_deref(), &why),
+        }
     }
 }
 

@@ -93,7 +93,7 @@ impl Settler {
             }
             Err(why) => {
                 self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
-                adapter.fail(Some(&call.point), &failed(adapter, &why))
+                adapter.unsettled(&call, &failed(adapter, &why))
             }
         }
     }

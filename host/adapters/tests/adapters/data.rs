@@ -196,6 +196,22 @@ fn an_agent_waits_longer_for_the_hook_than_a_person_has_for_an_answer_in_its_own
 }
 
 #[test]
+fn an_agent_that_fixes_how_long_it_waits_is_not_told_otherwise() {
+    for (agent, point, seconds) in
+        [("codex", "SessionEnd", 3), ("codex", "Interrupt", 3), ("claude-code", "SessionEnd", 1)]
+    {
+        let FilePlan::Json { entries, .. } = &plan(agent, Scope::User, OnFailure::Deny).unwrap().files[0] else {
+            panic!()
+        };
+        let value = entries.iter().find_map(|entry| match entry {
+            JsonEntry::Element { at, value } if at.last().is_some_and(|key| key == point) => Some(value),
+            _ => None,
+        });
+        assert_eq!(value.unwrap()["hooks"][0]["timeout"], seconds, "{agent} {point}");
+    }
+}
+
+#[test]
 fn where_the_machine_has_no_hooks_of_an_agent_that_is_said_with_what_to_do() {
     for agent in AGENTS {
         let context = Context {
