@@ -20,7 +20,8 @@ fn agents_are_in_the_order_of_their_names_and_each_name_is_one_agents() {
 
 #[test]
 fn each_message_means_what_the_table_of_hook_points_says() {
-    for (agent, name, file) in fixtures() {
+    let known = fixtures().into_iter().filter(|(agent, ..)| AGENTS.contains(&agent.as_str()));
+    for (agent, name, file) in known {
         let fixture: Fixture = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         let adapter = by_name(&agent).unwrap();
         let bytes = serde_json::to_vec(&fixture.input).unwrap();
