@@ -4,7 +4,7 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    ApprovalRecord, CallRecord, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record, RulesChanged,
+    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record, RulesChanged,
     SessionOpened, ToolRun,
 };
 use hookhost::config::Mode;
@@ -34,6 +34,7 @@ pub(crate) fn describe(line: &Line) -> String {
         Record::ToolRun(run) => tool_run(&mut text, run),
         Record::Observed(record) => observation(&mut text, record),
         Record::Dropped(record) => dropped(&mut text, record),
+        Record::Delivery(record) => delivery(&mut text, record),
         Record::RulesChanged(changed) => taken_up(&mut text, changed),
         other => {
             let _ = writeln!(text, "{}", other.kind());
@@ -189,6 +190,15 @@ fn observation(text: &mut String, observed: &Observed) {
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
     calls.iter().for_each(|call| called(text, call));
     redacted(text, kept_out.keys());
+}
+
+/// An outcome that did not come to its agent as it was settled.
+fn delivery(text: &mut String, delivery: &Delivery) {
+    let Delivery { id, header, point, what, note, .. } = delivery;
+    let _ = writeln!(text, "{WARNING}{}{WARNING:#} at {}", what.name().replace('-', " "), one_line(point));
+    let of = id.as_ref().map(|id| format!(", event {}", one_line(id))).unwrap_or_default();
+    let _ = writeln!(text, "    {DIM}session {}{of}{DIM:#}", one_line(&header.session));
+    let _ = writeln!(text, "    {}", cut(&one_line(note), SHOWN));
 }
 
 fn dropped(text: &mut String, dropped: &Dropped) {

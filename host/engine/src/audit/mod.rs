@@ -18,7 +18,7 @@ pub use filter::Filter;
 pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
-    ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
+    ApprovalRecord, AskedAgain, CallRecord, Delivery, DeliveryKind, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
     Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
 };
 pub use redaction::Redacted;

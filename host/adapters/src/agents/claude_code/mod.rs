@@ -41,7 +41,7 @@ static AGENT: Agent = Agent {
     versions: ("2.1.295", "2.1.330"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities { adds_context: true, ..TELLS }),
-        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new(
