@@ -165,7 +165,10 @@ mod tests {
             ]
         );
         let programs: Vec<_> = found.iter().map(|found| found.program().unwrap()).collect();
-        assert_eq!(programs, ["/a b/hookhost-hook", "/a b/hookhost-hook", "/x/hookhost-hook"].map(std::path::PathBuf::from));
+        assert_eq!(
+            programs,
+            ["/a b/hookhost-hook", "/a b/hookhost-hook", "/x/hookhost-hook"].map(std::path::PathBuf::from)
+        );
         assert!(found[1].is_of("cursor", "stop") && !found[1].is_of("cursor", "preToolUse"));
         assert!(found[0].is_of("claude-code", "PreToolUse") && !found[0].is_of("codex", "PreToolUse"));
     }

@@ -109,7 +109,11 @@ mod tests {
             ("/home/a/.file.json", None),
             ("/opt/claude/settings.json", Some("/opt/claude")),
         ] {
-            assert_eq!(own_directory(Path::new(file), Path::new("/home/a")).as_deref(), directory.map(Path::new), "{file}");
+            assert_eq!(
+                own_directory(Path::new(file), Path::new("/home/a")).as_deref(),
+                directory.map(Path::new),
+                "{file}"
+            );
         }
     }
 }

@@ -26,12 +26,19 @@
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
+pub mod check;
+pub mod configured;
+pub mod doctor;
 pub mod error;
+pub mod find;
 pub mod install;
 pub mod json;
 pub mod ours;
+pub mod process;
+pub mod prove;
 pub mod receipt;
 pub mod settings_file;
 pub mod uninstall;
+pub mod version;
 
 pub use error::Refused;

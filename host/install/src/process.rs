@@ -64,8 +64,6 @@ pub fn run(
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
     loop {
         if let Some(status) = child.try_wait()? {
-            // What it started and left behind must not stay.
-            kill(&mut child);
             return Ok(Ended { code: status.code(), stdout: read(&stdout), stderr: read(&stderr) });
         }
         if began.elapsed() >= timeout {
@@ -75,6 +73,42 @@ pub fn run(
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Writes lines to a program and reads lines from it, until `wanted` finds in one what is looked for. Then the program is ended.
+/// There is nothing where it ends or takes too long before.
+pub fn converse<T>(
+    words: &[OsString],
+    directory: &Path,
+    lines: &[String],
+    timeout: Duration,
+    wanted: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().ok()?;
+    let until = Instant::now() + timeout;
+    let stdout = reader(child.stdout.take());
+    let mut stdin = child.stdin.take();
+    // Few and short: they fit into the pipe, whether or not they are read.
+    let sent = stdin.as_mut().is_some_and(|stdin| lines.iter().all(|line| writeln!(stdin, "{line}").is_ok()));
+    let mut pending = Vec::new();
+    let mut found = None;
+    while sent && found.is_none() {
+        let Ok(more) = stdout.recv_timeout(until.saturating_duration_since(Instant::now())) else { break };
+        pending.extend(more);
+        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = pending.drain(..=end).collect();
+            found = found.or_else(|| wanted(&String::from_utf8_lossy(&line)));
+        }
+    }
+    kill(&mut child);
+    let _ = child.wait();
+    found
 }
 
 /// Writes in a thread: a program that does not read must not keep us.
@@ -145,7 +179,10 @@ mod tests {
         let ended = shell("cat; echo no >&2; exit 3", b"yes", Duration::from_secs(20)).unwrap();
         assert_eq!(ended, Ended { code: Some(3), stdout: b"yes".to_vec(), stderr: b"no\n".to_vec() });
         assert_eq!(shell("kill -9 $$", b"", Duration::from_secs(20)).unwrap().code, None);
-        assert!(matches!(run(&["/nowhere".into()], Path::new("/"), &[], b"", Duration::ZERO), Err(NotEnded::NotStarted(_))));
+        assert!(matches!(
+            run(&["/nowhere".into()], Path::new("/"), &[], b"", Duration::ZERO),
+            Err(NotEnded::NotStarted(_))
+        ));
     }
 
     #[test]

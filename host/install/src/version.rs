@@ -41,8 +41,10 @@ pub fn ask(program: &Path) -> Result<String, String> {
 #[must_use]
 pub fn number_in(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
-    let words = text.split(|c: char| !is_part(c)).map(|word| word.trim_start_matches('v').trim_end_matches(['.', '-', '+']));
-    let mut versions = words.filter(|word| word.len() <= 60 && word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
+    let words =
+        text.split(|c: char| !is_part(c)).map(|word| word.trim_start_matches('v').trim_end_matches(['.', '-', '+']));
+    let mut versions =
+        words.filter(|word| word.len() <= 60 && word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
     versions.next().map(str::to_owned)
 }
 

@@ -2,5 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
+mod doctor;
 mod files;
 mod home;

@@ -1,5 +1,6 @@
 //! Replies to Claude Code. A no is JSON with exit code 0: with exit code 2 the model would read the path of the hook.
 
+use super::AGENT;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
@@ -89,6 +90,21 @@ fn ends(top: &mut Map<String, Value>, rejection: &Rejection) {
     if rejection.ends.is_some() {
         top.insert("continue".to_owned(), json!(false));
         top.insert("stopReason".to_owned(), json!(rejection.to_string()));
+    }
+}
+
+/// Whether the agent takes a reply for a no. With exit code 2 it reads nothing else; a JSON object counts with any other exit
+/// code, and its part for the hook point only under the hook point's own name.
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    if reply.exit == 2 {
+        return AGENT.abilities(point).rejects;
+    }
+    let Ok(value) = serde_json::from_str::<Value>(reply.stdout.trim()) else { return false };
+    let specific = value.get("hookSpecificOutput").filter(|part| part["hookEventName"] == point);
+    match point {
+        "PreToolUse" => specific.is_some_and(|part| part["permissionDecision"] == "deny"),
+        "PermissionRequest" => specific.is_some_and(|part| part["decision"]["behavior"] == "deny"),
+        _ => value["decision"] == "block" && AGENT.abilities(point).rejects,
     }
 }
 

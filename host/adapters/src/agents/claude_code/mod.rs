@@ -1,5 +1,6 @@
 //! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
@@ -12,6 +13,7 @@ use crate::message::{Message, Unreadable};
 use crate::outcome::Outcome;
 use crate::reply::Reply;
 use hookhost_contract::EventKind;
+use std::path::Path;
 
 /// The adapter.
 #[derive(Clone, Copy, Debug)]
@@ -114,5 +116,17 @@ impl Adapter for ClaudeCode {
 
     fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
         install::plan(context)
+    }
+
+    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        Some(canary::message(command, directory))
+    }
+
+    fn denies(&self, point: &str, reply: &Reply) -> bool {
+        encode::denies(point, reply)
+    }
+
+    fn headless(&self, prompt: &str) -> Option<Vec<String>> {
+        Some(canary::headless(prompt))
     }
 }
