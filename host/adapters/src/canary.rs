@@ -7,4 +7,4 @@ pub const DENIED: &str = "echo hookhost-canary-denied";
 pub const PASSED: &str = "echo hookhost-canary-passed";
 
 /// The session in which canary calls happen: what the log has of it is no event of a person's work.
-pub const SESSION: &str = "hookhost-canary";
+pub const SESSION: &str = "hookhost-doctor";

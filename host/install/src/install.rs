@@ -121,7 +121,7 @@ fn write_all(changes: &[Change], receipt: &mut Receipt) -> Result<(), Refused> {
     let mut done: Vec<(&Change, Vec<PathBuf>)> = Vec::new();
     for change in changes.iter().filter(|change| change.is_needed()) {
         match change.file.replace(&change.after, change.is_program) {
-            Ok(written) => done.push((change, written.made_directories)),
+            Ok(made) => done.push((change, made)),
             Err(error) => {
                 for (change, made) in done.iter().rev() {
                     put_back(change, made);

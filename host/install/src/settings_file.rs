@@ -33,14 +33,6 @@ struct Found {
     identity: (u64, u64),
 }
 
-/// What became of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Written {
-    /// Directories that were made for it, outermost first.
-    pub made_directories: Vec<PathBuf>,
-}
-
 impl SettingsFile {
     /// Reads a file, or finds that there is none. Symbolic links are followed to a file of this user.
     ///
@@ -110,23 +102,23 @@ impl SettingsFile {
     }
 
     /// Puts `content` into the file's place, by a new file beside it that takes its name: a reader sees the old or the new, and
-    /// a crash leaves one of them. The new one has the old one's owner and permissions.
+    /// a crash leaves one of them. The new one has the old one's owner and permissions. Returns the directories that were
+    /// made for it, outermost first.
     ///
     /// # Errors
     /// If the file has changed since it was read, or the new one cannot be written. Then the file is as it was.
-    pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Written, Refused> {
+    pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, Refused> {
         self.check_writable()?;
-        let mut written = Written::default();
+        let mut made = Vec::new();
         let directory = self.real.parent().unwrap_or(Path::new("/"));
         if self.content.is_none() {
-            written.made_directories =
-                make_directories(directory).map_err(|error| Refused::io(&self.named, "written", &error))?;
+            made = make_directories(directory).map_err(|error| Refused::io(&self.named, "written", &error))?;
         }
         let put = self.put(directory, content, is_program);
         if put.is_err() {
-            remove_directories(&written.made_directories);
+            remove_directories(&made);
         }
-        put.map(|()| written)
+        put.map(|()| made)
     }
 
     fn put(&self, directory: &Path, content: &[u8], is_program: bool) -> Result<(), Refused> {
@@ -335,8 +327,8 @@ mod tests {
     fn a_file_that_is_not_there_is_made_with_its_directories() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/settings.json");
-        let written = SettingsFile::read(&path).unwrap().replace(b"{}", false).unwrap();
-        assert_eq!(written.made_directories, [directory.path().join("a"), directory.path().join("a/b")]);
+        let made = SettingsFile::read(&path).unwrap().replace(b"{}", false).unwrap();
+        assert_eq!(made, [directory.path().join("a"), directory.path().join("a/b")]);
         assert_eq!(fs::read(&path).unwrap(), b"{}");
     }
 

@@ -98,14 +98,20 @@ fn the_configured_hook_is_proven_and_the_proof_is_kept() {
     assert_eq!(proof["program-digest"], hookhost_tests::digest(&person.user.path("bin/hookhost-hook")));
     // The file is another one now.
     person.write(&format!("{}\n", person.read()));
-    printed(&person.run(&["doctor"]), &["  unknown proof    the hook was proven on 20", "settings.json has changed since\n"]);
+    printed(
+        &person.run(&["doctor"]),
+        &["  unknown proof    the hook was proven on 20", "settings.json has changed since\n"],
+    );
 }
 
 #[test]
 fn a_hook_that_passes_everything_denies_everything_or_fails_is_no_proof() {
     for (script, says) in [
         ("cat >/dev/null", "the configured hook lets the canary call pass that it has to deny"),
-        ("echo nobody answers >&2; exit 2", "the configured hook denies also what has to pass; it says: nobody answers"),
+        (
+            "echo nobody answers >&2; exit 2",
+            "the configured hook denies also what has to pass; it says: nobody answers",
+        ),
         ("exit 1", "the configured hook failed about `echo hookhost-canary-denied` (exit code 1)"),
     ] {
         let person = installed();
@@ -131,7 +137,8 @@ fn agent_that_asks(person: &Person, session: &str) {
         "session": { "agent": session },
     });
     let file = person.user.write("call.json", payload.to_string());
-    let dispatch = format!("'{}' dispatch before-tool-call --payload '{}' >/dev/null", hookhost().display(), file.display());
+    let dispatch =
+        format!("'{}' dispatch before-tool-call --payload '{}' >/dev/null", hookhost().display(), file.display());
     person.program(
         "claude",
         &format!("case \"$1\" in --version) echo '2.1.330 (Claude Code)';; -p) {dispatch}; echo done;; esac; exit 0"),
@@ -144,7 +151,10 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     agent_that_asks(&person, "claude-code");
     person.run(&["doctor", "--run-agent"]).expect(2, &["--prove"]);
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
-    printed(ended.expect(0, &[]), &["  ok      agent-run Claude Code asked about the canary call, and it was rejected\n"]);
+    printed(
+        ended.expect(0, &[]),
+        &["  ok      agent-run Claude Code asked about the canary call, and it was rejected\n"],
+    );
     // Its own event in the log is seen as well.
     printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
     // An older call proves nothing.

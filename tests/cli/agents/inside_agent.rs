@@ -21,7 +21,10 @@ fn a_mark_of_an_agent_in_the_environment_refuses_them() {
         for (arguments, does) in COMMANDS {
             let ended = Ended::of(person.command(arguments).env(mark, "1"));
             let says = format!("({mark} is set), and a command that {does} is for a person: nothing was changed");
-            ended.expect(3, &[&says, &format!("try: hookhost {}, in a terminal that no agent has opened", arguments.join(" "))]);
+            ended.expect(
+                3,
+                &[&says, &format!("try: hookhost {}, in a terminal that no agent has opened", arguments.join(" "))],
+            );
         }
         let ended = Ended::of(person.command(&["install", "claude-code"]).env(mark, ""));
         ended.expect(0, &[]);
@@ -34,9 +37,13 @@ fn a_mark_of_an_agent_in_the_environment_refuses_them() {
 #[test]
 fn commands_that_loosen_nothing_run_inside_an_agent() {
     let person = Person::new("2.1.330");
-    for arguments in
-        [&["install", "claude-code", "--dry-run"][..], &["uninstall", "claude-code", "--dry-run"], &["trust", "--list"], &["agents"], &["allow"]]
-    {
+    for arguments in [
+        &["install", "claude-code", "--dry-run"][..],
+        &["uninstall", "claude-code", "--dry-run"],
+        &["trust", "--list"],
+        &["agents"],
+        &["allow"],
+    ] {
         Ended::of(person.command(arguments).env("CLAUDECODE", "1")).expect(0, &[]);
     }
 }

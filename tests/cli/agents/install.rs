@@ -54,7 +54,10 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
     ended.expect(0, &[]);
     let path = person.settings().display().to_string();
     let difference = format!("--- {path}\n+++ {path}\n@@ -1,3 +1,");
-    printed(&ended, &[&difference, "\n-  \"model\": \"big\"\n+  \"model\": \"big\",\n+  \"hooks\": {\n", "  to change "]);
+    printed(
+        &ended,
+        &[&difference, "\n-  \"model\": \"big\"\n+  \"model\": \"big\",\n+  \"hooks\": {\n", "  to change "],
+    );
     assert_eq!(person.read(), "{\n  \"model\": \"big\"\n}\n");
     assert!(!person.user.path("state/installed").exists());
     fs::remove_file(person.settings()).unwrap();
@@ -142,7 +145,10 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
     let person = Person::new("2.1.330");
     person.user.configure("[agents.claude-code]\non-failure = \"allow\"\n");
     let ended = person.run(&["install", "claude-code"]);
-    printed(&ended, &["where nobody answers the hook, the agent continues: your hookhost.toml says `on-failure = \"allow\"`"]);
+    printed(
+        &ended,
+        &["where nobody answers the hook, the agent continues: your hookhost.toml says `on-failure = \"allow\"`"],
+    );
     let hook = &person.json()["hooks"]["Stop"][0]["hooks"][0];
     assert_eq!(hook["args"], json!(["claude-code", "Stop", "--on-failure=allow"]));
     person.user.configure("[agents.claude-code]\non-failure = \"deny\"\n");
@@ -150,7 +156,10 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
     assert_eq!(person.json()["hooks"]["Stop"][0]["hooks"][0]["args"], json!(["claude-code", "Stop"]));
     for (text, says) in [
         ("[agents.claud-code]\n", [":1:9: ", "unknown key `claud-code`: did you mean `claude-code`?"]),
-        ("[agents.claude-code]\non-failur = \"allow\"\n", [":2:1: unknown key `on-failur`", "did you mean `on-failure`?"]),
+        (
+            "[agents.claude-code]\non-failur = \"allow\"\n",
+            [":2:1: unknown key `on-failur`", "did you mean `on-failure`?"],
+        ),
         ("[agents.claude-code]\non-failure = \"alow\"\n", [":2:14: ", "did you mean `allow`?"]),
     ] {
         person.user.configure(text);

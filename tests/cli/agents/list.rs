@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 #[test]
 fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     let person = Person::without_agent();
-    assert_eq!(person.run(&["agents"]).stdout, "No agent is found here, neither by a program on the PATH nor by a directory.\n");
+    assert_eq!(
+        person.run(&["agents"]).stdout,
+        "No agent is found here, neither by a program on the PATH nor by a directory.\n"
+    );
     let person = Person::new("2.1.330");
     let ended = person.run(&["agents"]);
     let program = person.user.path("bin/claude");
@@ -30,6 +33,9 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     let object: Value = serde_json::from_str(&person.run(&["agents", "--json"]).stdout).unwrap();
     let agent = &object["agents"][0];
     assert_eq!(agent["program"], json!(program));
-    assert_eq!((&agent["installed"], &agent["last-event"]["event"]), (&json!(["user", "project"]), &json!("before-tool-call")));
+    assert_eq!(
+        (&agent["installed"], &agent["last-event"]["event"]),
+        (&json!(["user", "project"]), &json!("before-tool-call"))
+    );
     assert!(agent["proven"].is_u64(), "{agent}");
 }

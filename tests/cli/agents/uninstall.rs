@@ -34,10 +34,13 @@ fn of_a_file_that_somebody_changed_our_entries_are_taken_out() {
     person.run(&["install", "claude-code"]).expect(0, &[]);
     person.write(&person.read().replace("big", "small"));
     let dry = person.run(&["uninstall", "claude-code", "--dry-run"]);
-    printed(dry.expect(0, &[]), &["--- ", "-          \"command\": \"", "  to change  "]);
+    printed(dry.expect(0, &[]), &["--- ", "\n-            \"command\": \"", "  to change  "]);
     assert!(person.read().contains("hookhost-hook"));
     let ended = person.run(&["uninstall", "claude-code"]);
-    printed(ended.expect(0, &[]), &["  changed    ", "somebody has changed it since, so only the entries of hookhost are taken out"]);
+    printed(
+        ended.expect(0, &[]),
+        &["  changed    ", "somebody has changed it since, so only the entries of hookhost are taken out"],
+    );
     assert_eq!(person.json(), serde_json::json!({ "model": "small" }));
 }
 

@@ -26,21 +26,22 @@ use std::fmt::Write as _;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let places = AgentPlaces::here()?;
-    let events = LastEvents::read();
     let mut examined = Vec::new();
     for adapter in adapters(args.agent.as_slice()) {
         let context = places.context(adapter.agent().name, Scope::User);
-        let diagnosis = doctor::examine(adapter, &context, &places.path);
+        let mut diagnosis = doctor::examine(adapter, &context, &places.path);
         if args.agent.is_some() || diagnosis.traces.any() || !diagnosis.installed.is_empty() {
-            examined.push((adapter, diagnosis));
+            let proof = proof(args, &places, adapter, &mut diagnosis);
+            examined.push((adapter, diagnosis, proof));
         }
     }
+    // A proof can have the agent itself make a call.
+    let events = LastEvents::read();
     let common = [host::check(&places.directories), rules::check()];
     let mut objects = Vec::new();
     let mut text = String::new();
     let mut is_well = common.iter().all(|check| check.state != State::Problem);
-    for (adapter, mut diagnosis) in examined {
-        let proof = proof(args, &places, adapter, &mut diagnosis);
+    for (adapter, mut diagnosis, proof) in examined {
         diagnosis.checks.push(events.check(adapter.agent()));
         is_well &= diagnosis.checks.iter().all(|check| check.state != State::Problem);
         objects.push(as_json(adapter, &diagnosis, proof.as_ref()));
