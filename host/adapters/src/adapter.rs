@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
+use crate::install::{Context, JsonDialect, NotInstallable, Plan};
 use crate::message::{Message, Unreadable};
 use crate::outcome::Outcome;
 use crate::reply::Reply;
@@ -38,6 +38,11 @@ pub trait Adapter: Sync {
     /// # Errors
     /// If the agent has no such files in this scope.
     fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable>;
+
+    /// What the agent reads in its JSON files.
+    fn json_dialect(&self) -> JsonDialect {
+        JsonDialect::Strict
+    }
 
     /// The hook point before a tool runs, and the message with which the agent would tell there that its model wants to run
     /// this shell command in this directory; `hookhost doctor --prove` hands it to the hook that the agent's file names. The

@@ -5,7 +5,7 @@ use crate::json;
 use crate::ours;
 use crate::receipt::{Content, FileReceipt, Installation, Receipt, Receipts};
 use crate::settings_file::{SettingsFile, digest, remove_directories};
-use hookhost_adapters::install::{FilePlan, Plan};
+use hookhost_adapters::install::{FilePlan, JsonDialect, Plan};
 use std::path::{Path, PathBuf};
 
 /// What a file would be.
@@ -28,22 +28,23 @@ impl Change {
     }
 }
 
-/// What each file of a plan would be.
+/// What each file of a plan would be, for an agent that reads this JSON.
 ///
 /// # Errors
 /// If one of them cannot be read, is not what the agent reads, or may not be written.
-pub fn prepare(plan: &Plan) -> Result<Vec<Change>, Refused> {
-    plan.files.iter().map(prepare_file).collect()
+pub fn prepare(plan: &Plan, dialect: JsonDialect) -> Result<Vec<Change>, Refused> {
+    plan.files.iter().map(|file| prepare_file(file, dialect)).collect()
 }
 
-fn prepare_file(plan: &FilePlan) -> Result<Change, Refused> {
+fn prepare_file(plan: &FilePlan, dialect: JsonDialect) -> Result<Change, Refused> {
     let file = SettingsFile::read(plan.path())?;
     let change = match plan {
         FilePlan::Whole { content, is_program, .. } => {
             Change { file, after: content.clone().into_bytes(), is_program: *is_program }
         }
         FilePlan::Json { entries, .. } => {
-            let after = json::with_entries(file.text()?, entries).map_err(|why| unusable(plan.path(), &why))?;
+            let after =
+                json::with_entries(file.text()?, entries, dialect).map_err(|why| unusable(plan.path(), &why))?;
             Change { file, after: after.into_bytes(), is_program: false }
         }
         _ => {

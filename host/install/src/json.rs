@@ -1,7 +1,7 @@
 //! JSON files, perhaps with comments and trailing commas, edited in place: comments, order and formatting stay.
 
 use crate::ours::{self, Share};
-use hookhost_adapters::install::JsonEntry;
+use hookhost_adapters::install::{JsonDialect, JsonEntry};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
@@ -15,29 +15,34 @@ pub struct NotEditable(pub String);
 /// The marker that some editors write before a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What agents read: JSON, comments and trailing commas. A file with more than that is broken for most of them.
-const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
+/// Of what this parser reads beside JSON, comments and trailing commas are what some agents read, too.
+fn options(dialect: JsonDialect) -> ParseOptions {
+    ParseOptions {
+        allow_comments: dialect != JsonDialect::Strict,
+        allow_trailing_commas: dialect == JsonDialect::CommentsAndCommas,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// For what is only looked at, or where our entries are taken out.
+const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 
 /// The text with these entries in it. Where they are all there, it is the same text. An empty text becomes an object with
 /// them.
 ///
 /// # Errors
-/// If the text is not a JSON object, or has something else where an entry belongs.
-pub fn with_entries(text: &str, entries: &[JsonEntry]) -> Result<String, NotEditable> {
+/// If the text is not a JSON object in what the agent reads, or has something else where an entry belongs.
+pub fn with_entries(text: &str, entries: &[JsonEntry], dialect: JsonDialect) -> Result<String, NotEditable> {
     let is_empty = text.trim_matches(|c: char| c.is_whitespace() || c == BYTE_ORDER_MARK).is_empty();
     let text = if is_empty { "{}\n" } else { text };
-    let (mark, root, top) = parse(text)?;
+    let (mark, root, top) = parse(text, dialect)?;
     let planned: HashSet<&[String]> = entries.iter().filter_map(element_of).map(|(at, _)| at).collect();
     // What an older version had at other places.
     for (at, array) in arrays(&top) {
@@ -54,7 +59,7 @@ pub fn with_entries(text: &str, entries: &[JsonEntry]) -> Result<String, NotEdit
     }
     let edited = format!("{mark}{root}");
     // Nothing that an agent could not read is written.
-    parse(&edited)?;
+    parse(&edited, dialect)?;
     Ok(edited)
 }
 
@@ -80,7 +85,7 @@ pub fn without_entries(text: &str, before: Option<&str>, defaults: &[JsonEntry])
     if text.trim().is_empty() {
         return Ok(Rest { text: text.to_owned(), is_changed: false, is_only_ours: false });
     }
-    let (mark, root, top) = parse(text)?;
+    let (mark, root, top) = parse(text, ANY)?;
     let before = before.and_then(|before| value(before).ok());
     for (at, array) in arrays(&top) {
         if !take_out_of(&array) || !array.elements().is_empty() {
@@ -109,16 +114,30 @@ pub fn without_entries(text: &str, before: Option<&str>, defaults: &[JsonEntry])
 /// # Errors
 /// If it is not JSON, or is an object that has a key twice.
 pub fn value(text: &str) -> Result<Value, NotEditable> {
-    let (_, _, top) = parse(text)?;
+    value_in(text, ANY)
+}
+
+/// The value that a text says to an agent that reads this.
+///
+/// # Errors
+/// As [`value`], and if it has more than the agent reads.
+pub fn value_in(text: &str, dialect: JsonDialect) -> Result<Value, NotEditable> {
+    let (_, _, top) = parse(text, dialect)?;
     top.to_serde_value().ok_or_else(|| NotEditable("has a value that cannot be read".to_owned()))
 }
 
-fn parse(text: &str) -> Result<(&'static str, CstRootNode, CstObject), NotEditable> {
+fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, CstRootNode, CstObject), NotEditable> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
     };
-    let root = CstRootNode::parse(text, &OPTIONS).map_err(|error| {
+    // The parser of trees lets comments pass in any case.
+    if dialect == JsonDialect::Strict
+        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+    {
+        return Err(NotEditable(format!("is not strict JSON, which is all that the agent reads ({error})")));
+    }
+    let root = CstRootNode::parse(text, &options(dialect)).map_err(|error| {
         let why = error.kind().to_string().to_lowercase();
         NotEditable(format!(
             "is not valid JSON (line {}, column {}: {why})",

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
-const THEIRS: &str = "{\n    // my own\n    \"model\": \"big\",\n    \"hooks\": {\n        \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}],\n    },\n}\n";
+const THEIRS: &str = "{\n    \"model\": \"big\",\n    \"hooks\": {\n        \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n    }\n}\n";
 
 #[test]
 fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
@@ -28,7 +28,7 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
         ],
     );
     let text = person.read();
-    assert!(text.contains("    // my own\n    \"model\": \"big\",\n") && text.contains("\"beep\""), "{text}");
+    assert!(text.starts_with("{\n    \"model\": \"big\",\n    \"hooks\": {\n") && text.contains("\"beep\""), "{text}");
     let program = person.user.path("bin/hookhost-hook");
     assert!(text.contains(&format!("\"command\": \"{}\"", program.display())), "{text}");
     assert!(text.contains("\"args\": [\"claude-code\", \"PreToolUse\"]"), "{text}");
@@ -79,8 +79,13 @@ fn a_project_and_the_machine_have_files_of_their_own() {
 #[test]
 fn a_file_that_is_broken_or_has_something_else_there_stays_as_it_is() {
     for (text, says) in [
-        ("{\"hooks\": ", "is not valid JSON (line 1, column"),
+        (
+            "{\"hooks\": ",
+            "is not strict JSON, which is all that the agent reads (EOF while parsing a value at line 1 column 10)",
+        ),
         ("[]", "is not a JSON object"),
+        // The agent reads nothing of such a file.
+        ("{ // mine\n}", "is not strict JSON, which is all that the agent reads ("),
         ("{\"hooks\": []}", "has `hooks`, which is not an object"),
         ("{\"hooks\": {\"Stop\": 1}}", "has `hooks.Stop`, which is not an array"),
         ("{\"a\": 1, \"a\": 2}", "has the key \"a\" twice"),

@@ -1,11 +1,14 @@
-//! What keeps Claude Code from a hook: settings that disable hooks, and a file in which anything is invalid.
+//! What keeps Claude Code from a hook: settings that disable hooks, and a file of which it reads nothing.
+//!
+//! Seen with 2.1.330: comments, a trailing comma, or a key with a value of another type keep it from the whole file. An invalid
+//! hook is skipped, and the others of the file run.
 
 use super::Installed;
 use super::entries::{all_disabled, read};
 use crate::check::Check;
 use crate::json;
 use hookhost_adapters::by_name;
-use hookhost_adapters::install::{Context, Scope};
+use hookhost_adapters::install::{Context, JsonDialect, Scope};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -15,15 +18,14 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
     for path in files(context) {
         let Ok(Some(text)) = read(&path) else { continue };
         let shown = path.display();
-        let value = match json::value(&text) {
-            Ok(value) => value,
-            Err(why) => {
-                let says = format!("{shown} {why}, so the agent does not read it");
-                checks.push(Check::problem("reached", says, format!("correct {shown}")));
-                continue;
-            }
-        };
-        // The scopes' own files are looked at for every agent.
+        // The scopes' own files are looked at for every agent; the local one cannot take hooks of others away.
+        let Ok(value) = json::value_in(&text, JsonDialect::Strict) else { continue };
+        if let Some((key, kind)) =
+            TYPES.iter().find(|(key, kind)| value.get(*key).is_some_and(|value| !kind.fits(value)))
+        {
+            let says = format!("`{key}` in {shown} is not {}, so the agent reads nothing of the file", kind.name());
+            checks.push(Check::problem("reached", says, format!("correct `{key}` in {shown}")));
+        }
         if path.ends_with("settings.local.json") && value["disableAllHooks"] == true {
             checks.push(all_disabled(&path, "disableAllHooks"));
         }
@@ -33,12 +35,48 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
             checks.push(Check::problem("reached", says, "hookhost install claude-code --managed"));
         }
         if let Some((place, why)) = invalid(&value["hooks"]) {
-            let says = format!("`{place}` in {shown} {why}: one invalid entry disables all hooks of the file");
-            checks.push(Check::problem("reached", says, format!("correct `{place}` in {shown}")));
+            let says = format!("`{place}` in {shown} {why}: the agent skips this entry");
+            checks.push(Check::unknown("reached", says, format!("correct `{place}` in {shown}")));
         }
     }
     checks
 }
+
+/// What a key has to be.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Bool,
+    Text,
+    Object,
+}
+
+impl Kind {
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Bool => value.is_boolean(),
+            Self::Text => value.is_string(),
+            Self::Object => value.is_object(),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "`true` or `false`",
+            Self::Text => "a text",
+            Self::Object => "an object",
+        }
+    }
+}
+
+/// Keys whose type was tried. The agent has more, and checks them, too.
+const TYPES: &[(&str, Kind)] = &[
+    ("allowManagedHooksOnly", Kind::Bool),
+    ("disableAllHooks", Kind::Bool),
+    ("env", Kind::Object),
+    ("hooks", Kind::Object),
+    ("model", Kind::Text),
+    ("permissions", Kind::Object),
+];
 
 /// The files from which the agent reads settings here.
 fn files(context: &Context<'_>) -> Vec<PathBuf> {
@@ -53,7 +91,7 @@ fn files(context: &Context<'_>) -> Vec<PathBuf> {
     files
 }
 
-/// The first entry of `hooks` that the agent's own check refuses, and why.
+/// The first entry of `hooks` that the agent skips, and why.
 fn invalid(hooks: &Value) -> Option<(String, String)> {
     let points = match hooks {
         Value::Null => return None,

@@ -22,24 +22,26 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const REVIEW: &str = "start `codex`, type /hooks, and trust the hooks of hookhost";
 
 pub(super) fn reached(context: &Context<'_>, installed: &[Installed], program: Option<&Path>) -> Vec<Check> {
-    let keys: Vec<String> = installed.iter().flat_map(|installed| &installed.plan.files).flat_map(keys_of).collect();
+    let keys: Vec<[String; 2]> =
+        installed.iter().flat_map(|installed| &installed.plan.files).flat_map(keys_of).collect();
     if keys.is_empty() {
         return Vec::new();
     }
     let count = keys.len();
     if let Some(states) = program.and_then(|program| listed(program, context.project)) {
-        let untrusted: Vec<&String> =
-            keys.iter().filter(|key| states.get(*key).is_none_or(|state| state != "trusted")).collect();
+        let state =
+            |names: &[String; 2]| names.iter().find_map(|key| states.get(key)).map_or("not listed", String::as_str);
+        let untrusted: Vec<_> = keys.iter().filter(|key| state(key) != "trusted").collect();
         let Some(first) = untrusted.first() else { return Vec::new() };
-        let state = states.get(*first).map_or("not listed", String::as_str);
+        let (state, first) = (state(first), &first[0]);
         let says = format!("Codex skips {} of {count} hooks without a word: {first} is {state}", untrusted.len());
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let config = context.directory("CODEX_HOME", ".codex").join("config.toml");
     let config = read(&config).ok().flatten().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
-    let has_hash = |key: &&String| state.and_then(|state| state.get(key.as_str())?.get("trusted_hash")).is_some();
-    let trusted = keys.iter().filter(has_hash).count();
+    let has_hash = |key: &String| state.and_then(|state| state.get(key.as_str())?.get("trusted_hash")).is_some();
+    let trusted = keys.iter().filter(|names| names.iter().any(has_hash)).count();
     if trusted < count {
         let says = format!("Codex skips {} of {count} hooks without a word: nobody has trusted them", count - trusted);
         return vec![Check::problem("reached", says, REVIEW)];
@@ -48,11 +50,12 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed], program: O
     vec![Check::unknown("reached", says, "codex, then /hooks, or hookhost doctor codex --prove --run-agent")]
 }
 
-/// The keys under which the agent keeps the trust in our hooks of a file: `FILE:event:GROUP:HOOK`, the numbers from 0.
-fn keys_of(file: &FilePlan) -> Vec<String> {
+/// The keys under which the agent keeps the trust in our hooks of a file: `FILE:event:GROUP:HOOK`, the numbers from 0. Each with
+/// the file as it is named, and with the one to which links lead.
+fn keys_of(file: &FilePlan) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
     let value = read(path).ok().flatten().and_then(|text| crate::json::value(&text).ok()).unwrap_or_default();
-    let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+    let real = path.canonicalize().unwrap_or_else(|_| path.clone());
     let mut keys = Vec::new();
     for entry in entries {
         let JsonEntry::Element { at, .. } = entry else { continue };
@@ -61,7 +64,7 @@ fn keys_of(file: &FilePlan) -> Vec<String> {
             for (hook, element) in element["hooks"].as_array().into_iter().flatten().enumerate() {
                 if ours::mentions(element) {
                     let event = snake_case(at.last().map_or("", String::as_str));
-                    keys.push(format!("{}:{event}:{group}:{hook}", path.display()));
+                    keys.push([path, &real].map(|path| format!("{}:{event}:{group}:{hook}", path.display())));
                 }
             }
         }
@@ -100,9 +103,13 @@ fn listed(program: &Path, directory: &Path) -> Option<BTreeMap<String, String>> 
 fn states(answer: &Value) -> BTreeMap<String, String> {
     let directories = answer["result"]["data"].as_array().into_iter().flatten();
     let hooks = directories.flat_map(|directory| directory["hooks"].as_array().into_iter().flatten());
-    hooks
-        .filter_map(|hook| Some((hook["key"].as_str()?.to_owned(), hook["trustStatus"].as_str()?.to_owned())))
-        .collect()
+    // The machine's own hooks need no trust, and a user can switch off any other.
+    let state = |hook: &Value| match (hook["enabled"] == false, hook["isManaged"] == true) {
+        (true, _) => Some("disabled".to_owned()),
+        (_, true) => Some("trusted".to_owned()),
+        _ => hook["trustStatus"].as_str().map(str::to_owned),
+    };
+    hooks.filter_map(|hook| Some((hook["key"].as_str()?.to_owned(), state(hook)?))).collect()
 }
 
 #[cfg(test)]
@@ -123,7 +130,8 @@ mod tests {
             path: path.clone(),
             entries: vec![JsonEntry::element(&["hooks", "PreToolUse"], json!({}))],
         };
-        assert_eq!(keys_of(&plan), [format!("{}:pre_tool_use:1:1", path.display())]);
+        let key = format!("{}:pre_tool_use:1:1", path.display());
+        assert_eq!(keys_of(&plan), [[key.clone(), key]]);
         assert_eq!(snake_case("UserPromptSubmit"), "user_prompt_submit");
     }
 

@@ -3,7 +3,7 @@
 use crate::check::Check;
 use crate::json;
 use crate::ours::{self, Share};
-use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Plan, Scope};
+use hookhost_adapters::install::{Context, FilePlan, JsonDialect, JsonEntry, Plan, Scope};
 use hookhost_adapters::{Adapter, Agent};
 use serde_json::Value;
 use std::io;
@@ -24,12 +24,12 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// What of this plan is there.
+    /// What of this plan is there, for an agent that reads this JSON.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &Plan, dialect: JsonDialect) -> Self {
         let mut presence = Self::default();
         for file in &plan.files {
-            presence.look_at(file);
+            presence.look_at(file, dialect);
         }
         presence
     }
@@ -40,7 +40,7 @@ impl Presence {
         !self.there.is_empty() || !self.other.is_empty()
     }
 
-    fn look_at(&mut self, file: &FilePlan) {
+    fn look_at(&mut self, file: &FilePlan, dialect: JsonDialect) {
         let path = file.path();
         let content = match read(path) {
             Ok(content) => content,
@@ -56,11 +56,14 @@ impl Presence {
                 list.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
             }
             FilePlan::Json { entries, .. } => {
-                let value = content.filter(|text| !text.trim().is_empty()).map(|text| json::value(&text));
+                let value = content.filter(|text| !text.trim().is_empty()).map(|text| json::value_in(&text, dialect));
                 let value = match value {
                     Some(Ok(value)) => value,
                     None => Value::Null,
-                    Some(Err(why)) => return self.unreadable.push(format!("{} {why}", path.display())),
+                    Some(Err(why)) => {
+                        let says = format!("{} {why}, so the agent does not read it", path.display());
+                        return self.unreadable.push(says);
+                    }
                 };
                 for entry in entries {
                     self.look_for(entry, &value);

@@ -10,7 +10,7 @@ mod program;
 
 pub use entries::Presence;
 
-use crate::check::Check;
+use crate::check::{Check, State};
 use crate::configured::{self, Configured};
 use crate::find::{self, Traces};
 use crate::version::{self, Known};
@@ -65,7 +65,7 @@ pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Di
         checks.push(installed.presence.check(agent, installed.scope));
     }
     let reached = reached(adapter, context, &installed, &traces);
-    let is_reached = reached.is_empty();
+    let is_reached = reached.iter().all(|check| check.state != State::Problem);
     checks.extend(reached);
     if is_reached {
         checks.push(Check::ok("reached", "no file of the agent disables hooks or makes this one unreadable"));
@@ -84,7 +84,7 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
         if installed.iter().any(|other| other.plan.files == plan.files) {
             continue;
         }
-        let presence = Presence::of(&plan);
+        let presence = Presence::of(&plan, adapter.json_dialect());
         unreadable
             .extend(presence.unreadable.iter().filter(|why| !unreadable.contains(why)).cloned().collect::<Vec<_>>());
         if !presence.any() {

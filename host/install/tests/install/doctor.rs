@@ -79,7 +79,7 @@ fn an_entry_that_is_missing_or_of_another_form_is_reported() {
     home.write(&text.replace("\"matcher\": \"*\"", "\"matcher\": \"Bash\""));
     assert!(said(&look(&home), "entry", State::Problem).contains("have another form of the hook"));
     home.write(&text[..text.len() / 2]);
-    assert!(said(&look(&home), "entry", State::Problem).contains("settings.json is not valid JSON"));
+    assert!(said(&look(&home), "entry", State::Problem).contains("settings.json is not strict JSON"));
 }
 
 #[test]
@@ -95,13 +95,27 @@ fn what_keeps_the_agent_from_the_hook_is_reported() {
         assert!(reached.contains(says), "{reached}");
         assert_eq!(said(&look(&home), "reached", State::Ok), "");
     }
+    for (more, says) in [
+        ("\"model\": 7,", "`model` in "),
+        ("\"permissions\": [],", "`permissions` in "),
+        ("// mine\n", "settings.json is not strict JSON, which is all that the agent reads ("),
+    ] {
+        home.write(&text.replacen('{', &format!("{{{more}"), 1));
+        let problems = look(&home).checks;
+        assert!(
+            problems.iter().any(|check| check.state == State::Problem && check.says.contains(says)),
+            "{problems:#?}"
+        );
+    }
+    // The agent skips what it does not understand, and runs the rest.
     let bad = "\"Stop\": [{\"matcher\": \"(\", \"hooks\": []},";
     home.write(&text.replacen("\"Stop\": [", bad, 1));
-    let reached = said(&look(&home), "reached", State::Problem);
+    let skipped = said(&look(&home), "reached", State::Unknown);
     assert!(
-        reached.contains("`hooks.Stop[0].matcher` in ") && reached.contains("one invalid entry disables all hooks"),
-        "{reached}"
+        skipped.contains("`hooks.Stop[0].matcher` in ") && skipped.contains("the agent skips this entry"),
+        "{skipped}"
     );
+    assert_ne!(said(&look(&home), "reached", State::Ok), "");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is in the files of a user before, meanwhile and afterwards.
 
-use crate::home::Home;
+use crate::home::{ANY, Home};
 use hookhost_install::receipt::Content;
 use hookhost_install::uninstall::Undo;
 use hookhost_install::{install, json};
@@ -84,7 +84,7 @@ fn without_a_receipt_our_entries_are_taken_out() {
 fn a_file_that_changes_between_reading_and_writing_stays_and_so_do_the_receipts() {
     let home = Home::new();
     home.write("{}");
-    let changes = install::prepare(&home.plan()).unwrap();
+    let changes = install::prepare(&home.plan(), ANY).unwrap();
     home.write("{\"theirs\": 1}");
     let error = install::apply(&changes, &home.receipts(), &Home::installation(), None).unwrap_err();
     assert!(error.to_string().contains("was changed by somebody else meanwhile, so it is left as it is: try again"));
@@ -128,7 +128,8 @@ fn where_one_file_of_several_cannot_be_written_the_others_are_put_back() {
     fs::write(&second, "{}").unwrap();
     let third = home.path("new/made.json");
     let changes =
-        install::prepare(&Plan::new(vec![json(home.settings()), json(third.clone()), json(second.clone())])).unwrap();
+        install::prepare(&Plan::new(vec![json(home.settings()), json(third.clone()), json(second.clone())]), ANY)
+            .unwrap();
     fs::write(&second, "{ }").unwrap();
     let error = install::apply(&changes, &home.receipts(), &Home::installation(), None).unwrap_err();
     assert_eq!(error.path, second);
@@ -162,8 +163,10 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
     let path = home.path("hooks/PreToolUse");
     let plan =
         || Plan::new(vec![FilePlan::Whole { path: path.clone(), content: "#!/bin/sh\n".to_owned(), is_program: true }]);
-    let apply =
-        || install::apply(&install::prepare(&plan()).unwrap(), &home.receipts(), &Home::installation(), None).unwrap();
+    let apply = || {
+        install::apply(&install::prepare(&plan(), ANY).unwrap(), &home.receipts(), &Home::installation(), None)
+            .unwrap();
+    };
     let undo = || {
         let receipt = home.receipts().read(&Home::installation()).unwrap();
         let undoings = hookhost_install::uninstall::prepare(&plan(), receipt.as_ref()).unwrap();

@@ -1,6 +1,6 @@
 //! A home directory, and the plan of an agent in it.
 
-use hookhost_adapters::install::{Context, OnFailure, Plan, Scope};
+use hookhost_adapters::install::{Context, JsonDialect, OnFailure, Plan, Scope};
 use hookhost_adapters::{Adapter, by_name};
 use hookhost_install::receipt::{Installation, Receipts};
 use hookhost_install::uninstall::Undo;
@@ -8,6 +8,9 @@ use hookhost_install::{Refused, install, uninstall};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+
+/// What the most tolerant agent reads.
+pub(crate) const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 
 /// The files of a user.
 pub(crate) struct Home {
@@ -69,7 +72,7 @@ impl Home {
     }
 
     pub(crate) fn install(&self) -> Result<(), Refused> {
-        let changes = install::prepare(&self.plan())?;
+        let changes = install::prepare(&self.plan(), ANY)?;
         install::apply(&changes, &self.receipts(), &Self::installation(), Some("2.1.330".to_owned()))
     }
 

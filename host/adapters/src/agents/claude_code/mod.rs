@@ -88,7 +88,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version goes on",
-        "a settings file with one invalid entry of anybody disables all hooks in it",
+        "a settings file that is not strict JSON, or has a key of its own with a value of another type, is not read at all",
         "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",
     ],
 };
