@@ -1,7 +1,7 @@
 //! Messages that are none: each is refused with a sentence, and none panics.
 
 use crate::goldens::fixtures;
-use hookhost_adapters::{Message, all, by_name};
+use hookhost_adapters::{HookEvent, Message, all, by_name};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
