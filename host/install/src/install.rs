@@ -28,15 +28,15 @@ impl Change {
     }
 }
 
-/// What each file of a plan would be, for an agent that reads this JSON.
+/// What each file of this agent's plan would be; `dialect` is the JSON that it reads.
 ///
 /// # Errors
 /// If one of them cannot be read, is not what the agent reads, or may not be written.
-pub fn prepare(plan: &Plan, dialect: JsonDialect) -> Result<Vec<Change>, Refused> {
-    plan.files.iter().map(|file| prepare_file(file, dialect)).collect()
+pub fn prepare(plan: &Plan, agent: &str, dialect: JsonDialect) -> Result<Vec<Change>, Refused> {
+    plan.files.iter().map(|file| prepare_file(file, agent, dialect)).collect()
 }
 
-fn prepare_file(plan: &FilePlan, dialect: JsonDialect) -> Result<Change, Refused> {
+fn prepare_file(plan: &FilePlan, agent: &str, dialect: JsonDialect) -> Result<Change, Refused> {
     let file = SettingsFile::read(plan.path())?;
     let change = match plan {
         FilePlan::Whole { content, is_program, .. } => {
@@ -44,7 +44,7 @@ fn prepare_file(plan: &FilePlan, dialect: JsonDialect) -> Result<Change, Refused
         }
         FilePlan::Json { entries, .. } => {
             let after =
-                json::with_entries(file.text()?, entries, dialect).map_err(|why| unusable(plan.path(), &why))?;
+                json::with_entries(file.text()?, entries, dialect, agent).map_err(|why| unusable(plan.path(), &why))?;
             Change { file, after: after.into_bytes(), is_program: false }
         }
         _ => {

@@ -34,12 +34,17 @@ fn options(dialect: JsonDialect) -> ParseOptions {
 /// For what is only looked at, or where our entries are taken out.
 const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 
-/// The text with these entries in it. Where they are all there, it is the same text. An empty text becomes an object with
+/// The text with these entries of an agent in it. Where they are all there, it is the same text. An empty text becomes an object with
 /// them.
 ///
 /// # Errors
 /// If the text is not a JSON object in what the agent reads, or has something else where an entry belongs.
-pub fn with_entries(text: &str, entries: &[JsonEntry], dialect: JsonDialect) -> Result<String, NotEditable> {
+pub fn with_entries(
+    text: &str,
+    entries: &[JsonEntry],
+    dialect: JsonDialect,
+    agent: &str,
+) -> Result<String, NotEditable> {
     let is_empty = text.trim_matches(|c: char| c.is_whitespace() || c == BYTE_ORDER_MARK).is_empty();
     let text = if is_empty { "{}\n" } else { text };
     let (mark, root, top) = parse(text, dialect)?;
@@ -47,12 +52,12 @@ pub fn with_entries(text: &str, entries: &[JsonEntry], dialect: JsonDialect) -> 
     // What an older version had at other places.
     for (at, array) in arrays(&top) {
         if !planned.contains(at.as_slice()) {
-            take_out_of(&array);
+            take_out_of(&array, agent);
         }
     }
     for entry in entries {
         match entry {
-            JsonEntry::Element { at, value } => put(&array_at(&top, at)?, value),
+            JsonEntry::Element { at, value } => put(&array_at(&top, at)?, value, agent),
             JsonEntry::Default { at, value } => put_default(&top, at, value)?,
             _ => return Err(NotEditable("needs an entry of a kind that this hookhost does not know".to_owned())),
         }
@@ -76,33 +81,45 @@ pub struct Rest {
 }
 
 /// Takes our entries out of a text. An array or object that is empty then is taken out as well, unless `before` has it: the
-/// text as it was before the first installation. Without it, what became empty is taken out. `defaults` are the members that
-/// were added beside the elements.
+/// text as it was before the first installation. Without it, what became empty is taken out. `entries` are what the plan put
+/// in: of its members those are taken out that are named after us; others, such as a version, somebody else may need by now.
 ///
 /// # Errors
 /// If the text is not a JSON object.
-pub fn without_entries(text: &str, before: Option<&str>, defaults: &[JsonEntry]) -> Result<Rest, NotEditable> {
+pub fn without_entries(
+    text: &str,
+    before: Option<&str>,
+    entries: &[JsonEntry],
+    agent: &str,
+) -> Result<Rest, NotEditable> {
     if text.trim().is_empty() {
         return Ok(Rest { text: text.to_owned(), is_changed: false, is_only_ours: false });
     }
     let (mark, root, top) = parse(text, ANY)?;
     let before = before.and_then(|before| value(before).ok());
     for (at, array) in arrays(&top) {
-        if !take_out_of(&array) || !array.elements().is_empty() {
+        if !take_out_of(&array, agent) || !array.elements().is_empty() {
             continue;
         }
-        for depth in (1..=at.len()).rev() {
-            let keys = &at[..depth];
-            if before.as_ref().is_some_and(|before| has(before, keys)) || !remove_if_empty(&top, keys) {
-                break;
-            }
+        prune(&top, &at, before.as_ref());
+    }
+    for entry in entries {
+        if let JsonEntry::Default { at, value } = entry
+            && is_named_after_us(at)
+            && !before.as_ref().is_some_and(|before| has(before, at))
+            && let Some((last, parents)) = at.split_last()
+            && let Some(property) = object_of(&top, parents).and_then(|parent| parent.get(last))
+            && property.value().and_then(|found| found.to_serde_value()).as_ref() == Some(value)
+        {
+            property.remove();
+            prune(&top, parents, before.as_ref());
         }
     }
     let edited = format!("{mark}{root}");
     let left = value(&edited)?;
     let is_only_ours = left.as_object().is_some_and(|members| {
         members.iter().all(|(key, found)| {
-            defaults.iter().any(|entry| matches!(entry, JsonEntry::Default { at, value } if at.len() == 1 && at[0] == *key && value == found))
+            entries.iter().any(|entry| matches!(entry, JsonEntry::Default { at, value } if at.len() == 1 && at[0] == *key && value == found))
         })
     });
     let has_comments = edited.contains("//") || edited.contains("/*");
@@ -215,21 +232,21 @@ fn object_at(top: &CstObject, at: &[String]) -> Result<CstObject, NotEditable> {
 
 /// Puts an element into an array, in the place of the first one that is ours. One that is there already stays as it is
 /// written.
-fn put(array: &CstArray, element: &Value) {
+fn put(array: &CstArray, element: &Value, agent: &str) {
     let found = array.elements();
     let ours: Vec<(usize, Value)> = found
         .iter()
         .enumerate()
         .filter_map(|(index, node)| Some((index, node.to_serde_value()?)))
-        .filter(|(_, value)| ours::share(value) != Share::Nothing)
+        .filter(|(_, value)| ours::share(value, agent) != Share::Nothing)
         .collect();
     if let [(_, only)] = ours.as_slice()
         && only == element
     {
         return;
     }
-    let place = ours.iter().find(|(_, value)| ours::share(value) == Share::Whole).map(|(index, _)| *index);
-    take_out_of(array);
+    let place = ours.iter().find(|(_, value)| ours::share(value, agent) == Share::Whole).map(|(index, _)| *index);
+    take_out_of(array, agent);
     match place {
         Some(index) => array.insert(index, input(element)),
         None => array.append(input(element)),
@@ -246,17 +263,17 @@ fn put_default(top: &CstObject, at: &[String], value: &Value) -> Result<(), NotE
 }
 
 /// Takes our entries out of an array, and says whether there were any. Of a group with hooks of others only ours are taken.
-fn take_out_of(array: &CstArray) -> bool {
+fn take_out_of(array: &CstArray, agent: &str) -> bool {
     let mut any = false;
     for node in array.elements() {
         let Some(value) = node.to_serde_value() else { continue };
-        match ours::share(&value) {
+        match ours::share(&value, agent) {
             Share::Nothing => continue,
             Share::Whole => node.remove(),
             Share::Part => {
                 let hooks = node.as_object().and_then(|group| group.array_value("hooks"));
                 for hook in hooks.iter().flat_map(CstArray::elements) {
-                    if hook.to_serde_value().is_some_and(|hook| ours::mentions(&hook)) {
+                    if hook.to_serde_value().is_some_and(|hook| ours::mentions(&hook, agent)) {
                         hook.remove();
                     }
                 }
@@ -267,6 +284,26 @@ fn take_out_of(array: &CstArray) -> bool {
     any
 }
 
+/// Whether a member is ours by its name.
+pub(crate) fn is_named_after_us(at: &[String]) -> bool {
+    at.last().is_some_and(|key| key.contains("hookhost"))
+}
+
+/// Takes out what is empty at these keys, and above, unless it was there before.
+fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
+    for depth in (1..=at.len()).rev() {
+        let keys = &at[..depth];
+        if before.is_some_and(|before| has(before, keys)) || !remove_if_empty(top, keys) {
+            break;
+        }
+    }
+}
+
+/// The object at these keys, where there is one.
+fn object_of(top: &CstObject, keys: &[String]) -> Option<CstObject> {
+    keys.iter().try_fold(top.clone(), |object, key| object.object_value(key))
+}
+
 fn has(value: &Value, keys: &[String]) -> bool {
     keys.iter().try_fold(value, |value, key| value.get(key)).is_some()
 }
@@ -274,8 +311,7 @@ fn has(value: &Value, keys: &[String]) -> bool {
 /// Takes out the member at these keys if it is an array or object without anything in it.
 fn remove_if_empty(top: &CstObject, keys: &[String]) -> bool {
     let Some((last, parents)) = keys.split_last() else { return false };
-    let parent = parents.iter().try_fold(top.clone(), |object, key| object.object_value(key));
-    let Some(property) = parent.and_then(|parent| parent.get(last)) else { return false };
+    let Some(property) = object_of(top, parents).and_then(|parent| parent.get(last)) else { return false };
     let is_empty = property.array_value().is_some_and(|array| has_nothing(&CstContainerNode::Array(array)))
         || property.object_value().is_some_and(|object| has_nothing(&CstContainerNode::Object(object)));
     if is_empty {

@@ -1,4 +1,4 @@
-//! Which entries of a file are ours: those that name the hook program.
+//! Which entries of a file are ours: those that call the hook program for an agent.
 
 use hookhost_adapters::install::PROGRAM;
 use serde_json::Value;
@@ -15,15 +15,32 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Whether a value names the hook program anywhere.
+/// Whether a value has the hook of this agent: the program, and the agent's name as the word after it. Several agents can have
+/// their hooks in one file.
 #[must_use]
-pub fn mentions(value: &Value) -> bool {
+pub fn mentions(value: &Value, agent: &str) -> bool {
     match value {
-        Value::String(text) => names_program(text),
-        Value::Array(items) => items.iter().any(mentions),
-        Value::Object(members) => members.values().any(mentions),
+        Value::String(text) => has_hook(text, agent),
+        Value::Array(items) => items.iter().any(|item| mentions(item, agent)),
+        Value::Object(members) => {
+            let command = members.get("command").and_then(Value::as_str);
+            let first = members.get("args").and_then(|arguments| arguments[0].as_str());
+            let is_called = command.is_some_and(names_program) && first == Some(agent);
+            is_called || members.values().any(|member| mentions(member, agent))
+        }
         _ => false,
     }
+}
+
+/// Whether a command for a shell, or a text with one in it, calls the hook of this agent.
+#[must_use]
+pub fn has_hook(text: &str, agent: &str) -> bool {
+    let calls = text.match_indices(PROGRAM).map(|(at, found)| {
+        let after = &text[at + found.len()..];
+        after.strip_prefix(".exe").unwrap_or(after).trim_start_matches(['\'', '"'])
+    });
+    let mut agents = calls.map(|after| after.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']));
+    names_program(text) && agents.any(|word| word == agent)
 }
 
 /// How much of an element of an array is ours.
@@ -37,14 +54,14 @@ pub enum Share {
     Part,
 }
 
-/// How much of an element is ours. A group that holds hooks of others too is not.
+/// How much of an element is the hook of this agent. A group that holds hooks of others too is not.
 #[must_use]
-pub fn share(element: &Value) -> Share {
-    if !mentions(element) {
+pub fn share(element: &Value, agent: &str) -> Share {
+    if !mentions(element, agent) {
         return Share::Nothing;
     }
     match element.get("hooks").and_then(Value::as_array) {
-        Some(hooks) if hooks.iter().any(|hook| !mentions(hook)) => Share::Part,
+        Some(hooks) if hooks.iter().any(|hook| !mentions(hook, agent)) => Share::Part,
         _ => Share::Whole,
     }
 }
@@ -75,9 +92,12 @@ mod tests {
     fn a_group_with_hooks_of_others_is_ours_in_part() {
         let ours = json!({ "type": "command", "command": "/bin/hookhost-hook", "args": ["claude-code"] });
         let theirs = json!({ "type": "command", "command": "lint" });
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] })), Share::Whole);
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs, ours] })), Share::Part);
-        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs] })), Share::Nothing);
-        assert_eq!(share(&json!({ "command": "hookhost-hook cursor stop" })), Share::Whole);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "claude-code"), Share::Whole);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs, ours] }), "claude-code"), Share::Part);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [theirs] }), "claude-code"), Share::Nothing);
+        assert_eq!(share(&json!({ "matcher": "*", "hooks": [ours] }), "codex"), Share::Nothing);
+        assert_eq!(share(&json!({ "command": "'/a b/hookhost-hook' \"cursor\" stop" }), "cursor"), Share::Whole);
+        assert_eq!(share(&json!({ "command": "hookhost-hook cursor-x stop" }), "cursor"), Share::Nothing);
+        assert_eq!(share(&json!({ "command": "hookhost-hook cursor stop" }), "cursor"), Share::Whole);
     }
 }

@@ -64,28 +64,28 @@ impl Undoing {
     }
 }
 
-/// What happens to each file: of the plan, and of the receipt of what was installed, where there is one.
+/// What happens to each file: of this agent's plan, and of the receipt of what was installed, where there is one.
 ///
 /// # Errors
 /// If a file cannot be read, is not what the agent reads, or may not be written.
-pub fn prepare(plan: &Plan, receipt: Option<&Receipt>) -> Result<Vec<Undoing>, Refused> {
+pub fn prepare(plan: &Plan, agent: &str, receipt: Option<&Receipt>) -> Result<Vec<Undoing>, Refused> {
     let kept = |path: &Path| receipt?.files.iter().find(|file| file.path == path);
     let mut undoings = Vec::new();
     for file in &plan.files {
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
-        undoings.push(undoing(Some(file), &path, kept(&path))?);
+        undoings.push(undoing(Some(file), agent, &path, kept(&path))?);
     }
     for file in receipt.iter().flat_map(|receipt| &receipt.files) {
         if !undoings.iter().any(|undoing| undoing.file.named == file.path) {
-            undoings.push(undoing(None, &file.path, Some(file))?);
+            undoings.push(undoing(None, agent, &file.path, Some(file))?);
         }
     }
     Ok(undoings)
 }
 
-fn undoing(plan: Option<&FilePlan>, path: &Path, kept: Option<&FileReceipt>) -> Result<Undoing, Refused> {
+fn undoing(plan: Option<&FilePlan>, agent: &str, path: &Path, kept: Option<&FileReceipt>) -> Result<Undoing, Refused> {
     let file = SettingsFile::read(path)?;
-    let undo = undo(plan, &file, kept)?;
+    let undo = undo(plan, agent, &file, kept)?;
     if !matches!(undo, Undo::Nothing | Undo::Leave) {
         file.check_writable()?;
     }
@@ -93,7 +93,12 @@ fn undoing(plan: Option<&FilePlan>, path: &Path, kept: Option<&FileReceipt>) -> 
     Ok(Undoing { file, undo, made_directories })
 }
 
-fn undo(plan: Option<&FilePlan>, file: &SettingsFile, kept: Option<&FileReceipt>) -> Result<Undo, Refused> {
+fn undo(
+    plan: Option<&FilePlan>,
+    agent: &str,
+    file: &SettingsFile,
+    kept: Option<&FileReceipt>,
+) -> Result<Undo, Refused> {
     let Some(now) = &file.content else { return Ok(Undo::Nothing) };
     let before = match kept.and_then(|kept| kept.before.as_ref()).map(Content::bytes) {
         Some(Ok(before)) => Some(before),
@@ -118,12 +123,12 @@ fn undo(plan: Option<&FilePlan>, file: &SettingsFile, kept: Option<&FileReceipt>
     if plan.is_none() && !ours::names_program(text) {
         return Ok(Undo::Nothing);
     }
-    let defaults = match plan {
+    let entries = match plan {
         Some(FilePlan::Json { entries, .. }) => entries.as_slice(),
         _ => &[],
     };
     let before_text = before.as_ref().and_then(|before| std::str::from_utf8(before).ok());
-    let rest = json::without_entries(text, before_text, defaults).map_err(|why| unusable(&file.named, &why))?;
+    let rest = json::without_entries(text, before_text, entries, agent).map_err(|why| unusable(&file.named, &why))?;
     Ok(match rest {
         rest if !rest.is_changed => Undo::Nothing,
         rest if rest.is_only_ours && kept.is_some_and(|kept| kept.before.is_none() && !kept.changed_between) => {

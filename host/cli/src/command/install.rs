@@ -53,7 +53,8 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
     // One process at a time reads and writes them.
     let lock =
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
-    let changes = install::prepare(&plan, adapter.json_dialect()).map_err(|error| failed(adapter, &error))?;
+    let changes =
+        install::prepare(&plan, agent.name, adapter.json_dialect()).map_err(|error| failed(adapter, &error))?;
     let mut text = match &version {
         Some(Ok(version)) => format!("{NAME}{}{NAME:#} {}", agent.title, one_line(version)),
         _ => format!("{NAME}{}{NAME:#}", agent.title),

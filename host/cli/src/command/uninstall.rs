@@ -56,7 +56,7 @@ fn uninstall(
     let lock =
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
     let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
-    let undoings = uninstall::prepare(&plan, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
+    let undoings = uninstall::prepare(&plan, agent.name, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
     let is_installed = undoings.iter().any(|undoing| undoing.undo != Undo::Nothing);
     if is_one_of_all && !is_installed && receipt.is_none() {
         return Ok(true);

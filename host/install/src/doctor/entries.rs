@@ -24,12 +24,12 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// What of this plan is there, for an agent that reads this JSON.
+    /// What of this agent's plan is there; `dialect` is the JSON that it reads.
     #[must_use]
-    pub fn of(plan: &Plan, dialect: JsonDialect) -> Self {
+    pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect) -> Self {
         let mut presence = Self::default();
         for file in &plan.files {
-            presence.look_at(file, dialect);
+            presence.look_at(file, agent, dialect);
         }
         presence
     }
@@ -40,7 +40,7 @@ impl Presence {
         !self.there.is_empty() || !self.other.is_empty()
     }
 
-    fn look_at(&mut self, file: &FilePlan, dialect: JsonDialect) {
+    fn look_at(&mut self, file: &FilePlan, agent: &str, dialect: JsonDialect) {
         let path = file.path();
         let content = match read(path) {
             Ok(content) => content,
@@ -66,17 +66,29 @@ impl Presence {
                     }
                 };
                 for entry in entries {
-                    self.look_for(entry, &value);
+                    self.look_for(entry, &value, agent);
                 }
             }
             _ => {}
         }
     }
 
-    fn look_for(&mut self, entry: &JsonEntry, value: &Value) {
-        let JsonEntry::Element { at, value: planned } = entry else { return };
-        let array = at.iter().try_fold(value, |value, key| value.get(key)).and_then(Value::as_array);
-        let ours = |element: &&Value| ours::share(element) != Share::Nothing;
+    fn look_for(&mut self, entry: &JsonEntry, value: &Value, agent: &str) {
+        let found = |at: &[String]| at.iter().try_fold(value, |value, key| value.get(key));
+        let (at, planned) = match entry {
+            JsonEntry::Element { at, value } => (at, value),
+            JsonEntry::Default { at, value } if json::is_named_after_us(at) => {
+                let list = match found(at) {
+                    None => &mut self.missing,
+                    Some(found) if found == value => &mut self.there,
+                    Some(_) => &mut self.other,
+                };
+                return list.push(at.join("."));
+            }
+            _ => return,
+        };
+        let array = found(at).and_then(Value::as_array);
+        let ours = |element: &&Value| ours::share(element, agent) != Share::Nothing;
         let found: Vec<&Value> = array.into_iter().flatten().filter(ours).collect();
         let list = match found.as_slice() {
             [] => &mut self.missing,

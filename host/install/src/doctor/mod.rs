@@ -13,6 +13,7 @@ pub use entries::Presence;
 use crate::check::{Check, State};
 use crate::configured::{self, Configured};
 use crate::find::{self, Traces};
+use crate::ours;
 use crate::version::{self, Known};
 use hookhost_adapters::Adapter;
 use hookhost_adapters::install::{Context, Plan, Scope};
@@ -57,8 +58,7 @@ pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Di
     let installed = installed(adapter, context, &mut unreadable);
     checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.clone(), "correct the file")));
     if installed.is_empty() {
-        let says = format!("the hook is in no file of {}", agent.title);
-        checks.push(Check::problem("entry", says, format!("hookhost install {}", agent.name)));
+        checks.push(nowhere(adapter, context));
         return Diagnosis { traces, version, installed, checks };
     }
     for installed in &installed {
@@ -84,16 +84,35 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
         if installed.iter().any(|other| other.plan.files == plan.files) {
             continue;
         }
-        let presence = Presence::of(&plan, adapter.json_dialect());
+        let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect());
         unreadable
             .extend(presence.unreadable.iter().filter(|why| !unreadable.contains(why)).cloned().collect::<Vec<_>>());
         if !presence.any() {
             continue;
         }
-        let commands = plan.files.iter().filter_map(|file| configured::of_file(file).ok()).flatten().collect();
+        // Another agent can have its hook in the same file.
+        let is_agents =
+            |command: &Configured| command.hook.is_null() || ours::mentions(&command.hook, adapter.agent().name);
+        let commands =
+            plan.files.iter().filter_map(|file| configured::of_file(file).ok()).flatten().filter(is_agents).collect();
         installed.push(Installed { scope, plan, presence, commands });
     }
     installed
+}
+
+/// The check of an agent whose files have no hook; some agents have no file that could have one.
+fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
+    let agent = adapter.agent();
+    let plans = [Scope::User, Scope::Project].map(|scope| adapter.install(&Context { scope, ..*context }).ok());
+    let plans: Vec<Plan> = plans.into_iter().flatten().collect();
+    if let Some(plan) = plans.first()
+        && plans.iter().all(|plan| plan.files.is_empty())
+    {
+        let says = format!("{} has no file that names the hook: a person sets it up", agent.title);
+        return Check::unknown("entry", says, plan.steps.join(" "));
+    }
+    let says = format!("the hook is in no file of {}", agent.title);
+    Check::problem("entry", says, format!("hookhost install {}", agent.name))
 }
 
 /// Whether the agent is here, and in a version that is known.

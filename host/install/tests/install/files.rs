@@ -84,7 +84,7 @@ fn without_a_receipt_our_entries_are_taken_out() {
 fn a_file_that_changes_between_reading_and_writing_stays_and_so_do_the_receipts() {
     let home = Home::new();
     home.write("{}");
-    let changes = install::prepare(&home.plan(), ANY).unwrap();
+    let changes = install::prepare(&home.plan(), "claude-code", ANY).unwrap();
     home.write("{\"theirs\": 1}");
     let error = install::apply(&changes, &home.receipts(), &Home::installation(), None).unwrap_err();
     assert!(error.to_string().contains("was changed by somebody else meanwhile, so it is left as it is: try again"));
@@ -128,7 +128,7 @@ fn where_one_file_of_several_cannot_be_written_the_others_are_put_back() {
     fs::write(&second, "{}").unwrap();
     let third = home.path("new/made.json");
     let changes =
-        install::prepare(&Plan::new(vec![json(home.settings()), json(third.clone()), json(second.clone())]), ANY)
+        install::prepare(&Plan::new(vec![json(home.settings()), json(third.clone()), json(second.clone())]), "x", ANY)
             .unwrap();
     fs::write(&second, "{ }").unwrap();
     let error = install::apply(&changes, &home.receipts(), &Home::installation(), None).unwrap_err();
@@ -164,12 +164,12 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
     let plan =
         || Plan::new(vec![FilePlan::Whole { path: path.clone(), content: "#!/bin/sh\n".to_owned(), is_program: true }]);
     let apply = || {
-        install::apply(&install::prepare(&plan(), ANY).unwrap(), &home.receipts(), &Home::installation(), None)
+        install::apply(&install::prepare(&plan(), "x", ANY).unwrap(), &home.receipts(), &Home::installation(), None)
             .unwrap();
     };
     let undo = || {
         let receipt = home.receipts().read(&Home::installation()).unwrap();
-        let undoings = hookhost_install::uninstall::prepare(&plan(), receipt.as_ref()).unwrap();
+        let undoings = hookhost_install::uninstall::prepare(&plan(), "x", receipt.as_ref()).unwrap();
         undoings.iter().for_each(|undoing| undoing.apply().unwrap());
         undoings.into_iter().map(|undoing| undoing.undo).collect::<Vec<_>>()
     };
@@ -181,4 +181,28 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
     fs::write(&path, "#!/bin/sh\nmine\n").unwrap();
     assert_eq!(undo(), [Undo::Leave]);
     assert!(path.exists());
+}
+
+#[test]
+fn two_agents_share_a_file_and_one_leaves_the_others_hook_alone() {
+    use hookhost_adapters::install::{Context, Scope};
+    use hookhost_install::receipt::Installation;
+    use hookhost_install::uninstall;
+    let home = Home::new();
+    home.write("{\"model\": \"big\"}");
+    let mods = hookhost_adapters::by_name("claude-code-mods").unwrap();
+    let of = Installation::new("claude-code-mods", Scope::User, std::path::Path::new("/project"));
+    let plan = home.with_context(|context| mods.install(&Context { ..*context }).unwrap());
+    home.install().unwrap();
+    let alone = home.read();
+    let changes = install::prepare(&plan, "claude-code-mods", mods.json_dialect()).unwrap();
+    install::apply(&changes, &home.receipts(), &of, None).unwrap();
+    assert!(home.read().contains("hookhost@hookhost") && home.read().contains("\"PreToolUse\""));
+    let receipt = home.receipts().read(&of).unwrap();
+    for undoing in uninstall::prepare(&plan, "claude-code-mods", receipt.as_ref()).unwrap() {
+        undoing.apply().unwrap();
+    }
+    assert_eq!(json::value(&home.read()).unwrap(), json::value(&alone).unwrap());
+    home.uninstall().unwrap();
+    assert_eq!(json::value(&home.read()).unwrap(), serde_json::json!({ "model": "big" }));
 }

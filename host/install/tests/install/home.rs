@@ -72,13 +72,13 @@ impl Home {
     }
 
     pub(crate) fn install(&self) -> Result<(), Refused> {
-        let changes = install::prepare(&self.plan(), ANY)?;
+        let changes = install::prepare(&self.plan(), "claude-code", ANY)?;
         install::apply(&changes, &self.receipts(), &Self::installation(), Some("2.1.330".to_owned()))
     }
 
     pub(crate) fn uninstall(&self) -> Result<Vec<Undo>, Refused> {
         let receipt = self.receipts().read(&Self::installation())?;
-        let undoings = uninstall::prepare(&self.plan(), receipt.as_ref())?;
+        let undoings = uninstall::prepare(&self.plan(), "claude-code", receipt.as_ref())?;
         for undoing in &undoings {
             undoing.apply()?;
         }

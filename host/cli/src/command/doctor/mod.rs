@@ -86,7 +86,7 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
                 Check::problem("proof", proof.sentence(), format!("hookhost doctor {name}, and the checks above"))
             });
         }
-        None if commands.is_empty() => {
+        None if diagnosis.installed.is_empty() => {
             let says = "the agent's files name no hook of ours, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
         }
