@@ -19,12 +19,17 @@ type Spelt = [Result<(&'static str, Value), &'static str>; 6];
 type Wrap = fn(&str, &Value) -> (Option<&'static str>, Value);
 
 fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
-    let own: Wrap = |tool, arguments| (None, json!({ "type": "tool_call", "toolName": tool, "toolCallId": "c", "input": arguments }));
+    let own: Wrap = |tool, arguments| {
+        (None, json!({ "type": "tool_call", "toolName": tool, "toolCallId": "c", "input": arguments }))
+    };
     vec![
         (
             "cursor",
             |tool, arguments| {
-                (None, json!({ "hook_event_name": "preToolUse", "conversation_id": "c", "cursor_version": "3", "workspace_roots": ["/project"], "tool_name": tool, "tool_input": arguments }))
+                (
+                    None,
+                    json!({ "hook_event_name": "preToolUse", "conversation_id": "c", "cursor_version": "3", "workspace_roots": ["/project"], "tool_name": tool, "tool_input": arguments }),
+                )
             },
             [
                 Ok(("Shell", json!({ "command": COMMAND }))),
@@ -37,7 +42,12 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "copilot-cli",
-            |tool, arguments| (Some("preToolUse"), json!({ "sessionId": "s", "cwd": "/project", "toolName": tool, "toolArgs": arguments.to_string() })),
+            |tool, arguments| {
+                (
+                    Some("preToolUse"),
+                    json!({ "sessionId": "s", "cwd": "/project", "toolName": tool, "toolArgs": arguments.to_string() }),
+                )
+            },
             [
                 Ok(("bash", json!({ "command": COMMAND }))),
                 Ok(("create", json!({ "path": FILE, "file_text": "x" }))),
@@ -49,7 +59,12 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "copilot-cli",
-            |tool, arguments| (None, json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/project", "tool_name": tool, "tool_input": arguments })),
+            |tool, arguments| {
+                (
+                    None,
+                    json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/project", "tool_name": tool, "tool_input": arguments }),
+                )
+            },
             [
                 Ok(("Bash", json!({ "command": COMMAND }))),
                 Ok(("Write", json!({ "path": FILE, "file_text": "x" }))),
@@ -61,7 +76,12 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "cline",
-            |tool, arguments| (None, json!({ "hookName": "tool_call", "taskId": "t", "workspaceRoots": ["/project"], "tool_call": { "id": "c", "name": tool, "input": arguments } })),
+            |tool, arguments| {
+                (
+                    None,
+                    json!({ "hookName": "tool_call", "taskId": "t", "workspaceRoots": ["/project"], "tool_call": { "id": "c", "name": tool, "input": arguments } }),
+                )
+            },
             [
                 Ok(("run_commands", json!({ "commands": [COMMAND] }))),
                 Ok(("editor", json!({ "path": FILE, "new_text": "x" }))),
@@ -73,19 +93,32 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "cline",
-            |tool, arguments| (None, json!({ "hookName": "PreToolUse", "taskId": "t", "workspaceRoots": ["/project"], "preToolUse": { "toolName": tool, "parameters": arguments } })),
+            |tool, arguments| {
+                (
+                    None,
+                    json!({ "hookName": "PreToolUse", "taskId": "t", "workspaceRoots": ["/project"], "preToolUse": { "toolName": tool, "parameters": arguments } }),
+                )
+            },
             [
                 Ok(("execute_command", json!({ "command": COMMAND }))),
                 Ok(("write_to_file", json!({ "path": FILE, "content": "x" }))),
                 Ok(("read_file", json!({ "path": FILE }))),
                 Ok(("web_fetch", json!({ "url": URL }))),
-                Ok(("use_mcp_tool", json!({ "server_name": "github", "tool_name": "create_issue", "arguments": "{}" }))),
+                Ok((
+                    "use_mcp_tool",
+                    json!({ "server_name": "github", "tool_name": "create_issue", "arguments": "{}" }),
+                )),
                 Ok(("new_task", json!({ "context": TASK }))),
             ],
         ),
         (
             "windsurf",
-            |tool, arguments| (None, json!({ "agent_action_name": format!("pre_{tool}"), "trajectory_id": "t", "tool_info": arguments })),
+            |tool, arguments| {
+                (
+                    None,
+                    json!({ "agent_action_name": format!("pre_{tool}"), "trajectory_id": "t", "tool_info": arguments }),
+                )
+            },
             [
                 Ok(("run_command", json!({ "command_line": COMMAND, "cwd": "/project" }))),
                 Ok(("write_code", json!({ "file_path": FILE, "edits": [] }))),
@@ -97,7 +130,12 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "goose",
-            |tool, arguments| (None, json!({ "event": "PreToolUse", "session_id": "s", "working_dir": "/project", "tool_name": tool, "tool_input": arguments })),
+            |tool, arguments| {
+                (
+                    None,
+                    json!({ "event": "PreToolUse", "session_id": "s", "working_dir": "/project", "tool_name": tool, "tool_input": arguments }),
+                )
+            },
             [
                 Ok(("developer__shell", json!({ "command": COMMAND }))),
                 Ok(("developer__write", json!({ "path": FILE, "content": "x" }))),
@@ -109,7 +147,12 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "opencode",
-            |tool, arguments| (Some("tool.execute.before"), json!({ "input": { "tool": tool, "sessionID": "s", "callID": "c" }, "output": { "args": arguments } })),
+            |tool, arguments| {
+                (
+                    Some("tool.execute.before"),
+                    json!({ "input": { "tool": tool, "sessionID": "s", "callID": "c" }, "output": { "args": arguments } }),
+                )
+            },
             [
                 Ok(("bash", json!({ "command": COMMAND }))),
                 Ok(("write", json!({ "filePath": FILE, "content": "x" }))),
@@ -133,7 +176,9 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "amp",
-            |tool, arguments| (None, json!({ "type": "tool.call", "toolUseID": "t", "tool": tool, "input": arguments })),
+            |tool, arguments| {
+                (None, json!({ "type": "tool.call", "toolUseID": "t", "tool": tool, "input": arguments }))
+            },
             [
                 Ok(("Bash", json!({ "cmd": COMMAND }))),
                 Ok(("create_file", json!({ "path": FILE, "content": "x" }))),
@@ -157,7 +202,12 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
         ),
         (
             "litellm",
-            |tool, arguments| (None, json!({ "input_type": "response", "texts": [], "tool_calls": [{ "id": "c", "function": { "name": tool, "arguments": arguments.to_string() } }] })),
+            |tool, arguments| {
+                (
+                    None,
+                    json!({ "input_type": "response", "texts": [], "tool_calls": [{ "id": "c", "function": { "name": tool, "arguments": arguments.to_string() } }] }),
+                )
+            },
             [
                 Ok(("bash", json!({ "command": COMMAND }))),
                 Ok(("write_file", json!({ "path": FILE, "content": "x" }))),
@@ -238,5 +288,8 @@ fn the_hook_points_of_cursor_that_name_no_tool_mean_the_same_actions() {
     assert_eq!(message("beforeReadFile", json!({ "file_path": FILE, "content": "x" })), read);
     assert_eq!(message("beforeTabFileRead", json!({ "file_path": FILE, "content": "x" })), read);
     let mcp = Action::Mcp(McpTool { server: None, tool: "create_issue".into() });
-    assert_eq!(message("beforeMCPExecution", json!({ "tool_name": "create_issue", "tool_input": "{\"a\":1}", "url": URL })), mcp);
+    assert_eq!(
+        message("beforeMCPExecution", json!({ "tool_name": "create_issue", "tool_input": "{\"a\":1}", "url": URL })),
+        mcp
+    );
 }

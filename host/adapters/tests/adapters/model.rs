@@ -13,9 +13,7 @@ pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Opt
     Some(match (agent, point) {
         // Exit code 2 blocks; a result is replaced where it is of an MCP tool.
         ("cursor", "postToolUse") => replaces("/updated_mcp_tool_output/content/0/text"),
-        ("cursor", "beforeSubmitPrompt") => {
-            reply.exit == 2 || json.pointer("/continue") == Some(&Value::Bool(false))
-        }
+        ("cursor", "beforeSubmitPrompt") => reply.exit == 2 || json.pointer("/continue") == Some(&Value::Bool(false)),
         ("cursor", "PreToolUse") => {
             reply.exit == 2
                 || is("/hookSpecificOutput/hookEventName", "PreToolUse")
@@ -33,7 +31,9 @@ pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Opt
         }
         ("copilot-cli", "permissionRequest" | "PermissionRequest") => is("/behavior", "deny"),
         ("copilot-cli", "postToolUse" | "PostToolUse") => {
-            reply.exit == 0 && is("/modifiedResult/resultType", "success") && replaces("/modifiedResult/textResultForLlm")
+            reply.exit == 0
+                && is("/modifiedResult/resultType", "success")
+                && replaces("/modifiedResult/textResultForLlm")
         }
         ("copilot-cli", "userPromptTransformed") => reply.exit == 0 && replaces("/modifiedTransformedPrompt"),
         ("copilot-cli", _) => false,

@@ -84,7 +84,8 @@ impl Bench {
         fs::write(self.root.path().join("plugin.mjs"), plugin).unwrap();
         fs::write(self.root.path().join("driver.mjs"), driver).unwrap();
         let log = self.root.path().join("log");
-        let node = Command::new("node").arg("driver.mjs").current_dir(self.root.path()).env("LOG", log).output().unwrap();
+        let node =
+            Command::new("node").arg("driver.mjs").current_dir(self.root.path()).env("LOG", log).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&node.stdout), String::from_utf8_lossy(&node.stderr));
         let last = out.lines().last().unwrap_or_else(|| panic!("{}: {err}", self.agent));
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{}: {error}: {out}{err}", self.agent))
@@ -192,7 +193,10 @@ process.exit(0)
     is_blocked(&found["prompt W-half"], "could not settle");
     assert_eq!(found["prompt W-replace"], json!({ "ran": ["hidden", "[masked]"] }));
     assert_eq!(found["prompt W-context"], json!({ "ran": ["hidden", "W-context\n\nuse pnpm"] }));
-    assert_eq!(found["after W-none"], json!({ "title": "W-none", "output": "W-none", "metadata": { "text": "W-none" } }));
+    assert_eq!(
+        found["after W-none"],
+        json!({ "title": "W-none", "output": "W-none", "metadata": { "text": "W-none" } })
+    );
     for (word, text) in [("W-deny", "not here"), ("W-replace", "[masked]")] {
         assert_eq!(found[format!("after {word}")], json!({ "title": "", "output": text, "metadata": {} }));
         assert_eq!(found[format!("final {word}")], text);
@@ -203,8 +207,16 @@ process.exit(0)
     assert_eq!(found["compacting"], json!(["use pnpm"]));
     let events = bench.messages_are_read();
     let expected = [
-        "after-compaction", "after-tool-call", "agent-error", "before-compaction", "before-tool-call", "finalize-content",
-        "prompt-submit", "queue-empty", "session-end", "session-start",
+        "after-compaction",
+        "after-tool-call",
+        "agent-error",
+        "before-compaction",
+        "before-tool-call",
+        "finalize-content",
+        "prompt-submit",
+        "queue-empty",
+        "session-end",
+        "session-start",
     ];
     assert_eq!(events, expected);
 }
@@ -280,8 +292,16 @@ process.exit(0)
     assert_eq!((&settles[8], &found["aborted"]), (&Value::Null, &Value::Null));
     let events = bench.messages_are_read();
     let expected = [
-        "after-compaction", "after-tool-call", "before-compaction", "before-tool-call", "custom-event", "finalize-content",
-        "prompt-submit", "queue-empty", "session-end", "session-start",
+        "after-compaction",
+        "after-tool-call",
+        "before-compaction",
+        "before-tool-call",
+        "custom-event",
+        "finalize-content",
+        "prompt-submit",
+        "queue-empty",
+        "session-end",
+        "session-start",
     ];
     assert_eq!(events, expected);
 }
@@ -425,8 +445,17 @@ process.exit(0)
     assert_eq!(gates, ["prompt.submit", "tool.call", "agent.spawn"]);
     let events = bench.messages_are_read();
     let expected = [
-        "after-compaction", "after-tool-call", "before-compaction", "before-tool-call", "custom-event", "prompt-submit",
-        "queue-empty", "session-end", "session-start", "subagent-end", "subagent-start",
+        "after-compaction",
+        "after-tool-call",
+        "before-compaction",
+        "before-tool-call",
+        "custom-event",
+        "prompt-submit",
+        "queue-empty",
+        "session-end",
+        "session-start",
+        "subagent-end",
+        "subagent-start",
     ];
     assert_eq!(events, expected);
 }

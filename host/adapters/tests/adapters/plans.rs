@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const AGENTS: &[&str] = &["amp", "claude-code-mods", "cline", "copilot-cli", "cursor", "goose", "opencode", "pi", "windsurf"];
+const AGENTS: &[&str] =
+    &["amp", "claude-code-mods", "cline", "copilot-cli", "cursor", "goose", "opencode", "pi", "windsurf"];
 
 fn plan(agent: &str, scope: Scope, program: &Path, on_failure: OnFailure) -> Option<Plan> {
     let context = Context {
@@ -28,7 +29,9 @@ fn commands(plan: &Plan) -> Vec<String> {
             Value::Object(object) => {
                 for (key, value) in object {
                     match value {
-                        Value::String(text) if ["command", "bash"].contains(&key.as_str()) && text.contains(PROGRAM) => {
+                        Value::String(text)
+                            if ["command", "bash"].contains(&key.as_str()) && text.contains(PROGRAM) =>
+                        {
                             found.push(text.clone());
                         }
                         value => within(value, found),

@@ -22,7 +22,8 @@ fn any_json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 5, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
-            prop::collection::vec(("[a-z_]{0,6}", inner), 0..4).prop_map(|pairs| Value::Object(pairs.into_iter().collect::<Map<_, _>>())),
+            prop::collection::vec(("[a-z_]{0,6}", inner), 0..4)
+                .prop_map(|pairs| Value::Object(pairs.into_iter().collect::<Map<_, _>>())),
         ]
     })
 }
@@ -147,7 +148,9 @@ fn an_agent_that_nobody_answers_is_told_no_at_its_gates_and_can_stop() {
     for adapter in all() {
         let agent = adapter.agent();
         let unknown = adapter.fail(None, why);
-        if let Some(first) = agent.points.iter().find(|point| point.abilities.rejects && point.event == EventKind::BeforeToolCall) {
+        if let Some(first) =
+            agent.points.iter().find(|point| point.abilities.rejects && point.event == EventKind::BeforeToolCall)
+        {
             assert_ne!(denies(agent.name, first.name, &unknown, "\u{0}"), Some(false), "{}: {unknown:?}", agent.name);
         }
         for point in agent.points {

@@ -23,6 +23,9 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
         let said = fields.some_text("hook_event_name").or_else(|| named.map(str::to_owned));
         return said.ok_or_else(|| Unreadable::new("`hook_event_name` is missing"));
     }
+    if fields.has("hookEventName") {
+        return Err(Unreadable::new("the message is of another agent, which says `hookEventName`"));
+    }
     if let Some(said) = fields.some_text("hookName") {
         return Ok(said);
     }

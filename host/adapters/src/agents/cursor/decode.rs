@@ -25,8 +25,7 @@ pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
 
 /// `cwd` may be missing or empty: then the first root of the workspace counts.
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
-    let own = fields.first_text(&["conversation_id", "session_id"]);
-    let own = own.ok_or_else(|| Unreadable::new("`conversation_id` is missing"))?;
+    let own = fields.text("conversation_id")?;
     let id = match event {
         HookEvent::SubagentStart { .. } => fields.some_text("parent_conversation_id").unwrap_or(own),
         _ => own,
@@ -52,9 +51,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "beforeMCPExecution" => HookEvent::BeforeToolCall(mcp(fields)?),
         "beforeReadFile" => HookEvent::BeforeToolCall(file("Read", fields, &[])?),
         "beforeTabFileRead" => HookEvent::BeforeToolCall(file("TabRead", fields, &[])?),
-        "postToolUse" => {
-            HookEvent::AfterToolCall { call: call(fields)?, result: result(fields.get("tool_output")) }
-        }
+        "postToolUse" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields.get("tool_output")) },
         "postToolUseFailure" => {
             let why = fields.some_text("error_message").unwrap_or_default();
             HookEvent::AfterToolCall { call: call(fields)?, result: ToolResult::error(why) }
@@ -65,9 +62,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "afterMCPExecution" => {
             HookEvent::AfterToolCall { call: mcp(fields)?, result: result(fields.get("result_json")) }
         }
-        "afterFileEdit" => {
-            HookEvent::AfterToolCall { call: file("Write", fields, &["edits"])?, result: result(None) }
-        }
+        "afterFileEdit" => HookEvent::AfterToolCall { call: file("Write", fields, &["edits"])?, result: result(None) },
         "afterTabFileEdit" => {
             HookEvent::AfterToolCall { call: file("TabWrite", fields, &["edits"])?, result: result(None) }
         }
@@ -100,7 +95,8 @@ fn is_continued(fields: &Fields) -> bool {
 }
 
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
-    let mut call = ToolUse::new(fields.some_text("tool_use_id"), fields.text("tool_name")?, fields.arguments("tool_input")?);
+    let mut call =
+        ToolUse::new(fields.some_text("tool_use_id"), fields.text("tool_name")?, fields.arguments("tool_input")?);
     if call.name.starts_with(MCP) {
         call.origin = ToolOrigin::External;
     }
@@ -149,7 +145,7 @@ fn result(output: Option<&Value>) -> ToolResult {
         || object.get("exitCode").and_then(Value::as_i64).is_some_and(|code| code != 0);
     let shown = match (part("stdout"), part("stderr")) {
         ("", "") => text.to_owned(),
-        (stdout, "") => stdout.to_owned(),
+        (text, "") | ("", text) => text.to_owned(),
         (stdout, stderr) => format!("{stdout}\n{stderr}"),
     };
     ToolResult { text: shown, is_error, raw: Some(text.to_owned()) }
