@@ -169,7 +169,7 @@ pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
         };
         match piece.places.split_first() {
             None => {
-                refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned())
+                refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned());
             }
             Some((first, rest)) => {
                 replaced.push((*first, other.clone()));

@@ -1,4 +1,4 @@
-//! Messages that are none: each is refused with a sentence, and none panics.
+//! What is not a message is refused with a sentence, and nothing panics.
 
 use crate::goldens::fixtures;
 use hookhost_adapters::{HookEvent, Message, all, by_name, detect};
