@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 /// A message, and the replies to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fixture {
+pub(crate) struct Fixture {
     /// `recorded`, `documented` or `made`, and where: `recorded: Claude Code 2.1.330`.
     source: String,
     /// The hook point of the command line, where the message does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    point: Option<String>,
+    pub(crate) point: Option<String>,
     /// The environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, String>,
     /// The message.
-    input: Value,
+    pub(crate) input: Value,
     /// The event that it means.
-    means: String,
+    pub(crate) means: String,
     /// What the event is about: the tool and its arguments, or the text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     about: Value,
@@ -176,7 +176,11 @@ fn replies(adapter: &dyn Adapter, whole: &HookCall, index: usize) -> Map<String,
         replies.insert(name.to_owned(), reply);
     }
     let why = "hookhost could not settle this call: the resident host did not answer within 10 seconds";
-    replies.insert("failed".to_owned(), written(&adapter.fail(Some(&call.point), why)));
+    let (failed, unsettled) = (adapter.fail(Some(&call.point), why), adapter.unsettled(call, why));
+    replies.insert("failed".to_owned(), written(&failed));
+    if unsettled != failed {
+        replies.insert("unsettled".to_owned(), written(&unsettled));
+    }
     replies
 }
 

@@ -4,8 +4,12 @@
 
 mod actions;
 mod bad_input;
+mod broken_messages;
+mod data;
 mod goldens;
+mod judge;
 mod model;
 mod own_plugins;
 mod plans;
+mod refusals;
 mod rejections;

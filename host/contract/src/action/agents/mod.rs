@@ -120,6 +120,12 @@ impl Table {
         }
     }
 
+    /// The tool in a name that the agent made of this server's and it. The server's name ends at a `_` or at the separator.
+    pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
+        let McpNames { prefix, separator } = self.mcp.as_ref()?;
+        name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))
+    }
+
     fn shell(&mut self, tools: &[&str], command: &[&str], cwd: &[&str]) {
         self.shell_in(ShellDialect::Posix, tools, command, cwd);
     }

@@ -73,6 +73,7 @@ fn calls() -> Vec<(&'static str, &'static str, Value, Action)> {
         ("copilot-cli", "Read", json!({"path": "/p/a"}), Action::ReadFile("/p/a".into())),
         ("copilot-cli", "create", json!({"path": "/p/a", "file_text": "x"}), writes("/p/a")),
         ("crush", "bash", json!({"command": "ls", "working_dir": "/srv"}), shell_at("/srv", "ls")),
+        ("crush", "mcp_tracker_close_ticket", json!({"ticket": 1}), mcp(None, "tracker_close_ticket")),
         ("cursor", "Shell", json!({"command": "ls", "working_directory": "/p"}), shell_at("/p", "ls")),
         ("cursor", "MCP:create_issue", json!({"title": "t"}), mcp(None, "create_issue")),
         ("droid", "Execute", json!({"command": "ls", "summary": "list"}), shell("ls")),
@@ -114,6 +115,18 @@ fn a_call_means_what_the_agent_does_with_it() {
     for (agent, tool, arguments, expected) in calls() {
         assert_eq!(action(agent, tool, &arguments), expected, "{agent}: {tool} {arguments}");
     }
+}
+
+#[test]
+fn the_name_of_a_servers_tool_is_told_apart_where_the_agent_names_the_server() {
+    let of = |agent: &str, tool: &str, server: &str| {
+        ActionMap::default().of(agent).action(tool, &json!({}), &ToolOrigin::Mcp(server.into()), "/work")
+    };
+    assert_eq!(of("gemini-cli", "mcp_my_db_read_file", "my_db"), mcp(Some("my_db"), "read_file"));
+    assert_eq!(of("kiro", "@git/push", "git"), mcp(Some("git"), "push"));
+    assert_eq!(of("claude-code", "mcp__git__push", "git"), mcp(Some("git"), "push"));
+    // A name that is not made in this way is whole.
+    assert_eq!(of("gemini-cli", "mcp_my_db_read", "db"), mcp(Some("db"), "mcp_my_db_read"));
 }
 
 #[test]
