@@ -152,6 +152,18 @@ impl FilePlan {
     }
 }
 
+/// What an agent reads beyond strict JSON. A file with more than that is broken for it, and none of its hooks run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JsonDialect {
+    /// Nothing.
+    #[default]
+    Strict,
+    /// Comments.
+    Comments,
+    /// Comments, and commas after the last element.
+    CommentsAndCommas,
+}
+
 /// An entry of a JSON file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
