@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for Strict {
 }
 
 /// A message's fields, each read as the type that it has to have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fields {
     object: Map<String, Value>,
 }

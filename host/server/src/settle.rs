@@ -82,15 +82,12 @@ impl Settler {
                 return adapter.fail(point, &failed(adapter, &why));
             }
         };
-        match self.settled(adapter, &call, waits).await {
-            Ok((outcome, handle, event)) => {
-                let (outcome, lost) = degrade(&call, outcome, adapter.agent().abilities(&call.point));
-                for degradation in lost {
-                    let note = degradation.sentence();
-                    handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
-                }
-                adapter.encode(&call, &outcome)
-            }
+        match self.all_settled(adapter, &call, waits).await {
+            Ok(outcomes) if call.further.is_empty() => match outcomes.first() {
+                Some(outcome) => adapter.encode(&call, outcome),
+                None => adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
+            },
+            Ok(outcomes) => adapter.encode_all(&call, &outcomes),
             Err(why) => {
                 self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
                 adapter.unsettled(&call, &failed(adapter, &why))
@@ -107,6 +104,26 @@ impl Settler {
         if let Ok(session) = self.host.open_session(spec) {
             session.note_delivery(None, point, DeliveryKind::Unanswered, why);
         }
+    }
+
+    /// Settles each event of a message, in order. What the agent cannot express is made stricter.
+    async fn all_settled(
+        &self,
+        adapter: &'static dyn Adapter,
+        call: &HookCall,
+        waits: Waits<'_>,
+    ) -> Result<Vec<Outcome>, String> {
+        let mut outcomes = Vec::new();
+        for part in call.parts() {
+            let (outcome, handle, event) = self.settled(adapter, &part, waits).await?;
+            let (outcome, lost) = degrade(&part, outcome, adapter.abilities(&part));
+            for degradation in lost {
+                let note = degradation.sentence();
+                handle.session.note_delivery(event.as_deref(), &part.point, DeliveryKind::Degraded, note);
+            }
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
     }
 
     async fn settled(
@@ -193,7 +210,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn can(&self) -> Abilities {
-        self.adapter.agent().abilities(&self.call.point)
+        self.adapter.abilities(self.call)
     }
 
     /// Settles `session-start` before the first event of a session that nobody has told it of.
