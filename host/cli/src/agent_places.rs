@@ -79,6 +79,14 @@ pub(crate) fn adapters(named: &[String]) -> Vec<&'static dyn Adapter> {
     if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
 }
 
+/// Whether this is a second way into an agent whose first way is another adapter: it has the same program. It is looked at where
+/// somebody names it or has installed it.
+pub(crate) fn is_second_way(adapter: &dyn Adapter) -> bool {
+    let agent = adapter.agent();
+    let mut earlier = all().iter().map(|other| other.agent()).take_while(|other| other.name != agent.name);
+    !agent.programs.is_empty() && earlier.any(|other| other.programs == agent.programs)
+}
+
 fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

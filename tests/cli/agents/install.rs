@@ -20,7 +20,7 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
         &[
             "Claude Code 2.1.330 (user)\n",
             &format!("  changed   {}\n", person.settings().display()),
-            "  can stop  UserPromptSubmit, PreToolUse, PostToolUse",
+            "  can stop  UserPromptSubmit, ",
             "  gated     shell commands; ",
             "  blind     files named in a prompt with @ (the agent reads them without a tool)\n",
             "  failure   where nobody answers the hook, it says no\n",
@@ -209,4 +209,17 @@ fn all_agents_that_are_found_are_installed() {
     assert!(person.read().contains("hookhost-hook"));
     person.run(&["install"]).expect(2, &["AGENT"]);
     person.run(&["install", "claude-cod"]).expect(2, &["invalid value 'claude-cod'", "claude-code"]);
+}
+
+#[test]
+fn a_service_is_set_up_by_a_person_and_a_second_way_into_an_agent_only_where_it_is_named() {
+    let person = Person::new("2.1.330");
+    let ended = person.run(&["install", "litellm"]);
+    printed(ended.expect(0, &[]), &["LiteLLM", "  you       "]);
+    person.run(&["install", "--all"]).expect(0, &[]);
+    assert!(!person.user.path(".claude/hookhost").exists(), "the hook is there already");
+    person.run(&["install", "claude-code-mods"]).expect(0, &[]);
+    assert!(person.user.path(".claude/hookhost").exists());
+    person.run(&["uninstall", "--all"]).expect(0, &[]);
+    assert!(!person.user.path(".claude/hookhost").exists());
 }

@@ -1,7 +1,7 @@
 //! `hookhost agents`: the agents that are here.
 
 use super::doctor::LastEvents;
-use crate::agent_places::{AgentPlaces, adapters};
+use crate::agent_places::{AgentPlaces, adapters, is_second_way};
 use crate::args::AgentsArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
         let traces = find::traces(adapter, &context, &places.path);
         let installed: Vec<_> =
             doctor::installed(adapter, &context, &mut Vec::new()).iter().map(|installed| installed.scope).collect();
-        if traces.any() || !installed.is_empty() {
+        if (traces.any() && !is_second_way(adapter)) || !installed.is_empty() {
             found.push(Found { agent, traces, installed, proof: proofs.newest(agent.name) });
         }
     }

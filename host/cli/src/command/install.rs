@@ -1,6 +1,6 @@
 //! `hookhost install`: the hook in the settings of agents.
 
-use crate::agent_places::{AgentPlaces, adapters};
+use crate::agent_places::{AgentPlaces, adapters, is_second_way};
 use crate::args::InstallArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -27,8 +27,10 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     let scope = args.scope.scope();
     let mut chosen = adapters(&args.agents);
     if args.all {
-        chosen
-            .retain(|adapter| find::traces(*adapter, &places.context(adapter.agent().name, scope), &places.path).any());
+        chosen.retain(|adapter| {
+            !is_second_way(*adapter)
+                && find::traces(*adapter, &places.context(adapter.agent().name, scope), &places.path).any()
+        });
     }
     if chosen.is_empty() {
         return Err(CliError::usage("no agent is found here, neither by a program on the PATH nor by a directory"));
@@ -109,6 +111,8 @@ fn about_version(text: &mut String, adapter: &dyn Adapter, version: Option<&Resu
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     let says = match version {
+        // A service, and no program of the user's.
+        None if agent.programs.is_empty() => return,
         None => format!("no program `{}` is on the PATH", agent.programs.join("` or `")),
         Some(Err(why)) => one_line(why),
         Some(Ok(version)) => match version::known(agent, version) {

@@ -119,6 +119,14 @@ fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
 fn here(adapter: &dyn Adapter, traces: &Traces, checks: &mut Vec<Check>) -> Option<String> {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
+    if agent.programs.is_empty() {
+        checks.push(Check::unknown(
+            "agent",
+            format!("{} is a service, and no program of yours", agent.title),
+            "see whether it runs",
+        ));
+        return None;
+    }
     let Some(program) = &traces.program else {
         let programs = agent.programs.join("` or `");
         let says = match traces.directories.first() {

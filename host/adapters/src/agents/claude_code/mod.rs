@@ -106,7 +106,6 @@ static AGENT: Agent = Agent {
     gaps: &[
         "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version lets the call run",
         "where it is installed, `MessageDisplay` shows each chunk of a text alone: a rule sees no text that spans two chunks",
-        "a settings file with one invalid entry of anybody disables all hooks in it",
         "the result of a tool that failed cannot be replaced: the model gets it as it is",
         "a settings file that is not strict JSON, or has a key of its own with a value of another type, is not read at all",
         "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",

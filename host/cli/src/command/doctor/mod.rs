@@ -7,7 +7,7 @@ mod rules;
 
 pub(super) use last_event::LastEvents;
 
-use crate::agent_places::{AgentPlaces, adapters};
+use crate::agent_places::{AgentPlaces, adapters, is_second_way};
 use crate::args::DoctorArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     for adapter in adapters(args.agent.as_slice()) {
         let context = places.context(adapter.agent().name, Scope::User);
         let mut diagnosis = doctor::examine(adapter, &context, &places.path);
-        if args.agent.is_some() || diagnosis.traces.any() || !diagnosis.installed.is_empty() {
+        let is_here = diagnosis.traces.any() && !is_second_way(adapter);
+        if args.agent.is_some() || is_here || !diagnosis.installed.is_empty() {
             let proof = proof(args, &places, adapter, &mut diagnosis);
             examined.push((adapter, diagnosis, proof));
         }
