@@ -256,7 +256,7 @@ impl Asked<'_> {
         match &self.call.event {
             HookEvent::SessionStart { is_resumed } => {
                 if *is_resumed || !session.is_new() || handle.started.initialized() {
-                    let payload = events::custom(self.adapter.agent().name, &self.call.point, self.raw_value());
+                    let payload = events::custom(self.adapter.agent().name, &self.call.point, &self.raw_value());
                     let (_, told) = self.dispatch(EventKind::CustomEvent, payload, waits).await?;
                     return Ok((Answer::Neutral, Some(told.event)));
                 }

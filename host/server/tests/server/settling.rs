@@ -99,7 +99,7 @@ async fn a_result_is_masked_before_the_model_reads_it() {
     let mut after = bash("PostToolUse", "1", "cat x");
     after["tool_response"] = json!({ "stdout": "the secret", "stderr": "" });
     let said = lab.said(&after).await;
-    assert_eq!(said["hookSpecificOutput"]["updatedToolOutput"], json!("the [masked]"));
+    assert_eq!(said["hookSpecificOutput"]["updatedToolOutput"], json!({ "stdout": "the [masked]", "stderr": "" }));
 }
 
 #[tokio::test]
@@ -219,12 +219,9 @@ async fn what_cannot_be_read_is_denied_and_recorded() {
     let deliveries = lab.deliveries().await;
     assert_eq!(deliveries.len(), 6);
     assert!(deliveries.iter().all(|delivery| delivery.what == DeliveryKind::Unanswered));
-    // An event that nobody knows is observed, and a relative directory is no reason to go on.
+    // An event that nobody knows is observed, and has no effect.
     assert_eq!(lab.said(&message("SomethingNew", json!({ "x": 1 }))).await, Value::Null);
-    assert_eq!(lab.events("custom-event")[0].original.get().contains("claude-code/SomethingNew"), true);
-    let mut relative = bash("PreToolUse", "9", "ls");
-    relative["cwd"] = json!("work");
-    assert_eq!(decision(&lab.said(&relative).await), "deny");
+    assert!(lab.events("custom-event")[0].original.get().contains("claude-code/SomethingNew"));
 }
 
 #[tokio::test]

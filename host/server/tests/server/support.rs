@@ -26,7 +26,11 @@ impl Configurations for OneConfiguration {
     }
 }
 
+/// Without a function for an event it is no rule: then there is none.
 pub(crate) fn of_rule(rule: Rule) -> Config {
+    if format!("{rule:?}") == format!("{:?}", Rule::new()) {
+        return Config::empty();
+    }
     Config::from_entries(vec![Entry::from_rule("rule", rule)], Settings::default()).unwrap()
 }
 
