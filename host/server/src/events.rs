@@ -84,7 +84,7 @@ pub(crate) enum Said {
 /// Reads an outcome.
 ///
 /// # Errors
-/// If it is none that this version knows. Then nothing may happen.
+/// If it is not one that this version knows. Then nothing may happen.
 pub(crate) fn said(kind: EventKind, outcome: Value) -> Result<Said, String> {
     let strange = || format!("the outcome of {kind} cannot be read");
     match outcome {

@@ -132,7 +132,7 @@ async fn a_question_is_put_by_the_agents_own_prompt_where_that_is_dependable() {
 }
 
 #[tokio::test]
-async fn the_session_begins_once_and_goes_on_across_calls_and_processes() {
+async fn the_session_begins_once_and_lasts_across_calls_and_processes() {
     let begun = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&begun);
     let rule = Rule::new().session_start(move |_, _| {
@@ -153,7 +153,7 @@ async fn the_session_begins_once_and_goes_on_across_calls_and_processes() {
     assert_eq!(lab.events("custom-event").len(), 2, "what else the agent says of its start is observed");
     lab.said(&message("SessionEnd", json!({}))).await;
     assert_eq!(lab.events("session-end").len(), 1);
-    // A session that goes on after its end is opened again.
+    // A session that continues after its end is opened again.
     assert_eq!(lab.said(&bash("PreToolUse", "4", "ls")).await, Value::Null);
     assert_eq!(lab.events("session-start").len(), 1);
 }
