@@ -52,7 +52,8 @@ fn run(user: &User, command: &str) -> Vec<String> {
 /// Makes a program that is a script.
 fn program(user: &User, name: &str, script: &str) {
     let path = user.write(&format!("../bin/{name}"), format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a program of the test can be made executable");
 }
 
 fn fits(pattern: &str, line: &str) -> bool {

@@ -51,7 +51,7 @@ pub trait Adapter: Sync {
     /// that nobody could read the strictest reply counts.
     fn fail(&self, point: Option<&str>, why: &str) -> Reply;
 
-    /// The reply that says nothing: the agent goes on as it would without a hook.
+    /// The reply that says nothing: the agent continues as it would without a hook.
     fn neutral(&self, point: Option<&str>) -> Reply;
 
     /// What has to be in which of the agent's files.

@@ -1,4 +1,4 @@
-//! Which files of an agent have to name the hook. This is data: whoever installs writes the files.
+//! Which files of an agent have to name the hook. This is data: anyone who installs writes the files.
 
 use crate::agent::Agent;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub enum OnFailure {
     /// It says no.
     #[default]
     Deny,
-    /// It lets the agent go on, since the operator chose so (`on-failure = "allow"`).
+    /// It lets the agent continue, since the operator chose so (`on-failure = "allow"`).
     Allow,
 }
 

@@ -76,7 +76,7 @@ impl<'a> Spoken<'a> {
         Self { role, texts, message }
     }
 
-    /// What it means at `position` of a request, if it is asked about: whoever has an unknown role speaks as the user.
+    /// What it means at `position` of a request, if it is asked about: anyone who has an unknown role speaks as the user.
     pub(super) fn piece(&self, position: usize, calls: &Calls, places: Vec<usize>) -> Option<Piece> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {

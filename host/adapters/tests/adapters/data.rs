@@ -213,7 +213,7 @@ fn an_agent_that_fixes_how_long_it_waits_is_not_told_otherwise() {
 }
 
 #[test]
-fn where_the_machine_has_no_hooks_of_an_agent_that_is_said_with_what_to_do() {
+fn where_the_machine_has_no_hooks_of_an_agent_the_reason_says_what_to_do() {
     for agent in AGENTS {
         let context = Context {
             scope: Scope::Managed,

@@ -53,7 +53,7 @@ pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head:
 }
 
 /// A message as it came, before its event is read.
-pub(super) struct Told {
+pub(super) struct OwnMessage {
     /// The hook point.
     pub(super) point: String,
     /// Where it happens.
@@ -63,7 +63,7 @@ pub(super) struct Told {
     raw: String,
 }
 
-impl Told {
+impl OwnMessage {
     /// Reads a message: one of our plugin, or the agent's event alone, whose hook point is its `type` or the command line's.
     pub(super) fn of(message: &Message<'_>) -> Result<Self, Unreadable> {
         let fields = Fields::of(message.bytes)?;
