@@ -47,11 +47,7 @@ impl Undoing {
         }
     }
 
-    /// Does it.
-    ///
-    /// # Errors
-    /// If the file has changed since it was read, or cannot be written. Then it is as it was.
-    pub fn apply(&self) -> Result<(), Refused> {
+    fn apply(&self) -> Result<(), Refused> {
         match &self.undo {
             Undo::Nothing | Undo::Leave => Ok(()),
             Undo::Restore(content) | Undo::TakeOut(content) => self.file.replace(content, false).map(drop),
@@ -81,6 +77,14 @@ pub fn prepare(plan: &Plan, agent: &str, receipt: Option<&Receipt>) -> Result<Ve
         }
     }
     Ok(undoings)
+}
+
+/// Does it with each file, the last one first: a directory that was made for the first is empty only then.
+///
+/// # Errors
+/// If a file has changed since it was read, or cannot be written. Then that one is as it was, and so are those before it.
+pub fn apply(undoings: &[Undoing]) -> Result<(), Refused> {
+    undoings.iter().rev().try_for_each(Undoing::apply)
 }
 
 fn undoing(plan: Option<&FilePlan>, agent: &str, path: &Path, kept: Option<&FileReceipt>) -> Result<Undoing, Refused> {

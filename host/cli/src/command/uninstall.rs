@@ -65,14 +65,11 @@ fn uninstall(
     if is_dry {
         undoings.iter().for_each(|undoing| text.push_str(&unified(undoing)));
     }
-    let mut is_whole = true;
-    for undoing in &undoings {
-        if !is_dry {
-            undoing.apply().map_err(|error| failed(adapter, &error))?;
-        }
-        is_whole &= undoing.undo != Undo::Leave;
-        about_file(&mut text, undoing, is_dry);
+    if !is_dry {
+        uninstall::apply(&undoings).map_err(|error| failed(adapter, &error))?;
     }
+    undoings.iter().for_each(|undoing| about_file(&mut text, undoing, is_dry));
+    let is_whole = !undoings.iter().any(|undoing| undoing.undo == Undo::Leave);
     if !is_dry && is_whole {
         receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
     }

@@ -170,7 +170,7 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
     let undo = || {
         let receipt = home.receipts().read(&Home::installation()).unwrap();
         let undoings = hookhost_install::uninstall::prepare(&plan(), "x", receipt.as_ref()).unwrap();
-        undoings.iter().for_each(|undoing| undoing.apply().unwrap());
+        hookhost_install::uninstall::apply(&undoings).unwrap();
         undoings.into_iter().map(|undoing| undoing.undo).collect::<Vec<_>>()
     };
     apply();
@@ -199,9 +199,7 @@ fn two_agents_share_a_file_and_one_leaves_the_others_hook_alone() {
     install::apply(&changes, &home.receipts(), &of, None).unwrap();
     assert!(home.read().contains("hookhost@hookhost") && home.read().contains("\"PreToolUse\""));
     let receipt = home.receipts().read(&of).unwrap();
-    for undoing in uninstall::prepare(&plan, "claude-code-mods", receipt.as_ref()).unwrap() {
-        undoing.apply().unwrap();
-    }
+    uninstall::apply(&uninstall::prepare(&plan, "claude-code-mods", receipt.as_ref()).unwrap()).unwrap();
     assert_eq!(json::value(&home.read()).unwrap(), json::value(&alone).unwrap());
     home.uninstall().unwrap();
     assert_eq!(json::value(&home.read()).unwrap(), serde_json::json!({ "model": "big" }));

@@ -79,9 +79,7 @@ impl Home {
     pub(crate) fn uninstall(&self) -> Result<Vec<Undo>, Refused> {
         let receipt = self.receipts().read(&Self::installation())?;
         let undoings = uninstall::prepare(&self.plan(), "claude-code", receipt.as_ref())?;
-        for undoing in &undoings {
-            undoing.apply()?;
-        }
+        uninstall::apply(&undoings)?;
         self.receipts().remove(&Self::installation())?;
         Ok(undoings.into_iter().map(|undoing| undoing.undo).collect())
     }
