@@ -68,7 +68,7 @@ fn events(log: &Log) -> BTreeMap<String, LastEvent> {
     each(log, log.last().unwrap_or(0).saturating_sub(MAX_RECORDS), |agent, _, record| {
         if let Record::Event(event) = record
             && !is_canary(event.raw.as_deref().unwrap_or_default())
-            && !is_canary(event.original.get())
+            && !is_canary(&event.header.session)
         {
             events.insert(agent.to_owned(), LastEvent { event: event.event, time: event.header.time });
         }
