@@ -132,7 +132,10 @@ impl Settler {
         call: &HookCall,
         waits: Waits<'_>,
     ) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
-        let rules = if is_canary(call) { self.canary().await? } else { self.rules.of(&call.session.cwd).await? };
+        // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
+        let canary = is_canary(call).then(|| in_own_session(call));
+        let rules = if canary.is_some() { self.canary().await? } else { self.rules.of(&call.session.cwd).await? };
+        let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
         let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
         let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes };
@@ -198,6 +201,14 @@ fn is_canary(call: &HookCall) -> bool {
     tool.arguments.as_object().is_some_and(|arguments| {
         arguments.values().any(|value| holds(value) || value.as_array().is_some_and(|list| list.iter().any(holds)))
     })
+}
+
+/// The call that has to be denied, in a session in which nothing else is settled.
+fn in_own_session(call: &HookCall) -> HookCall {
+    let mut call = call.clone();
+    call.session.id = Some(format!("{}-denied", canary::SESSION));
+    call.session.subagent = None;
+    call
 }
 
 /// An agent's event, and the session in which it is settled.

@@ -231,3 +231,14 @@ async fn the_canary_is_denied_under_any_rules_and_its_neighbour_passes() {
     assert_eq!(lab.said(&bash("PreToolUse", "2", canary::PASSED)).await, Value::Null);
     assert_eq!(lab.events("before-tool-call")[0].by, ["hookhost-canary"]);
 }
+
+#[tokio::test]
+async fn the_canary_of_a_session_changes_nothing_of_its_rules_and_is_denied_in_the_middle_of_it() {
+    let lab = Lab::new(rule()).await;
+    assert_eq!(decision(&lab.said(&bash("PreToolUse", "1", canary::DENIED)).await), "deny");
+    let said = lab.said(&bash("PreToolUse", "2", "echo denied")).await;
+    assert_eq!(decision(&said), "deny", "a session that begins with the canary is under the user's rules");
+    let lab = Lab::new(Rule::new()).await;
+    assert_eq!(lab.said(&bash("PreToolUse", "1", "echo hello")).await, Value::Null);
+    assert_eq!(decision(&lab.said(&bash("PreToolUse", "2", canary::DENIED)).await), "deny");
+}
