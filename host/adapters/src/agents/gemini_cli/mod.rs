@@ -1,4 +1,4 @@
-//! Gemini CLI. Sources: google-gemini/gemini-cli, `docs/hooks/reference.md` and `packages/core/src/hooks/`, and messages recorded
+//! Gemini CLI. Sources: google-gemini/gemini-cli, its reference of hooks and `packages/core/src/hooks/`, and messages recorded
 //! with 0.61.0.
 
 mod decode;

@@ -1,4 +1,4 @@
-//! Qwen Code. Sources: QwenLM/qwen-code, `docs/users/features/hooks.md`, and messages recorded with 0.24.4.
+//! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
 
 mod decode;
 mod encode;
