@@ -22,7 +22,7 @@ pub trait Adapter: Sync {
     fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable>;
 
     /// The reply that makes the agent do what the outcome says. The outcome holds nothing that the agent cannot do there
-    /// ([`degrade`](crate::degrade)).
+    /// ([`degrade`](crate::degrade())).
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply;
 
     /// The reply to a call about which nothing could be settled in time: as [`fail`](Self::fail), but in the shape of what

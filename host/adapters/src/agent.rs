@@ -82,7 +82,7 @@ impl HookPoint {
     }
 }
 
-/// What an agent can do with the reply at one hook point. What it cannot do is made stricter before ([`crate::degrade`]).
+/// What an agent can do with the reply at one hook point. What it cannot do is made stricter before ([`crate::degrade()`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Abilities {

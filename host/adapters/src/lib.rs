@@ -15,7 +15,7 @@
 //! | [`agent`] | what is known of an agent: its hook points, what it can do at each, what it covers |
 //! | [`reason`] | sentences for models and users |
 //! | [`canary`] | the calls that prove that a hook is obeyed |
-//! | [`degrade`] | outcomes that an agent cannot express, made stricter |
+//! | [`mod@degrade`] | outcomes that an agent cannot express, made stricter |
 //! | [`reply`] | what the hook prints, and its exit code |
 //! | [`install`] | which files of an agent have to name the hook |
 //! | [`adapter`] | the trait that each agent implements |

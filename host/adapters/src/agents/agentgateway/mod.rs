@@ -1,7 +1,7 @@
 //! agentgateway's webhooks for prompt guards, `POST /request` and `POST /response`. Source: agentgateway/agentgateway,
 //! `crates/agentgateway/src/llm/policy/webhook.rs`.
 //!
-//! The gateway asks before a request is sent to a model and before a response is handed out; [`gateway`](super::gateway) says
+//! The gateway asks before a request is sent to a model and before a response is handed out; the module `gateway` says
 //! what each means.
 
 mod decode;

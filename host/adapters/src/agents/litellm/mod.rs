@@ -1,7 +1,7 @@
 //! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Source: the vendor's page on it, which calls it a beta,
 //! and BerriAI/litellm, `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
 //!
-//! The proxy asks before a request is sent to a model and before a response is handed out; [`gateway`](super::gateway) says what
+//! The proxy asks before a request is sent to a model and before a response is handed out; the module `gateway` says what
 //! each means.
 
 mod decode;
