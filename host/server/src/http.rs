@@ -4,7 +4,7 @@
 //! | request | what it is |
 //! |---|---|
 //! | `POST /hooks/AGENT`, `POST /hooks/AGENT/POINT` | an agent's message; the body of the answer is the hook's reply |
-//! | `POST /beta/litellm_basic_guardrail_api` | LiteLLM's guardrail |
+//! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
 //! | `GET /health` | whether somebody is there |
@@ -141,7 +141,9 @@ impl<'a> Route<'a> {
         Some(match parts.as_slice() {
             ["hooks", agent] => Self::Hook { agent, point: None },
             ["hooks", agent, point] => Self::Hook { agent, point: Some(point) },
-            ["beta", "litellm_basic_guardrail_api"] => Self::Hook { agent: "litellm", point: None },
+            ["beta", "litellm_basic_guardrail_api"] | ["litellm", "beta", "litellm_basic_guardrail_api"] => {
+                Self::Hook { agent: "litellm", point: None }
+            }
             ["agentgateway", point @ ("request" | "response")] => {
                 Self::Hook { agent: "agentgateway", point: Some(point) }
             }

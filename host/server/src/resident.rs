@@ -206,7 +206,7 @@ impl Resident {
 /// What the connections share.
 struct Shared {
     settler: Arc<Settler>,
-    /// Told to end.
+    /// Notified when the process has to end.
     told: Notify,
     at_work: AtomicUsize,
     done: Notify,

@@ -58,6 +58,8 @@ pub struct DirectoryRules {
     pub rules: RuleSet,
     /// What the user has to know about them.
     pub notes: Arc<[String]>,
+    /// What tells this rule set from another one. Changed rules of the same set keep it.
+    pub number: u64,
 }
 
 /// The rules of all directories.
@@ -66,6 +68,7 @@ pub struct RulesByDirectory {
     configurations: Arc<dyn Configurations>,
     known: Mutex<HashMap<PathBuf, Arc<Known>>>,
     uses: AtomicU64,
+    sets: AtomicU64,
 }
 
 struct Known {
@@ -89,7 +92,7 @@ impl RulesByDirectory {
     /// None yet.
     #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
-        Self { host, configurations, known: Mutex::default(), uses: AtomicU64::new(0) }
+        Self { host, configurations, known: Mutex::default(), uses: AtomicU64::new(0), sets: AtomicU64::new(0) }
     }
 
     /// The rules that count in `directory` now.
@@ -162,15 +165,19 @@ impl RulesByDirectory {
     }
 
     async fn take_up(&self, found: Found, state: &mut State) -> Result<(), String> {
-        let rules = match &state.loaded {
+        let loaded = match &state.loaded {
             Some(loaded) => {
                 let reloaded = self.host.reload_rules(&loaded.rules, &found.config).await;
-                reloaded.map(|_| loaded.rules.clone())
+                reloaded.map(|_| (loaded.rules.clone(), loaded.number))
             }
-            None => self.host.load_rules(&found.config).await,
+            // 0 is the canary's.
+            None => {
+                let number = self.sets.fetch_add(1, Ordering::Relaxed) + 1;
+                self.host.load_rules(&found.config).await.map(|rules| (rules, number))
+            }
         };
-        let rules = rules.map_err(|error| error.to_string())?;
-        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into() });
+        let (rules, number) = loaded.map_err(|error| error.to_string())?;
+        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number });
         state.config = Some(found.config);
         Ok(())
     }

@@ -35,8 +35,9 @@ pub struct Sessions {
     handles: Mutex<HashMap<Key, Arc<Handle>>>,
 }
 
-/// What tells handles apart: a session whose agent changes its directory gets another handle of the same session.
-type Key = (String, PathBuf, PathBuf);
+/// What tells handles apart: a session whose agent changes its directory, or whose directory has another rule set, gets another
+/// handle of the same session.
+type Key = (String, PathBuf, PathBuf, u64);
 
 /// A handle of a session.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Sessions {
         let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
         let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
         let workspace = workspace(named);
-        let key = (id.clone(), named.cwd.clone(), workspace.clone());
+        let key = (id.clone(), named.cwd.clone(), workspace.clone(), rules.number);
         let mut handles = self.handles();
         if let Some(handle) = handles.get(&key) {
             handle.memory().used = Some(Instant::now());

@@ -6,7 +6,7 @@ use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
 use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::{Action, Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
+use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
 use hookhost::{Begun, Config, Host};
@@ -166,18 +166,17 @@ impl Settler {
         Ok((settled.outcome, handle, settled.event))
     }
 
-    /// The rules that reject the canary, and nothing else.
+    /// The rules under which each call is rejected.
     async fn canary(&self) -> Result<DirectoryRules, String> {
         let load = async || {
-            let rule = Rule::new().before_tool_call(|_, call: &ToolCall| {
-                let is_denied = matches!(&call.action, Action::Shell(shell) if shell.command == canary::DENIED);
-                is_denied
-                    .then(|| Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
+            // Each call, whatever it is: only these rules are asked about it, and words of the canary can stand in any call.
+            let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
+                Some(Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
             });
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]) })
+            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0 })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
@@ -550,7 +549,7 @@ impl Settler {
     /// What counts in `directory`, and what is at work.
     pub async fn status(&self, directory: &Path) -> Value {
         let rules = match self.rules.of(directory).await {
-            Ok(DirectoryRules { rules, notes }) => {
+            Ok(DirectoryRules { rules, notes, .. }) => {
                 let plugins: Vec<Value> = rules
                     .plugins()
                     .iter()

@@ -1,13 +1,13 @@
 //! `hookhost approvals`: the questions that no agent can show, exactly what each would let run, and their answers.
 
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
-use crate::audit_log;
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, difference, one_line, printable,
     style::{CHANGED, DIM, NAME, WARNING},
     truncate::SHOWN,
 };
+use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
 use hookhost::approval::{Approval, ApprovalRequest};
 use hookhost::{Config, Host};
@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
+    if matches!(args.command, Some(ApprovalsCommand::Yes { .. })) {
+        inside_agent::refuse("answers a question of an agent")?;
+    }
     let builder = Host::builder(Config::empty()).store(audit_log::prepared()?).share_questions();
     let host = builder.build().await.map_err(anyhow::Error::new)?;
     let open = host.questions().await.map_err(|error| audit_log::unusable(&error))?;

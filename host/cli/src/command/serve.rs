@@ -50,6 +50,10 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<Exit, CliError> {
         output::print_json(&status)?;
         return Ok(Exit::Done);
     }
+    if args.on_demand {
+        // An agent may end the group of processes in which its hook ran. It fails where this process leads a group already.
+        let _ = rustix::process::setsid();
+    }
     let Some(resident) = Resident::claim(&place).map_err(CliError::not_loaded)? else {
         if args.on_demand {
             return Ok(Exit::Done);

@@ -242,3 +242,14 @@ async fn the_canary_of_a_session_changes_nothing_of_its_rules_and_is_denied_in_t
     assert_eq!(lab.said(&bash("PreToolUse", "1", "echo hello")).await, Value::Null);
     assert_eq!(decision(&lab.said(&bash("PreToolUse", "2", canary::DENIED)).await), "deny");
 }
+
+#[tokio::test]
+async fn words_of_the_canary_in_another_call_let_nothing_past_the_users_rules() {
+    let lab = Lab::new(rule()).await;
+    let mut call = bash("PreToolUse", "1", "echo denied");
+    call["tool_input"]["description"] = json!(canary::DENIED);
+    assert_eq!(decision(&lab.said(&call).await), "deny");
+    let input = json!({ "file_path": "/work/x", "content": canary::DENIED });
+    let write = message("PreToolUse", &json!({ "tool_name": "Write", "tool_input": input, "tool_use_id": "2" }));
+    assert_eq!(decision(&lab.said(&write).await), "deny");
+}
