@@ -169,7 +169,7 @@ impl Settler {
     /// The rules under which each call is rejected.
     async fn canary(&self) -> Result<DirectoryRules, String> {
         let load = async || {
-            // Each call, whatever it is: only these rules are asked about it, and words of the canary can stand in any call.
+            // Each call, whatever it is: only these rules are asked about it, and words of the canary can be part of any call.
             let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
                 Some(Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
             });
