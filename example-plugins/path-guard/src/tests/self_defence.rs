@@ -6,7 +6,7 @@ use hookhost_guest::prelude::*;
 use hookhost_guest::testing::{call, write_files};
 
 /// Paths that file tools and patches may not write: with owner.
-const CAUGHT: [(&str, &str); 80] = [
+const CAUGHT: [(&str, &str); 81] = [
     ("hookhost", "hookhost.toml"),
     ("hookhost", "./hookhost.toml"),
     ("hookhost", "HookHost.TOML"),
@@ -35,6 +35,7 @@ const CAUGHT: [(&str, &str); 80] = [
     ("claude-code", ".claude/settings.local.json"),
     ("claude-code", ".CLAUDE/Settings.json"),
     ("claude-code", "~/.claude/settings.json"),
+    ("claude-code", "~/.claude/hookhost/mod/hooks/register.js"),
     ("claude-code", "/home/me/.claude//settings.json"),
     ("claude-code", "~/.claude/projects/../settings.json"),
     ("claude-code", "packages/a/.claude/settings.json"),
@@ -57,10 +58,10 @@ const CAUGHT: [(&str, &str); 80] = [
     ("cursor", "~/.cursor/hooks.json"),
     ("cursor", ".cursor/hooks.json"),
     ("cursor", "/etc/cursor/hooks.json"),
-    ("copilot", "~/.copilot/hooks/hookhost.json"),
-    ("copilot", ".github/hooks/hookhost.json"),
-    ("copilot", ".github/hooks/new/deep.json"),
-    ("copilot", "/etc/github-copilot/policy.d/x.json"),
+    ("copilot-cli", "~/.copilot/hooks/hookhost.json"),
+    ("copilot-cli", ".github/hooks/hookhost.json"),
+    ("copilot-cli", ".github/hooks/new/deep.json"),
+    ("copilot-cli", "/etc/github-copilot/policy.d/x.json"),
     ("cline", "~/.cline/hooks/PreToolUse"),
     ("cline", ".clinerules/hooks/PreToolUse"),
     ("cline", "~/Documents/Cline/Hooks/PreToolUse"),
