@@ -2,5 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod actions;
+mod bad_input;
+mod broken_messages;
+mod data;
 mod goldens;
 mod guarded;
+mod judge;
+mod model;
+mod own_plugins;
+mod plans;
+mod refusals;
+mod rejections;
