@@ -42,8 +42,13 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
                 let base = lower.strip_suffix("/**").unwrap_or(&lower);
                 let rooted = base.starts_with('/') || base.get(1..2) == Some(":");
                 let parts: Vec<&str> = base.trim_start_matches('/').split('/').collect();
-                if parts.iter().any(|part| part.is_empty() || part.contains("**")) || parts[0].contains('*') {
-                    return Err(format!("`{path}` of {name} is no row of names that begins with a known one").into());
+                if parts.iter().any(|part| part.is_empty() || part.contains("**") || part.len() > 62)
+                    || parts[0].contains('*')
+                {
+                    return Err(format!(
+                        "`{path}` of {name} is no row of names, of 62 bytes at most each, that begins with a known one"
+                    )
+                    .into());
                 }
                 files.push((parts[0].to_owned(), format!(
                     "    Guarded {{ owner: {name:?}, path: {path:?}, parts: &{parts:?}, rooted: {rooted}, tree: {}, above: Above::{above} }},\n",

@@ -82,7 +82,8 @@ pub fn at(path: &Normal, reach: Reach) -> Vec<&'static Guarded> {
     };
     let lower = lower(text);
     let names: Vec<&str> = lower.split('/').skip_while(|name| name.is_empty()).collect();
-    let home = home_of(text).map(|home| home.split('/').filter(|name| !name.is_empty()).count());
+    let home =
+        if whole { home_of(text).map(|home| home.split('/').filter(|name| !name.is_empty()).count()) } else { None };
     // What is copied to a directory for temporary files, or cleaned up there, is no agent's settings.
     let is_scratch = is_absolute && is_temporary(text);
     if supposed && is_scratch {
@@ -101,14 +102,18 @@ pub fn at(path: &Normal, reach: Reach) -> Vec<&'static Guarded> {
     found
 }
 
-/// Those that may begin with a name: all, where it is not known.
+/// Those that may begin with a name, as far as it is known.
 fn beginning_with(name: &str, wild: bool) -> &'static [Guarded] {
     let known = known_part(name, wild);
-    if known.len() < name.len() {
-        return if known.len() < MIN_KNOWN { &[] } else { GUARDED };
+    let is_whole = known.len() == name.len();
+    if !is_whole && known.len() < MIN_KNOWN {
+        return &[];
     }
-    let begin = GUARDED.partition_point(|guarded| guarded.parts[0] < name);
-    let count = GUARDED[begin..].partition_point(|guarded| guarded.parts[0] == name);
+    let begin = GUARDED.partition_point(|guarded| guarded.parts[0] < known);
+    // Few begin alike.
+    let fits =
+        |guarded: &&Guarded| if is_whole { guarded.parts[0] == known } else { guarded.parts[0].starts_with(known) };
+    let count = GUARDED[begin..].iter().take_while(fits).count();
     &GUARDED[begin..begin + count]
 }
 
@@ -133,7 +138,9 @@ impl Guarded {
             std::cmp::Ordering::Equal => true,
             std::cmp::Ordering::Greater => self.tree,
         };
-        is_reached && names[..count].iter().zip(self.parts).all(|(name, part)| overlap(part, name, wild))
+        // The last names tell most apart.
+        let mut pairs = names[..count].iter().zip(self.parts).rev();
+        is_reached && pairs.all(|(name, part)| overlap(part, name, wild))
     }
 }
 
@@ -152,69 +159,53 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if name.len() > MAX_NAME {
         return known.len() < name.len();
     }
-    both(part.as_bytes(), &tokens(name, wild))
+    both(part.as_bytes(), name.as_bytes(), wild)
 }
 
-/// A piece of a name: a known byte, any one, or any number of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Byte(u8),
-    One,
-    Any,
-}
-
-fn tokens(name: &str, wild: bool) -> Vec<Token> {
-    let name = name.as_bytes();
-    let mut tokens = Vec::new();
+/// Whether one text fits both. Bit `n` of `reached` says whether what was seen of the name and `n` bytes of the part can be the same
+/// text; the build refuses a part that has no room for its bits.
+fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
+    let all = (2_u64 << part.len()) - 1;
+    let stars = bits(part, |byte| byte == b'*');
+    let mut reached = spread(1, stars);
     let mut at = 0;
-    while let Some(byte) = name.get(at) {
-        // A `]` that comes first belongs to the class; a class that does not end is a character like any other.
-        let class = name.get(at + 2..).and_then(|rest| rest.iter().position(|byte| *byte == b']'));
-        tokens.push(match (byte, class) {
-            (b'*', _) if wild => Token::Any,
-            (b'?', _) if wild => Token::One,
-            (b'[', Some(length)) if wild => {
-                at += 2 + length;
-                Token::One
-            }
-            (byte, _) if char::from(*byte) == UNKNOWN => Token::Any,
-            (byte, _) => Token::Byte(*byte),
-        });
+    while let Some(byte) = name.get(at).copied() {
         at += 1;
-    }
-    tokens
-}
-
-/// Whether one text fits both. `reached[n]` says whether what was seen of the tokens and `n` bytes of the part can be the same text.
-fn both(part: &[u8], tokens: &[Token]) -> bool {
-    let mut reached = vec![false; part.len() + 1];
-    reached[0] = true;
-    spread(part, &mut reached);
-    for token in tokens {
-        let mut next = vec![false; part.len() + 1];
-        for at in (0..=part.len()).filter(|at| reached[*at]) {
-            match (token, part.get(at)) {
-                (Token::Any, _) => next[at..].fill(true),
-                // The part's own star takes the token, and stays.
-                (_, Some(b'*')) => next[at] = true,
-                (Token::One, Some(_)) => next[at + 1] = true,
-                (Token::Byte(byte), Some(other)) if byte == other => next[at + 1] = true,
-                _ => {}
-            }
-        }
-        spread(part, &mut next);
-        reached = next;
-    }
-    reached[part.len()]
-}
-
-/// A star of the part may stand for nothing.
-fn spread(part: &[u8], reached: &mut [bool]) {
-    for at in 0..part.len() {
-        if part[at] == b'*' && reached[at] {
-            reached[at + 1] = true;
+        // A `]` that comes first belongs to the class; a class that does not end is a character like any other.
+        let class = if wild && byte == b'[' {
+            name.get(at + 1..).and_then(|rest| rest.iter().position(|byte| *byte == b']'))
+        } else {
+            None
+        };
+        // A star of the part takes what comes, and stays.
+        let stay = reached & stars;
+        reached = if (wild && byte == b'*') || char::from(byte) == UNKNOWN {
+            // All from the first that is reached.
+            if reached == 0 { 0 } else { all & !(reached & reached.wrapping_neg()).wrapping_sub(1) }
+        } else if let Some(length) = class {
+            at += 2 + length;
+            stay | (reached << 1)
+        } else if wild && byte == b'?' {
+            stay | (reached << 1)
+        } else {
+            stay | ((reached & bits(part, |other| other == byte)) << 1)
+        };
+        reached = spread(reached & all, stars);
+        if reached == 0 {
+            return false;
         }
     }
+    (reached >> part.len()) & 1 == 1
+}
+
+/// A bit for each byte of a part of which `is` is true.
+fn bits(part: &[u8], is: impl Fn(u8) -> bool) -> u64 {
+    part.iter().rev().fold(0, |bits, byte| (bits << 1) | u64::from(is(*byte)))
+}
+
+/// A star of the part may be nothing; no two of them follow each other.
+fn spread(reached: u64, stars: u64) -> u64 {
+    reached | ((reached & stars) << 1)
 }
 
 /// What a command changes of what is guarded.
@@ -243,8 +234,12 @@ impl Command {
             return changes;
         }
         let cwd = self.cwd.as_deref();
+        let is_within = cwd.is_some_and(may_be_guarded);
         let written = self.writes().into_iter().map(|write| (write.path, write.whole, write.supposed));
         for (path, whole, supposed) in written.chain(self.linked().map(|word| (word.clone(), true, false))) {
+            if !is_within && !may_lead_there(&path, whole) {
+                continue;
+            }
             let reach = Reach { whole, wild: path.glob, supposed };
             for guarded in at(&places.resolve(&path, cwd), reach) {
                 changes.hookhost |= guarded.is_hosts();
@@ -271,6 +266,20 @@ fn may_be_guarded(text: &str) -> bool {
     }
     let mut names = text.split(['/', '\\', '=']);
     names.any(|name| !name.is_empty() && !beginning_with(&lower(name), true).is_empty())
+}
+
+/// Whether a path that is written may be guarded, from a directory that is not: asked before it is known where it leads, which takes
+/// longer to find out.
+fn may_lead_there(path: &Word, whole: bool) -> bool {
+    let text = lower(&path.text);
+    let names: Vec<&str> = text.trim_start_matches(['/', '\\']).split(['/', '\\']).collect();
+    if names.iter().any(|name| matches!(*name, "" | "." | "..")) {
+        return may_be_guarded(&path.text);
+    }
+    let may_fit = |from: usize, guarded: &Guarded| {
+        guarded.fits(&names[from..], whole && guarded.above != Above::Never, path.glob)
+    };
+    (0..names.len()).any(|from| beginning_with(names[from], path.glob).iter().any(|guarded| may_fit(from, guarded)))
 }
 
 #[cfg(test)]

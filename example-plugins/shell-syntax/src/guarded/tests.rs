@@ -1,6 +1,6 @@
-use super::{Guarded, Reach, at, beginning_with, overlap, owners};
+use super::{Guarded, Reach, at, beginning_with, may_lead_there, overlap, owners};
 use crate::path::Normal;
-use crate::{Places, read};
+use crate::{Places, Word, read};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 
@@ -228,6 +228,36 @@ fn a_command_changes_what_it_writes_removes_moves_and_links() {
     ] {
         assert_eq!(changes(command), expected, "{command}");
     }
+}
+
+/// The quick look leaves out nothing that the long one would find.
+#[test]
+fn what_is_guarded_passes_the_quick_look() {
+    let places = Places::new("/home/me/project");
+    let mut found = 0;
+    for guarded in super::all() {
+        let path = guarded.path.replace("/**", "/x").replace('*', "-x");
+        for text in [
+            path.clone(),
+            format!("/home/me/{path}"),
+            format!("../{path}"),
+            path.to_uppercase(),
+            path.replace('/', "\\"),
+            path.replace('/', "//"),
+        ] {
+            for whole in [false, true] {
+                let word = Word::literal(text.as_str());
+                let at = at(&places.resolve(&word, Some("/home/me/project")), Reach { whole, ..Reach::default() });
+                assert!(at.is_empty() || may_lead_there(&word, whole), "{text}");
+                found += usize::from(!at.is_empty());
+            }
+        }
+        let above = guarded.path.split('/').next().unwrap();
+        let word = Word { home: true, ..Word::literal(format!("~/{above}")) };
+        let at = at(&places.resolve(&word, None), Reach { whole: true, ..Reach::default() });
+        assert!(at.is_empty() || may_lead_there(&word, true), "{above}");
+    }
+    assert!(found > 500, "{found}");
 }
 
 proptest! {
