@@ -26,7 +26,7 @@ const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
 
-/// Told for how many seconds a person is waited for.
+/// Recorded for how many seconds a person is waited for.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// Settles agents' messages.
@@ -82,15 +82,12 @@ impl Settler {
                 return adapter.fail(point, &failed(adapter, &why));
             }
         };
-        match self.settled(adapter, &call, waits).await {
-            Ok((outcome, handle, event)) => {
-                let (outcome, lost) = degrade(&call, outcome, adapter.agent().abilities(&call.point));
-                for degradation in lost {
-                    let note = degradation.sentence();
-                    handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
-                }
-                adapter.encode(&call, &outcome)
-            }
+        match self.all_settled(adapter, &call, waits).await {
+            Ok(outcomes) if call.further.is_empty() => match outcomes.first() {
+                Some(outcome) => adapter.encode(&call, outcome),
+                None => adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
+            },
+            Ok(outcomes) => adapter.encode_all(&call, &outcomes),
             Err(why) => {
                 self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
                 adapter.unsettled(&call, &failed(adapter, &why))
@@ -109,13 +106,36 @@ impl Settler {
         }
     }
 
+    /// Settles each event of a message, in order. What the agent cannot express is made stricter.
+    async fn all_settled(
+        &self,
+        adapter: &'static dyn Adapter,
+        call: &HookCall,
+        waits: Waits<'_>,
+    ) -> Result<Vec<Outcome>, String> {
+        let mut outcomes = Vec::new();
+        for part in call.parts() {
+            let (outcome, handle, event) = self.settled(adapter, &part, waits).await?;
+            let (outcome, lost) = degrade(&part, outcome, adapter.abilities(&part));
+            for degradation in lost {
+                let note = degradation.sentence();
+                handle.session.note_delivery(event.as_deref(), &part.point, DeliveryKind::Degraded, note);
+            }
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
     async fn settled(
         &self,
         adapter: &'static dyn Adapter,
         call: &HookCall,
         waits: Waits<'_>,
     ) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
-        let rules = if is_canary(call) { self.canary().await? } else { self.rules.of(&call.session.cwd).await? };
+        // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
+        let canary = is_canary(call).then(|| in_own_session(call));
+        let rules = if canary.is_some() { self.canary().await? } else { self.rules.of(&call.session.cwd).await? };
+        let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
         let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
         let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes };
@@ -134,7 +154,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut answer => break settled?.clone(),
-                        // The first report has a person asked: whoever reports it again waits as long.
+                        // The first report has a person asked: anyone who reports it again waits as long.
                         Ok(()) = asking.changed() => waits(*asking.borrow_and_update()),
                     }
                 }
@@ -183,6 +203,14 @@ fn is_canary(call: &HookCall) -> bool {
     })
 }
 
+/// The call that has to be denied, in a session in which nothing else is settled.
+fn in_own_session(call: &HookCall) -> HookCall {
+    let mut call = call.clone();
+    call.session.id = Some(format!("{}-denied", canary::SESSION));
+    call.session.subagent = None;
+    call
+}
+
 /// An agent's event, and the session in which it is settled.
 struct Asked<'a> {
     adapter: &'static dyn Adapter,
@@ -193,7 +221,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn can(&self) -> Abilities {
-        self.adapter.agent().abilities(&self.call.point)
+        self.adapter.abilities(self.call)
     }
 
     /// Settles `session-start` before the first event of a session that nobody has told it of.
@@ -239,7 +267,7 @@ impl Asked<'_> {
         match &self.call.event {
             HookEvent::SessionStart { is_resumed } => {
                 if *is_resumed || !session.is_new() || handle.started.initialized() {
-                    let payload = events::custom(self.adapter.agent().name, &self.call.point, self.raw_value());
+                    let payload = events::custom(self.adapter.agent().name, &self.call.point, &self.raw_value());
                     let (_, told) = self.dispatch(EventKind::CustomEvent, payload, waits).await?;
                     return Ok((Answer::Neutral, Some(told.event)));
                 }
@@ -304,7 +332,7 @@ impl Asked<'_> {
     }
 
     /// Settles an event. A question is asked by the approval queue.
-    async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Told), String> {
+    async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Recorded), String> {
         match self.begin(kind, payload, waits).await? {
             Put::Said(said, told) => Ok((said, told)),
             // Only where `asks`, which only calls have.
@@ -321,7 +349,7 @@ impl Asked<'_> {
         loop {
             let pending = match begun {
                 Begun::Settled(settled) => {
-                    let told = Told::of(*settled.record);
+                    let told = Recorded::of(*settled.record);
                     return Ok(Put::Said(events::said(kind, settled.outcome)?, told));
                 }
                 Begun::Escalated(pending) => pending,
@@ -341,7 +369,7 @@ impl Asked<'_> {
                     let asked = hookhost_adapters::reason::asked(&request.questions);
                     let reason = format!("{asked} (nobody answered within {} seconds)", limit.as_secs());
                     let no = Rejection::host(by, Cause::NotApproved, reason);
-                    return Ok(Put::Said(Said::No(no), Told { event: request.id, ..Told::default() }));
+                    return Ok(Put::Said(Said::No(no), Recorded { event: request.id, ..Recorded::default() }));
                 }
             };
         }
@@ -476,14 +504,14 @@ impl Asked<'_> {
 
 /// How an event came out.
 enum Put {
-    Said(Said, Told),
+    Said(Said, Recorded),
     /// The agent asks its user what the request asks.
     HandedOver(Box<hookhost::approval::ApprovalRequest>),
 }
 
 /// What of an event's record counts for its reply.
 #[derive(Default)]
-struct Told {
+struct Recorded {
     event: String,
     changed_by: Vec<String>,
     approved_by: Option<String>,
@@ -491,7 +519,7 @@ struct Told {
     is_approved: bool,
 }
 
-impl Told {
+impl Recorded {
     fn of(record: EventRecord) -> Self {
         let EventRecord { id, changed_by, approved_by, questions, .. } = record;
         Self { event: id, changed_by, approved_by, is_approved: !questions.is_empty() }
@@ -509,7 +537,8 @@ impl Settler {
     /// Records a call that no host answered.
     pub fn note_unanswered(&self, call: &Unanswered) {
         let Unanswered { agent, point, time, why, was_allowed, .. } = call;
-        let consequence = if *was_allowed { "it could go on, since the operator chose so" } else { "it was told no" };
+        let consequence =
+            if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
         let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
         let spec = hookhost::SessionSpec::new(agent, Path::new("/")).id(format!("{agent}:unsettled"));
         match self.host.open_session(spec) {

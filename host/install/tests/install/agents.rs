@@ -1,0 +1,86 @@
+//! Every agent's plan: installed twice, looked at, and taken out again.
+
+use crate::home::Home;
+use hookhost_adapters::all;
+use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Scope};
+use hookhost_install::receipt::Installation;
+use hookhost_install::{configured, doctor, install, uninstall};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The files and directories below a directory, with what is in the files.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            // What hookhost remembers stays.
+            if path.ends_with("state") {
+                continue;
+            }
+            found.insert(path.clone(), Vec::new());
+            found.extend(files(&path));
+        } else {
+            found.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+fn has_elements(file: &FilePlan) -> bool {
+    matches!(file, FilePlan::Json { entries, .. } if entries.iter().any(|entry| matches!(entry, JsonEntry::Element { .. })))
+}
+
+#[test]
+fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace() {
+    let mut plans = 0;
+    for adapter in all() {
+        let name = adapter.agent().name;
+        for scope in [Scope::User, Scope::Project] {
+            let home = Home::new();
+            let project = home.path("project");
+            std::fs::create_dir(&project).unwrap();
+            let before = files(&home.path(""));
+            home.with_context(|context| {
+                let context = Context { scope, project: &project, ..*context };
+                let Ok(plan) = adapter.install(&context) else { return };
+                // A service that a person sets up.
+                if plan.files.is_empty() {
+                    return;
+                }
+                plans += 1;
+                let dialect = adapter.json_dialect();
+                let of = Installation::new(name, scope, &project);
+                let apply = || {
+                    let changes =
+                        install::prepare(&plan, name, dialect).unwrap_or_else(|error| panic!("{name}: {error}"));
+                    install::apply(&changes, &home.receipts(), &of, None).unwrap();
+                    changes.iter().any(install::Change::is_needed)
+                };
+                assert!(apply(), "{name}: the first time something is written");
+                assert!(!apply(), "{name}: the second time nothing is");
+                let mut unreadable = Vec::new();
+                let installed = doctor::installed(*adapter, &context, &mut unreadable);
+                assert_eq!(unreadable, Vec::<String>::new(), "{name}");
+                let here =
+                    installed.iter().find(|installed| installed.scope == scope).unwrap_or_else(|| panic!("{name}"));
+                assert_eq!((&here.presence.other, &here.presence.missing), (&vec![], &vec![]), "{name}");
+                if let Some((point, _)) = adapter.canary("x", &project) {
+                    assert!(
+                        here.commands.iter().any(|command| command.is_of(name, point)),
+                        "{name}: {:?}",
+                        here.commands
+                    );
+                }
+                for file in plan.files.iter().filter(|file| has_elements(file)) {
+                    assert_ne!(configured::of_file(file).unwrap(), [], "{name}: no command of ours is found");
+                }
+                let receipt = home.receipts().read(&of).unwrap();
+                uninstall::apply(&uninstall::prepare(&plan, name, receipt.as_ref()).unwrap()).unwrap();
+                home.receipts().remove(&of).unwrap();
+            });
+            assert_eq!(files(&home.path("")), before, "{name}");
+        }
+    }
+    assert!(plans >= 10, "{plans}");
+}
