@@ -1,4 +1,4 @@
-//! Makes tables of `wrappers.toml`.
+//! Makes tables of `wrappers.toml` and `guarded.toml`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,17 +8,63 @@ use std::path::Path;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=wrappers.toml");
+    println!("cargo::rerun-if-changed=guarded.toml");
     if let Err(error) = write() {
         println!("cargo::error={error}");
     }
 }
 
-/// Writes `wrappers.toml` as tables: nothing of it needs to be read when the plugin starts.
+/// Writes both files as tables: nothing of them needs to be read when the plugin starts.
 fn write() -> Result<(), Box<dyn Error>> {
-    let text = fs::read_to_string("wrappers.toml")?;
-    let file: serde_json::Value = toml::from_str(&text).map_err(|error| format!("wrappers.toml: {error}"))?;
-    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("wrappers.rs"), tables(&file)?)?;
-    Ok(())
+    let out = std::env::var("OUT_DIR")?;
+    let write =
+        |name: &str, made: fn(&serde_json::Value) -> Result<String, Box<dyn Error>>| -> Result<(), Box<dyn Error>> {
+            let text = fs::read_to_string(format!("{name}.toml"))?;
+            let file = toml::from_str(&text).map_err(|error| format!("{name}.toml: {error}"))?;
+            let tables = made(&file).map_err(|error| format!("{name}.toml: {error}"))?;
+            Ok(fs::write(Path::new(&out).join(format!("{name}.rs")), tables)?)
+        };
+    write("wrappers", tables)?;
+    write("guarded", guarded)
+}
+
+/// The table of guarded files, in the order of their first names, and that of the variables.
+fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
+    let owners = file["owner"].as_array().ok_or("there is no `owner`")?;
+    let mut files = Vec::new();
+    let mut variables = Vec::new();
+    for owner in owners {
+        let name = owner["name"].as_str().ok_or("an owner has no `name`")?;
+        for (key, above) in [("files", "Anywhere"), ("in-home", "InHome"), ("alone", "Never")] {
+            let paths = owner.get(key).and_then(serde_json::Value::as_array).into_iter().flatten();
+            for path in paths.filter_map(serde_json::Value::as_str) {
+                let lower = path.to_ascii_lowercase();
+                let base = lower.strip_suffix("/**").unwrap_or(&lower);
+                let rooted = base.starts_with('/') || base.get(1..2) == Some(":");
+                let parts: Vec<&str> = base.trim_start_matches('/').split('/').collect();
+                if parts.iter().any(|part| part.is_empty() || part.contains("**") || part.len() > 62)
+                    || parts[0].contains('*')
+                {
+                    return Err(format!(
+                        "`{path}` of {name} is no row of names, of 62 bytes at most each, that begins with a known one"
+                    )
+                    .into());
+                }
+                files.push((parts[0].to_owned(), format!(
+                    "    Guarded {{ owner: {name:?}, path: {path:?}, parts: &{parts:?}, rooted: {rooted}, tree: {}, above: Above::{above} }},\n",
+                    base != lower
+                )));
+            }
+        }
+        for (variable, directory) in owner.get("variables").and_then(serde_json::Value::as_object).into_iter().flatten()
+        {
+            variables.push(format!("    ({variable:?}, {directory}),\n"));
+        }
+    }
+    files.sort();
+    let text =
+        format!("static GUARDED: &[Guarded] = &[\n{}];\n", files.into_iter().map(|(_, line)| line).collect::<String>());
+    Ok(text + &format!("static VARIABLES: &[(&str, &str)] = &[\n{}];\n", variables.concat()))
 }
 
 fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {

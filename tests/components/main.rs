@@ -1,5 +1,6 @@
 //! Example plugins as components in a host.
 
 mod path_guard;
+mod self_defence;
 mod shell_guard;
 mod tool_policy;

@@ -1,4 +1,5 @@
-//! `docs/security.md`: its table of imports is what the host links, and under which grant.
+//! `docs/security.md`: its table of imports is what the host links, and under which grant; its section on self-defence names the
+//! rules and the agents that there are.
 
 use crate::guide::{page, section};
 use hookhost::config::{Config, Digest, Entry, Settings};
@@ -107,4 +108,31 @@ fn what_bounds_an_import_is_a_limit_that_can_be_set() {
             );
         }
     }
+}
+
+/// All that a pattern's group captures.
+fn captured(pattern: &str, text: &str) -> BTreeSet<String> {
+    let pattern = Regex::new(pattern).expect("a pattern");
+    pattern.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+#[test]
+fn the_section_on_self_defence_has_every_rule_of_its_catalogue() {
+    let page_text = page("docs/security.md");
+    let table: Vec<&str> =
+        section(&page_text, "## Self-defence").lines().filter(|line| line.starts_with('|')).collect();
+    let listed = captured(r"`(self\.\w+)`", &table.join("\n"));
+    assert_eq!(listed, captured(r"(?m)^## (self\.\w+)$", &page("docs/rules/self-defence.md")));
+    assert!(listed.len() >= 7, "{listed:?}");
+}
+
+#[test]
+fn the_section_on_self_defence_names_the_agents_with_guarded_files() {
+    let page_text = page("docs/security.md");
+    let text = section(&page_text, "## Self-defence");
+    let (_, agents) = text.split_once("The agents with files on the list are ").expect("the sentence");
+    let agents = captured("`([^`]+)`", agents.split('.').next().expect("a sentence"));
+    let mut owners = captured(r#"(?m)^name = "([^"]+)"$"#, &page("example-plugins/shell-syntax/guarded.toml"));
+    assert!(owners.remove("hookhost"));
+    assert_eq!(agents, owners);
 }

@@ -1,4 +1,5 @@
-//! Refuses writes to protected paths, whichever tool writes and however the path is spelt.
+//! Refuses writes to protected paths, whichever tool writes and however the path is spelt. The files that decide under which rules
+//! an agent runs are protected by default.
 //!
 //! ```toml
 //! [[plugin]]
@@ -7,11 +8,25 @@
 //! sha256 = "…"
 //!
 //! [plugin.config]
-//! protected = ["infra/**", ".env*", "/etc/**", "~/.ssh/**"]   # required
+//! protected = ["infra/**", ".env*", "/etc/**", "~/.ssh/**"]
 //! allow = ["infra/README.md"]     # exceptions, one path or pattern each
 //! reason = "ask the platform team"                            # told to the model with each refusal
 //! ignore-case = true              # default: `INFRA/x` is `infra/x`, as on macOS and Windows
+//! self-defence = ["hookhost", "agents"]   # default; `[]` turns it off
 //! ```
+//!
+//! # Self-defence
+//!
+//! By default it also refuses writes to the files that decide under which rules an agent runs:
+//!
+//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` anywhere, hookhost's directories for configuration, state and compiled code
+//!   with the plugins in them, and its programs in a `bin`;
+//! - `agents`: the settings and hook files of agents (`.claude/settings*.json`, `.codex/hooks.json`, `.github/hooks/**` and others), of
+//!   the user, of any project and of the machine.
+//!
+//! `self-defence` says whose files: `hookhost`, `agents`, or one agent by its name, such as `claude-code`. `allow` makes an exception
+//! of one file. `shell-syntax/guarded.toml` has the whole list, and shell-guard protects the same files. What gives such a file another
+//! name (`ln`) is refused, too. Letters are compared in any case here, whatever `ignore-case` says.
 //!
 //! # Patterns
 //!
@@ -52,29 +67,41 @@ use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
 use shell_syntax::Places;
+use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
 use shell_syntax::path::is_absolute;
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    protected: Vec<String>,
+    protected: Option<Vec<String>>,
     #[serde(default)]
     allow: Vec<String>,
     #[serde(default)]
     reason: String,
     #[serde(default = "yes")]
     ignore_case: bool,
+    #[serde(default = "all_files")]
+    self_defence: Vec<String>,
 }
 
 fn yes() -> bool {
     true
 }
 
+fn all_files() -> Vec<String> {
+    [HOOKHOST, AGENTS].map(str::to_owned).into()
+}
+
+/// The word for all agents.
+const AGENTS: &str = "agents";
+
 #[derive(Debug)]
 struct Guard {
     rules: Rules,
     reason: String,
+    /// Whose files are protected without a pattern: `hookhost`, `agents`, or agents by their names.
+    self_defence: Vec<String>,
 }
 
 static GUARD: Configured<Guard> = Configured::new();
@@ -86,22 +113,40 @@ pub struct PathGuard;
 #[plugin]
 impl Plugin for PathGuard {
     fn configure(config: Config) -> Result<(), String> {
-        if config.protected.is_empty() {
-            return Err("`protected` is empty: name at least one pattern".into());
+        let Config { protected, allow, reason, ignore_case, self_defence } = config;
+        if protected.as_ref().is_some_and(Vec::is_empty) {
+            return Err("`protected` is empty: name at least one pattern, or leave it out".into());
         }
-        let rules = Rules::new(&config.protected, &config.allow, config.ignore_case)?;
-        GUARD.set(Guard { rules, reason: config.reason });
+        let protected = protected.unwrap_or_default();
+        if protected.is_empty() && self_defence.is_empty() {
+            return Err(
+                "nothing is protected: name a pattern in `protected`, or an owner of files in `self-defence`".into()
+            );
+        }
+        let owners = guarded::owners();
+        if let Some(word) = self_defence.iter().find(|word| *word != AGENTS && !owners.contains(&word.as_str())) {
+            return Err(format!(
+                "`{word}` in `self-defence` owns no files that are known: the words are `{AGENTS}`, `{}`",
+                owners.join("`, `")
+            ));
+        }
+        GUARD.set(Guard { rules: Rules::new(&protected, &allow, ignore_case)?, reason, self_defence });
         Ok(())
     }
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Writes { targets, unreadable, .. } = written(session, call);
+        let Writes { targets, links, unreadable, .. } = written(session, call);
         let places = Places::new(&session.workspace);
-        for (written, target) in targets {
-            if let Some(pattern) = guard.rules.protecting(&target, places.workspace()) {
+        for (written, target) in &targets {
+            if let Some(pattern) = guard.rules.protecting(target, places.workspace()) {
                 let why = format!("`{written}` must not be written: it is protected by `{pattern}`");
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
+            }
+        }
+        for (written, target) in targets.iter().chain(&links) {
+            if let Some(refusal) = guard.defend(written, target, places.workspace()) {
+                return refusal.into();
             }
         }
         if let Some(why) = unreadable {
@@ -112,6 +157,29 @@ impl Plugin for PathGuard {
 }
 
 impl Guard {
+    /// Refuses what would change a file that decides under which rules an agent runs.
+    fn defend(&self, written: &str, target: &Target, workspace: &str) -> Option<Refusal> {
+        let is_defended = |guarded: &&Guarded| {
+            self.self_defence.iter().any(|word| word == guarded.owner || (word == AGENTS && !guarded.is_hosts()))
+        };
+        let reach = Reach { whole: target.whole, wild: target.wild, supposed: target.supposed };
+        let guarded = guarded::at(&target.path, reach).into_iter().find(is_defended)?;
+        if self.rules.is_excepted(target, workspace) {
+            return None;
+        }
+        let (code, what) = if guarded.is_hosts() {
+            ("path-guard.hookhost", "it is one of hookhost's own files".to_owned())
+        } else {
+            ("path-guard.agent-files", format!("the agent {} reads its settings or hooks there", guarded.owner))
+        };
+        let why = format!(
+            "`{written}` must not be written: {what} (`{}`), and only the person who runs the agent changes it, outside of \
+             the session",
+            guarded.path
+        );
+        Some(Refusal::new(self.because(&why)).code(code))
+    }
+
     fn because(&self, why: &str) -> String {
         if self.reason.is_empty() { why.to_owned() } else { format!("{why}; {}", self.reason) }
     }
@@ -137,7 +205,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     for path in named {
         for places in &places {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
-            let target = Target { path: places.spelt(&path, from), whole: false, wild: false };
+            let target = Target { path: places.spelt(&path, from), whole: false, wild: false, supposed: false };
             written.targets.push((path.clone(), target));
         }
     }

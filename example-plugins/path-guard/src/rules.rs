@@ -37,6 +37,8 @@ pub(crate) struct Target {
     pub(crate) whole: bool,
     /// Whether it holds shell wildcards.
     pub(crate) wild: bool,
+    /// Whether it supposes that the target of a copy is a directory.
+    pub(crate) supposed: bool,
 }
 
 impl Rules {
@@ -53,8 +55,12 @@ impl Rules {
         let rule = self.protected.iter().find(|rule| {
             spellings.iter().any(|path| rule.matches(path) || rule.stem_lies_in(path, target, workspace))
         })?;
-        let excepted = !target.wild && self.is_allowed(&target.path, workspace);
-        (!excepted).then_some(rule.written.as_str())
+        (!self.is_excepted(target, workspace)).then_some(rule.written.as_str())
+    }
+
+    /// Whether the target is one of the exceptions.
+    pub(crate) fn is_excepted(&self, target: &Target, workspace: &str) -> bool {
+        !target.wild && self.is_allowed(&target.path, workspace)
     }
 
     /// Only a path that is known in full can be an exception.
@@ -180,7 +186,7 @@ mod tests {
 
     fn guards(pattern: &str, path: &str) -> bool {
         let rules = Rules::new(&[pattern.into()], &[], true).unwrap();
-        let target = Target { path: Normal::Absolute(path.into()), whole: false, wild: false };
+        let target = Target { path: Normal::Absolute(path.into()), whole: false, wild: false, supposed: false };
         rules.protecting(&target, "/w").is_some()
     }
 
@@ -214,7 +220,9 @@ mod tests {
     fn removing_a_directory_removes_what_is_below() {
         let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
         let falls = |path: &str, whole, wild| {
-            rules.protecting(&Target { path: Normal::Absolute(path.into()), whole, wild }, "/w").is_some()
+            rules
+                .protecting(&Target { path: Normal::Absolute(path.into()), whole, wild, supposed: false }, "/w")
+                .is_some()
         };
         for path in ["/w/a/infra", "/w/a", "/w", "/"] {
             assert!(falls(path, true, false), "{path}");

@@ -4,7 +4,7 @@ use crate::patch;
 use crate::rules::{Target, WILDCARDS};
 use hookhost_guest::prelude::*;
 use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, read, read_likely};
+use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, Write, read, read_likely};
 use std::collections::BTreeSet;
 
 /// Maximum number of directories, and of paths, that are followed in one command line. To compare a path with a pattern takes some
@@ -19,8 +19,10 @@ const TOO_OFTEN: &str = "the command changes directories or writes files too oft
 pub(crate) struct Writes {
     /// Each as the command spells it, and as it is compared.
     pub(crate) targets: Vec<(String, Target)>,
-    /// The targets that a command line shows, each once.
-    seen: BTreeSet<Target>,
+    /// What gets another name by a link, in the same way.
+    pub(crate) links: Vec<(String, Target)>,
+    /// The targets and links that a command line shows, each once.
+    seen: BTreeSet<(bool, Target)>,
     /// Why some of it could not be read.
     pub(crate) unreadable: Option<String>,
 }
@@ -65,14 +67,19 @@ impl Writes {
                 return;
             }
             for write in command.writes() {
-                self.add(command, &write.path, write.whole, &directories, places);
+                self.add(command, &write, false, &directories, places);
+            }
+            for linked in command.linked() {
+                let write = Write { path: linked.clone(), whole: true, supposed: false };
+                self.add(command, &write, true, &directories, places);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));
             patched = input.or(patched);
             let is_patch = matches!(command.program.as_str(), "apply_patch" | "applypatch");
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
                 for path in patch::paths(&text.text) {
-                    self.add(command, &Word::literal(path), true, &directories, places);
+                    let write = Write { path: Word::literal(path), whole: true, supposed: false };
+                    self.add(command, &write, false, &directories, places);
                 }
             }
         }
@@ -81,7 +88,9 @@ impl Writes {
         }
     }
 
-    fn add(&mut self, command: &Command, path: &Word, whole: bool, directories: &[Option<&str>], places: &Places) {
+    /// Adds what is written, or only gets another name.
+    fn add(&mut self, command: &Command, write: &Write, is_link: bool, directories: &[Option<&str>], places: &Places) {
+        let Write { path, whole, supposed } = write;
         for directory in directories {
             // `cd */`: each that fits may be meant.
             let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
@@ -90,9 +99,10 @@ impl Writes {
             if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
-            let target = Target { path: normal, whole, wild };
-            if self.seen.len() <= MAX_PATHS && self.seen.insert(target.clone()) {
-                self.targets.push((path.text.replace(UNKNOWN, "…"), target));
+            let target = Target { path: normal, whole: *whole, wild, supposed: *supposed };
+            if self.seen.len() <= MAX_PATHS && self.seen.insert((is_link, target.clone())) {
+                let list = if is_link { &mut self.links } else { &mut self.targets };
+                list.push((path.text.replace(UNKNOWN, "…"), target));
             }
         }
     }

@@ -3,6 +3,8 @@ use hookhost_guest::testing::{call, session, shell, write_files};
 use proptest::prelude::*;
 use shell_syntax::path::Normal;
 
+mod self_defence;
+
 fn configure(config: impl serde::Serialize) -> Result<(), String> {
     let config = hookhost_guest::parse(&json!(config).to_string()).map_err(|error| error.to_string())?;
     PathGuard::configure(config)
@@ -399,6 +401,7 @@ fn cases() -> Vec<String> {
         include_str!("../../shell-guard/rules/cases/harmful.txt"),
         include_str!("../../shell-guard/rules/cases/floor.txt"),
         include_str!("../../shell-guard/rules/cases/seed-rules.txt"),
+        include_str!("../../shell-guard/rules/cases/self-defence.txt"),
     ];
     let lines = tables.iter().enumerate().flat_map(|(table, text)| {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));

@@ -9,9 +9,10 @@ mod patterns;
 
 /// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
 /// are asked.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "programs",
     "floor",
+    "self-defence",
     "universal",
     "rust",
     "python",

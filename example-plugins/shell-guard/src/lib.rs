@@ -25,10 +25,18 @@
 //! ```
 //!
 //! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
-//! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` deny in every mode;
-//! an operator who does not want one removes it by its id. An action that is not one of these words is advice: it is reported as it
+//! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` and
+//! `hookhost/self-defence` deny in every mode; an operator who does not want one removes it by its id, or a catalogue by its own. An action that is not one of these words is advice: it is reported as it
 //! is, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
 //! shows them, too.
+//!
+//! # Self-defence
+//!
+//! Rules of `hookhost/self-defence` protect what guards the session: hookhost's commands that loosen rules, its process, its files and
+//! variables, and the files in which agents name their hooks. `remove = ["self.agent_files"]` leaves out one of them, such as where
+//! an agent is to write its own settings; `remove = ["hookhost/self-defence"]` leaves out all (the rule
+//! `shell.project_rules` then still asks about a change of `hookhost.toml`). `shell-syntax/guarded.toml` lists the
+//! files. path-guard protects the same ones against tools that are no shell.
 //!
 //! # Stacks
 //!
@@ -106,6 +114,24 @@ mod tests {
         assert!(matches!(ask("sudo make deploy"), ToolCallVerdict::Reject(_)));
         assert_eq!(ask("git stash drop"), ToolCallVerdict::Allow);
         assert_eq!(ask("frob --all"), ToolCallVerdict::Allow, "no rule knows it");
+    }
+
+    /// So is that of the page on security, and it leaves out what its comments say.
+    #[test]
+    fn the_documented_way_to_turn_self_defence_off_is_taken() {
+        let page = include_str!("../../../docs/security.md");
+        let block = page.split("```toml\n").find(|block| block.contains("self-defence")).unwrap();
+        let file: toml::Table = toml::from_str(block.split("```").next().unwrap()).unwrap();
+        let entries = file["plugin"].as_array().unwrap();
+        let entry = entries.iter().find(|entry| entry["name"].as_str() == Some("shell-guard")).unwrap();
+        ShellGuard::configure(serde_json::from_value(serde_json::to_value(&entry["config"]).unwrap()).unwrap())
+            .unwrap();
+        let ask = |command| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
+        assert_eq!(ask("echo x > .claude/settings.json"), ToolCallVerdict::Allow);
+        assert!(matches!(ask("echo x > hookhost.toml"), ToolCallVerdict::Reject(_)));
+        ShellGuard::configure(serde_json::from_value(json!({ "remove": ["hookhost/self-defence"] })).unwrap()).unwrap();
+        assert!(matches!(ask("echo x > hookhost.toml"), ToolCallVerdict::Escalate(_)), "another catalogue asks");
+        assert_eq!(ask("rm ~/.codex/hooks.json; hookhost trust"), ToolCallVerdict::Allow);
     }
 
     #[test]

@@ -9,10 +9,14 @@ pub(super) enum Kind {
     Remove,
     /// The last word is written; the words before it are the sources.
     Copy,
-    /// The same, and the sources are removed.
+    /// The same; of a source with a slash at its end, what is in it is copied.
+    Sync,
+    /// The same as `Copy`, and the sources are removed.
     Move,
     /// Every word, but only with an option that says so.
     InPlace(&'static [&'static str]),
+    /// The same; the option is the letter `i` in any cluster, as in `-Ei.bak` and `-0pi`.
+    InPlaceLetter,
     /// The value of such an option is written.
     Option(&'static [&'static str]),
     /// The value of such a `key=value` word is written.
@@ -27,17 +31,19 @@ pub(super) enum Kind {
 pub(super) fn kind(program: &str) -> Option<Kind> {
     Some(match program {
         "touch" | "mkdir" | "truncate" | "tee" | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo"
-        | "mknod" | "patch" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "tee-object" | "set-content"
-        | "add-content" | "out-file" | "new-item" | "ni" | "md" | "sponge" | "gzip" | "gunzip" | "bzip2" | "xz" => {
+        | "mknod" | "patch" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "pico" | "joe" | "micro"
+        | "hx" | "kak" | "tee-object" | "set-content" | "add-content" | "out-file" | "new-item" | "ni" | "md"
+        | "sponge" | "gzip" | "gunzip" | "bzip2" | "xz" | "gtouch" | "gtruncate" | "gtee" | "gchmod" | "gchown" => {
             Kind::All
         }
-        "rm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri" | "remove-item"
-        | "clear-content" | "rename-item" | "ren" | "rename" => Kind::Remove,
-        "cp" | "install" | "ln" | "rsync" | "scp" | "copy" | "xcopy" | "robocopy" | "copy-item" | "cpi" | "link" => {
-            Kind::Copy
-        }
-        "mv" | "move" | "move-item" | "mi" => Kind::Move,
-        "sed" | "gsed" | "perl" | "ruby" | "yq" => Kind::InPlace(&["-i", "--in-place", "--inplace", "-pi", "-ni"]),
+        "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
+        | "remove-item" | "clear-content" | "rename-item" | "ren" | "rename" => Kind::Remove,
+        "cp" | "gcp" | "install" | "ginstall" | "ditto" | "ln" | "gln" | "scp" | "copy" | "xcopy" | "robocopy"
+        | "copy-item" | "cpi" | "link" => Kind::Copy,
+        "rsync" => Kind::Sync,
+        "mv" | "gmv" | "move" | "move-item" | "mi" => Kind::Move,
+        "sed" | "gsed" | "perl" | "ruby" => Kind::InPlaceLetter,
+        "yq" => Kind::InPlace(&["-i", "--inplace", "--in-place"]),
         "gawk" | "awk" => Kind::InPlace(&["inplace"]),
         "prettier" | "rustfmt" | "black" => Kind::InPlace(&["--write", "-w"]),
         "curl" => Kind::Option(&["-o", "--output"]),
@@ -45,7 +51,7 @@ pub(super) fn kind(program: &str) -> Option<Kind> {
         "sort" | "gcc" | "cc" | "clang" | "pandoc" => Kind::Option(&["-o", "--output"]),
         "tar" | "bsdtar" => Kind::Option(&["-C", "--directory", "-f", "--file"]),
         "unzip" => Kind::Option(&["-d"]),
-        "dd" => Kind::Assignment("of"),
+        "dd" | "gdd" => Kind::Assignment("of"),
         "find" | "fd" => Kind::Find,
         "git" => Kind::Git,
         _ => return None,

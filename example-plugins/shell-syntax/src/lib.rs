@@ -9,6 +9,7 @@ mod expand;
 mod fetched;
 mod find;
 mod git;
+pub mod guarded;
 mod known;
 pub mod path;
 mod places;

@@ -258,10 +258,7 @@ impl Places {
         if is_temporary_root(path) {
             return Class::Outside;
         }
-        if ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"]
-            .iter()
-            .any(|directory| below(path, directory).is_some())
-        {
+        if is_temporary(path) {
             return Class::Temporary;
         }
         if below(path, "/dev").is_some() {
@@ -323,6 +320,12 @@ fn known(path: String) -> Normal {
 /// What follows the first part of a path.
 fn behind_first(path: &str) -> String {
     clean(path.split_once('/').map_or("", |(_, rest)| rest))
+}
+
+/// Whether it lies in a directory for temporary files.
+pub(crate) fn is_temporary(path: &str) -> bool {
+    let directories = ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"];
+    directories.iter().any(|directory| below(path, directory).is_some())
 }
 
 fn is_temporary_root(path: &str) -> bool {

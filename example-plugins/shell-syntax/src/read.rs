@@ -1,5 +1,6 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
+use super::guarded::directory_of_variable;
 use super::places::Places;
 use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
@@ -664,7 +665,7 @@ impl Reader<'_> {
             "HOOKHOST_CACHE_DIR" => Some(in_home("~/.cache/hookhost")),
             "TMPDIR" => Some(Word::literal("/tmp/session")),
             "IFS" => Some(Word::literal(" \t\n")),
-            _ => None,
+            name => directory_of_variable(name).map(in_home),
         }
     }
 

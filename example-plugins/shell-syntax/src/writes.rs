@@ -15,6 +15,8 @@ pub struct Write {
     pub path: Word,
     /// Whether all below it goes with it, as with `rm -r` and `mv`.
     pub whole: bool,
+    /// Whether it supposes that a target is a directory: that of `cp a b` may be the file itself.
+    pub supposed: bool,
 }
 
 impl Command {
@@ -49,7 +51,14 @@ struct Writing {
 impl Writing {
     fn write(&mut self, path: &Word, whole: bool) {
         if path.text.len() <= MAX_PATH {
-            self.found.push(Write { path: path.clone(), whole });
+            self.found.push(Write { path: path.clone(), whole, supposed: false });
+        }
+    }
+
+    /// The same of what would be in a target that is a directory.
+    fn suppose(&mut self, path: Word, whole: bool) {
+        if path.text.len() <= MAX_PATH {
+            self.found.push(Write { path, whole, supposed: true });
         }
     }
 
@@ -57,10 +66,15 @@ impl Writing {
         match kind {
             Kind::All => arguments(words).for_each(|word| self.write(word, false)),
             Kind::Remove => arguments(words).for_each(|word| self.write(word, true)),
-            Kind::Copy => self.copy(words, false),
-            Kind::Move => self.copy(words, true),
+            Kind::Copy | Kind::Sync => self.copy(words, kind),
+            Kind::Move => self.copy(words, kind),
             Kind::InPlace(options) => {
                 if words.iter().any(|word| options.iter().any(|option| word.text.starts_with(option))) {
+                    arguments(words).for_each(|word| self.write(word, false));
+                }
+            }
+            Kind::InPlaceLetter => {
+                if words.iter().any(|word| is_in_place(&word.text)) {
                     arguments(words).for_each(|word| self.write(word, false));
                 }
             }
@@ -110,7 +124,8 @@ impl Writing {
         }
     }
 
-    fn copy(&mut self, words: &[Word], moves: bool) {
+    fn copy(&mut self, words: &[Word], kind: Kind) {
+        let moves = kind == Kind::Move;
         let mut sources: Vec<&Word> = arguments(words).collect();
         let mut targets = values(words, &["-t", "--target-directory", "-Destination"]);
         if targets.is_empty() {
@@ -118,18 +133,37 @@ impl Writing {
         } else {
             sources.retain(|word| !targets.contains(word));
         }
+        // What is in a directory comes with it, and takes the place of what is there.
+        let whole = moves || words.iter().any(|word| is_recursive(&word.text));
+        // With a slash at its end, `rsync` and the `cp` of macOS copy what is in it.
+        let contents = whole && !moves && sources.iter().any(|source| source.text.ends_with('/'));
         for target in &targets {
-            self.write(target, false);
+            self.write(target, contents);
             for source in &sources {
                 let name = source.text.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
                 let name = Word { glob: source.glob, ..Word::literal(name) };
-                self.write(&within(target, &name), false);
+                let is_there = kind != Kind::Sync || !source.text.ends_with('/');
+                self.suppose(within(target, &name), whole && is_there);
             }
         }
         if moves {
             sources.into_iter().for_each(|source| self.write(source, true));
         }
     }
+}
+
+/// Whether an option of sed, perl or ruby has them write where they read: after letters that take no value comes an `i`.
+fn is_in_place(word: &str) -> bool {
+    let Some(letters) = word.strip_prefix('-') else { return false };
+    word.starts_with("--in-place")
+        || word.starts_with("--inplace")
+        || letters.trim_start_matches(|c: char| c.is_ascii_digit() || "nErsuzplawS".contains(c)).starts_with('i')
+}
+
+/// Whether an option has directories copied with what is in them.
+fn is_recursive(word: &str) -> bool {
+    let is_cluster = word.starts_with('-') && !word.starts_with("--");
+    (is_cluster && word.contains(['r', 'R', 'a'])) || matches!(word, "--recursive" | "--archive")
 }
 
 /// A path that is relative to a directory.

@@ -8,6 +8,7 @@ mod broken_messages;
 mod canaries;
 mod data;
 mod goldens;
+mod guarded;
 mod judge;
 mod model;
 mod own_plugins;

@@ -4,6 +4,7 @@ use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::words::{Pairs, Part, Words};
+use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
@@ -58,6 +59,8 @@ enum Condition {
     Environment(Box<Pattern>),
     Reads(Box<Pattern>),
     Writes(Option<Box<Pattern>>, Box<[Class]>),
+    /// Files of hookhost's, of agents'.
+    Changes(Changes),
 }
 
 /// A text, and what is in it.
@@ -82,8 +85,8 @@ impl Matcher {
     pub(crate) fn new(mut wanted: Match, compile: Compile) -> Result<Self, String> {
         if !is_of_some(&wanted) {
             return Err(
-                "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes` or `text`: otherwise it \
-                        would fit every command"
+                "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes`, `changes` or `text`: \
+                        otherwise it would fit every command"
                     .into(),
             );
         }
@@ -93,7 +96,8 @@ impl Matcher {
         let acts = wanted.construct.is_none()
             && wanted.reads_from.is_empty()
             && wanted.writes_paths.is_empty()
-            && wanted.writes.is_none();
+            && wanted.writes.is_none()
+            && wanted.changes.is_empty();
         let Match { contains, lacks, text, no_text, .. } = &wanted;
         let has_whole = !contains.is_empty() || !lacks.is_empty() || text.is_some() || no_text.is_some();
         Ok(Self {
@@ -280,6 +284,9 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
     }
     conditions.extend(paths_last);
+    if !wanted.changes.is_empty() {
+        conditions.push(Condition::Changes(owners(&wanted.changes)?));
+    }
     Ok(conditions.into())
 }
 
@@ -295,6 +302,19 @@ fn is_one_of(paths: &[Class], class: Class) -> bool {
 
 fn classes(names: &[String]) -> Result<Box<[Class]>, String> {
     names.iter().map(|name| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"))).collect()
+}
+
+/// Whose files are meant.
+fn owners(names: &[String]) -> Result<Changes, String> {
+    let mut changes = Changes::default();
+    for name in names {
+        match name.as_str() {
+            "hookhost" => changes.hookhost = true,
+            "agents" => changes.agents = true,
+            _ => return Err(format!("`{name}` in `changes` owns no files: the words are `hookhost` and `agents`")),
+        }
+    }
+    Ok(changes)
 }
 
 /// A command, as conditions see it.
@@ -341,20 +361,30 @@ impl Condition {
                 pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
                     && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
             }),
+            Self::Changes(wanted) => {
+                let changes = arguments.changes(|| command.changes(places));
+                (wanted.hookhost && changes.hookhost) || (wanted.agents && changes.agents)
+            }
         }
     }
 
     /// Whether it says something of a command that need not be of a certain program.
     fn is_of_any_command(&self) -> bool {
-        matches!(self, Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Writes(Some(_), _))
+        matches!(
+            self,
+            Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Writes(Some(_), _) | Self::Changes(_)
+        )
     }
 }
 
 /// Whether it wants something that not every command has.
 fn is_of_some(wanted: &Match) -> bool {
-    let Match { program, construct, text, word, environment, reads, writes, .. } = wanted;
+    let Match { program, construct, text, word, environment, reads, writes, changes, .. } = wanted;
     let patterns = [text, word, environment, reads, writes];
-    !program.is_empty() || construct.is_some() || patterns.iter().any(|pattern| pattern.is_some())
+    !program.is_empty()
+        || !changes.is_empty()
+        || construct.is_some()
+        || patterns.iter().any(|pattern| pattern.is_some())
 }
 
 /// `mkfs.*` matches any ending.

@@ -13,8 +13,8 @@ pub(crate) use matching::Subject;
 pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
 
-/// The catalogue whose rules hold whatever a mode says.
-pub(crate) const FLOOR: &str = "hookhost/floor";
+/// The catalogues whose rules hold whatever a mode says.
+pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];
 
 /// Where custom rules come from, in what is reported.
 pub(crate) const CUSTOM: &str = "custom";

@@ -2,6 +2,7 @@
 
 use super::words::{Index, Name, Words};
 use serde::Deserialize;
+use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Word};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -85,6 +86,8 @@ pub(crate) struct Arguments<'a> {
     ignore_case: bool,
     /// Where the operands lead; many rules ask.
     classes: OnceCell<Vec<Class>>,
+    /// What of the guarded files is changed.
+    changes: OnceCell<Changes>,
 }
 
 impl<'a> Arguments<'a> {
@@ -155,6 +158,11 @@ impl<'a> Arguments<'a> {
     /// Where each operand leads, as `class` says the first time.
     pub(crate) fn classes(&self, class: impl Fn(&Word) -> Class) -> &[Class] {
         self.classes.get_or_init(|| self.operands.iter().map(|word| class(word)).collect())
+    }
+
+    /// What of the guarded files is changed, as `changes` says the first time.
+    pub(crate) fn changes(&self, changes: impl FnOnce() -> Changes) -> Changes {
+        *self.changes.get_or_init(changes)
     }
 
     /// Whether one of these was given: `-f`, `--force`, `--x=value`.

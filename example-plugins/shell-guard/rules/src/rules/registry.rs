@@ -75,7 +75,7 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     pub(crate) fn is_floor(&self) -> bool {
-        self.catalogue == FLOOR
+        FLOOR.contains(&self.catalogue.as_str())
     }
 
     /// The stacks without which the rule is silent.

@@ -113,6 +113,9 @@ pub(crate) struct Match {
     pub writes: Option<Expression>,
     /// Where such a target leads.
     pub writes_paths: Vec<String>,
+    /// What it writes, removes, moves or links by any of its words: `hookhost` (hookhost's own files), `agents` (the files in which
+    /// agents name their hooks).
+    pub changes: Vec<String>,
     /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
     pub no_document: bool,
     /// A program whose output it reads.

@@ -11,6 +11,37 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     lines.map(|line| line.replace("\\n", "\n").replace("\\t", "\t").replace("\\e", "\u{1b}"))
 }
 
+/// What is denied in every mode, and what is not.
+const FLOOR: [&str; 2] = [include_str!("../../cases/floor.txt"), include_str!("../../cases/self-defence.txt")];
+
+/// What guards the session is protected by rules that say so, of which each can be removed.
+#[test]
+fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
+    configure(json!({"stacks": []})).unwrap();
+    let (mut blocked, mut allowed) = (0, 0);
+    for line in lines(FLOOR[1]) {
+        let decided = word(line.split_once(' ').unwrap().1);
+        let is_by_us = rules().iter().any(|rule| rule.starts_with("self."));
+        assert_eq!(is_by_us, line.starts_with("block "), "`{line}`: {decided} by {:?}", rules());
+        if is_by_us { blocked += 1 } else { allowed += 1 }
+    }
+    assert!(blocked >= 120 && allowed >= 60, "{blocked} blocked, {allowed} allowed");
+    for rule in ["commands", "environment", "process", "files", "keys", "agent_files", "agent_hooks"] {
+        let id = format!("self.{rule}");
+        configure(json!({"stacks": [], "remove": [id]})).unwrap();
+        for line in lines(FLOOR[1]) {
+            word(line.split_once(' ').unwrap().1);
+            assert!(!rules().contains(&id), "`{line}`");
+        }
+    }
+    configure(json!({"stacks": [], "remove": ["hookhost/self-defence"]})).unwrap();
+    for command in
+        ["hookhost trust", "rm hookhost-mcp.lock", "echo x > .claude/settings.json", "pgrep hookhost | xargs kill"]
+    {
+        assert_eq!(word(command), "allow", "{command}: {:?}", rules());
+    }
+}
+
 /// The catalogues that are not of the seed.
 fn ours() -> Vec<String> {
     let ids = Embedded::read().unwrap().1.map(|catalogue| catalogue.unwrap().id);
@@ -43,9 +74,11 @@ fn the_rules_of_the_seed_decide_as_its_tables_say() {
 #[test]
 fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
     let mut wrong = Vec::new();
-    for mode in ["rewrite-with-audit", "deny", "audit"] {
+    for (mode, table) in
+        ["rewrite-with-audit", "deny", "audit"].into_iter().flat_map(|mode| FLOOR.map(|table| (mode, table)))
+    {
         configure(json!({"mode": mode, "stacks": []})).unwrap();
-        for line in lines(include_str!("../../cases/floor.txt")) {
+        for line in lines(table) {
             let (expected, command) = line.split_once(' ').unwrap();
             let expected = if expected == "block" { "deny" } else { "allow" };
             let decided = word(command);
@@ -60,8 +93,8 @@ fn the_floor_holds_in_every_mode_and_lets_the_rest_through() {
 #[test]
 fn where_sql_is_expected_the_floor_still_applies() {
     configure(json!({"stacks": ["sql"]})).unwrap();
-    let blocked =
-        lines(include_str!("../../cases/floor.txt")).filter_map(|line| line.strip_prefix("block ").map(str::to_owned));
+    let blocked = FLOOR.iter().flat_map(|table| lines(table));
+    let blocked = blocked.filter_map(|line| line.strip_prefix("block ").map(str::to_owned));
     for command in blocked {
         assert_eq!(word(&command), "deny", "`{command}`: {:?}", rules());
         for begins_as_sql in ["delete x; ", "with x\n", "drop x && "] {

@@ -28,6 +28,7 @@ fn a_wrong_config_is_one_clear_sentence() {
             "rule `ours.x`: a name in `program` or `subcommand` has a zero byte",
         ),
         (rule(json!({"match": [{"program": ["x"], "paths": ["moon"]}]})), "rule `ours.x`: `moon` is no kind of path"),
+        (rule(json!({"match": [{"changes": ["moon"]}]})), "rule `ours.x`: `moon` in `changes` owns no files"),
         (rule(json!({"match": [{"flags": ["-x"]}]})), "rule `ours.x`: a match needs"),
         (rule(json!({"match": []})), "rule `ours.x`: it needs a `pattern` or a `match`"),
         (rule(json!({"patern": "x"})), "unknown field `patern`"),
@@ -91,6 +92,7 @@ fn a_match_may_be_about_words_and_files_of_any_program() {
         (json!({"program": ["frob"], "subcommand": ["x"]}), "frob x --force", "frob x --force --help"),
         (json!({"program": ["frob"], "subcommand": ["x"]}), "frob x y --help", "frob --help"),
         (json!({"writes": "frob$"}), "make --help > build/frob", "make --help > build/x"),
+        (json!({"changes": ["agents"]}), "make --help > .codex/hooks.json", "make --help < .codex/hooks.json"),
     ] {
         assert_eq!(decided(rule(matches.clone()), hit), "deny", "{matches}: {hit}");
         assert_eq!(decided(rule(matches.clone()), missed), "allow", "{matches}: {missed}");
