@@ -1,0 +1,55 @@
+//! Claude Code.
+
+use super::{KEY, RealAgent};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) struct ClaudeCode;
+
+const PACKAGE: Package = Package { short: "claude-code", name: "@anthropic-ai/claude-code", version: "2.1.330" };
+
+impl RealAgent for ClaudeCode {
+    fn name(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, _place: &Place) -> Result<()> {
+        Ok(())
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        // Without a terminal an unanswered question counts as no: these tools are not asked about.
+        let start = PACKAGE.start(&place.cache, "claude", &["-p", prompt, "--allowedTools", "Bash", "Agent"]);
+        start.with(&[
+            ("ANTHROPIC_BASE_URL", &place.model),
+            ("ANTHROPIC_API_KEY", KEY),
+            // A temporary directory that another user owns stops it.
+            ("CLAUDE_CODE_TMPDIR", &place.temporary().to_string_lossy()),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("Bash", json!({ "command": command, "description": "Runs a command" }))
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" });
+        Some(Call::new("Agent", arguments))
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        false
+    }
+}

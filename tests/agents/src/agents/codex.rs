@@ -1,0 +1,52 @@
+//! Codex.
+
+use super::{KEY, RealAgent};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) struct Codex;
+
+const PACKAGE: Package = Package { short: "codex", name: "@openai/codex", version: "0.169.0" };
+
+impl RealAgent for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, place: &Place) -> Result<()> {
+        let config = format!(
+            "model = \"mock-model\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
+             sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\n\
+             [analytics]\nenabled = false\n\n[feedback]\nenabled = false\n\n\
+             [otel]\nexporter = \"none\"\nmetrics_exporter = \"none\"\n\n\
+             [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\nenv_key = \"MOCK_KEY\"\n",
+            place.model
+        );
+        place.write_home(".codex/config.toml", &config)
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        let arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt];
+        PACKAGE.start(&place.cache, "codex", &arguments).with(&[("MOCK_KEY", KEY)])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("exec_command", json!({ "cmd": command }))
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        Some(Call::new("spawn_agent", json!({ "message": prompt })))
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,50 @@
+//! GitHub Copilot CLI, with a model provider of its own: so it needs no login.
+
+use super::{KEY, RealAgent};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) struct Copilot;
+
+const PACKAGE: Package = Package { short: "copilot", name: "@github/copilot", version: "1.0.102" };
+
+impl RealAgent for Copilot {
+    fn name(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, _place: &Place) -> Result<()> {
+        Ok(())
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        PACKAGE.start(&place.cache, "copilot", &["--allow-all-tools", "-p", prompt]).with(&[
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_AUTO_UPDATE", "false"),
+            ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", place.model)),
+            ("COPILOT_PROVIDER_API_KEY", KEY),
+            ("COPILOT_MODEL", "mock-model"),
+        ])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("bash", json!({ "command": command, "description": "Runs a command" }))
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        let arguments = json!({ "agent_type": "general-purpose", "description": "a part", "prompt": prompt });
+        Some(Call::new("task", arguments))
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        false
+    }
+}

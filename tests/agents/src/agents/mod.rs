@@ -1,0 +1,68 @@
+//! What each agent needs to run here: its package, its own configuration, how it is started, how its model calls tools.
+
+mod claude_code;
+mod cline;
+mod codex;
+mod copilot;
+mod gemini_cli;
+mod opencode;
+mod pi;
+mod qwen_code;
+
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+
+/// The key that agents are given for the model.
+pub(crate) const KEY: &str = "sk-test-0000";
+
+/// An agent that can be run here.
+pub(crate) trait RealAgent: Sync {
+    /// Its name, which is that of its adapter.
+    fn name(&self) -> &'static str;
+
+    /// What is installed.
+    fn package(&self) -> Package;
+
+    /// Writes its own configuration, without the hook.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn prepare(&self, place: &Place) -> Result<()>;
+
+    /// What a person does after `hookhost install`, such as trusting the hook.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    fn after_install(&self, _place: &Place) -> Result<()> {
+        Ok(())
+    }
+
+    /// How it is started with a prompt, without a terminal.
+    fn start(&self, place: &Place, prompt: &str) -> Start;
+
+    /// The call by which its model runs a shell command.
+    fn shell(&self, command: &str) -> Call;
+
+    /// The call by which its model starts a sub-agent with a prompt; `None` where it has no sub-agents.
+    fn subagent(&self, prompt: &str) -> Option<Call>;
+
+    /// Whether a call runs where the hook program is missing.
+    fn runs_without_hook(&self) -> bool;
+}
+
+/// The agents, in the order in which they are run.
+pub(crate) fn all() -> &'static [&'static dyn RealAgent] {
+    &[
+        &claude_code::ClaudeCode,
+        &codex::Codex,
+        &copilot::Copilot,
+        &pi::Pi,
+        &gemini_cli::GeminiCli,
+        &qwen_code::QwenCode,
+        &cline::Cline,
+        &opencode::OpenCode,
+    ]
+}
