@@ -72,6 +72,8 @@ pub struct Abilities {
     pub rejects: bool,
     /// It takes other arguments for a call.
     pub changes: bool,
+    /// It lays the other arguments over those of the call, so that one that is left out stays as it was.
+    pub merges: bool,
     /// It takes a result in place of running the call.
     pub responds: bool,
     /// It asks its user, and does not go on without a yes, also where nobody is there.
@@ -95,6 +97,7 @@ impl Abilities {
     pub const NONE: Self = Self {
         rejects: false,
         changes: false,
+        merges: false,
         responds: false,
         asks: false,
         replaces: false,

@@ -7,6 +7,7 @@ use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use hookhost_contract::{Cause, Refusal, Rejection};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// What an agent could not be told, and what it is told in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -66,7 +67,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
     let mut lost = Vec::new();
     let Outcome { answer, mut context, mut notices } = outcome;
     let answer = match answer {
-        Answer::Changed { arguments, by } if !can.changes => {
+        Answer::Changed { arguments, by } if !can_change(call, &arguments, can) => {
             lost.push(Degradation::ChangeToRejection);
             let refusal = Refusal::new(reason::make_this_call(&by, &arguments)).retryable();
             rejected(by, refusal)
@@ -81,7 +82,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
             let by = questions.iter().map(|question| question.by.to_string()).collect();
             Answer::Rejected(Rejection::host(by, Cause::NotApproved, reason::asked(&questions)))
         }
-        Answer::Ask { questions, arguments: Some(arguments) } if !can.changes => {
+        Answer::Ask { questions, arguments: Some(arguments) } if !can_change(call, &arguments, can) => {
             lost.push(Degradation::ChangeToRejection);
             let by = questions.iter().map(|question| question.by.to_string()).collect::<Vec<_>>();
             let refusal = Refusal::new(reason::make_this_call(&by, &arguments)).retryable();
@@ -128,7 +129,17 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
     (Outcome { answer, context, notices }, lost)
 }
 
-/// What becomes of a value that must not be used as it is, where the agent cannot take another one: it is withheld, or else
+/// Whether a call of the agent can get exactly these arguments: what a plugin took out of them would stay where they are
+/// merged.
+fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
+    let (HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool)) = &call.event else {
+        return can.changes;
+    };
+    let stays = || tool.arguments.as_object().into_iter().flat_map(Map::keys).all(|key| arguments.get(key).is_some());
+    can.changes && (!can.merges || stays())
+}
+
+/// What happens to a value that must not be used as it is, where the agent cannot take another one: it is withheld, or else
 /// the user is told.
 fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<String>) -> Answer {
     if can.rejects {

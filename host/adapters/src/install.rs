@@ -196,13 +196,19 @@ pub struct NotInstallable(pub String);
 /// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`.
 #[must_use]
 pub fn groups(agent: &Agent, matcher: Option<&str>, hook: impl Fn(&str) -> Value) -> Vec<JsonEntry> {
+    groups_at(agent, &["hooks"], matcher, hook)
+}
+
+/// The same where the hook points are below other keys, outermost first.
+#[must_use]
+pub fn groups_at(agent: &Agent, at: &[&str], matcher: Option<&str>, hook: impl Fn(&str) -> Value) -> Vec<JsonEntry> {
     let installed = agent.points.iter().filter(|point| point.installed);
     let entry = |name: &str| {
         let mut group = json!({ "hooks": [hook(name)] });
         if let (Some(matcher), Some(object)) = (matcher, group.as_object_mut()) {
             object.shift_insert(0, "matcher".to_owned(), json!(matcher));
         }
-        JsonEntry::element(&["hooks", name], group)
+        JsonEntry::element(&[at, &[name]].concat(), group)
     };
     installed.map(|point| entry(point.name)).collect()
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 /// or handed on: some agents pass the key of their model to each hook.
 pub const VARIABLES: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
+    "CRUSH_PROJECT_DIR",
     "CURSOR_PROJECT_DIR",
     "FACTORY_PROJECT_DIR",
     "GEMINI_PROJECT_DIR",

@@ -1,6 +1,16 @@
 //! The agents, a directory each with the same files.
 
+pub mod antigravity;
 pub mod claude_code;
+mod claude_shape;
+pub mod codex;
+pub mod crush;
+pub mod droid;
+pub mod gemini_cli;
+pub mod grok_build;
+pub mod kiro;
+pub mod openhands;
+pub mod qwen_code;
 
 use crate::adapter::Adapter;
 use crate::json::object;
@@ -9,7 +19,21 @@ use crate::message::Message;
 /// All agents, in the order of their names.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    &[&claude_code::ClaudeCode]
+    // A line each, also where one line had room for all.
+    #[rustfmt::skip]
+    const ALL: &[&dyn Adapter] = &[
+        &antigravity::Antigravity,
+        &claude_code::ClaudeCode,
+        &codex::Codex,
+        &crush::Crush,
+        &droid::Droid,
+        &gemini_cli::GeminiCli,
+        &grok_build::GrokBuild,
+        &kiro::Kiro,
+        &openhands::OpenHands,
+        &qwen_code::QwenCode,
+    ];
+    ALL
 }
 
 /// The agent of this name.

@@ -31,8 +31,17 @@ const BEFORE_TOOL: Abilities =
 /// `updatedToolOutput` replaces a result, also by a refusal.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// The agent goes on when it is blocked from stopping; it gives up after eight times.
+/// The agent continues when it is blocked from stopping; it gives up after eight times.
 const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
+
+/// Its model reads a text, and nothing else is possible.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
+
+/// The question to the user can be answered in the user's place.
+const PERMISSION: Abilities = Abilities { rejects: true, approves: true, changes: true, stops: true, ..TELLS };
+
+/// What the user sees is replaced; what the model reads later is not.
+const DISPLAY: Abilities = Abilities { replaces: true, rejects: true, ..TELLS };
 
 static AGENT: Agent = Agent {
     name: "claude-code",
@@ -40,37 +49,44 @@ static AGENT: Agent = Agent {
     programs: &["claude"],
     versions: ("2.1.295", "2.1.330"),
     points: &[
-        HookPoint::new("SessionStart", EventKind::SessionStart, Abilities { adds_context: true, ..TELLS }),
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("Setup", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
+        // A slash command is a prompt, too: what its file says is sent to the model.
+        HookPoint::new("UserPromptExpansion", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
-        HookPoint::new(
-            "PermissionRequest",
-            EventKind::BeforeToolCall,
-            Abilities { rejects: true, approves: true, changes: true, stops: true, ..TELLS },
-        )
-        .not_installed(),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("PermissionDenied", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, AFTER_TOOL),
-        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities { adds_context: true, ..TELLS }),
-        HookPoint::new("SubagentStart", EventKind::SubagentStart, Abilities { adds_context: true, ..TELLS }),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("PostToolBatch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
         HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("TaskCreated", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("TaskCompleted", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("TeammateIdle", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
-        HookPoint::new(
-            "MessageDisplay",
-            EventKind::FinalizeContent,
-            Abilities { replaces: true, rejects: true, ..TELLS },
-        )
-        .not_installed(),
-        HookPoint::new("UserPromptExpansion", EventKind::CustomEvent, TELLS),
-        HookPoint::new("PermissionDenied", EventKind::CustomEvent, Abilities::NONE),
+        // It is asked about each chunk of a text.
+        HookPoint::new("MessageDisplay", EventKind::FinalizeContent, DISPLAY).not_installed(),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
-        HookPoint::new("TaskCreated", EventKind::CustomEvent, Abilities::NONE),
-        HookPoint::new("TaskCompleted", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("Elicitation", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("ElicitationResult", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("ConfigChange", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("InstructionsLoaded", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("CwdChanged", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("DirectoryAdded", EventKind::CustomEvent, Abilities::NONE),
+        // Its matcher names the files that the agent watches from then on.
+        HookPoint::new("FileChanged", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        // A hook here makes the worktree in the agent's place.
+        HookPoint::new("WorktreeCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("WorktreeRemove", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        // No document of the vendor that was read has these two, and one unknown name could disable the file.
+        HookPoint::new("PreModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[
         Coverage::new("shell commands", Covered::Gated, ""),
@@ -85,7 +101,8 @@ static AGENT: Agent = Agent {
         Coverage::new("sub-agents", Covered::Gated, "their calls are told with `agent_id`"),
     ],
     gaps: &[
-        "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version goes on",
+        "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version lets the call run",
+        "where it is installed, `MessageDisplay` shows each chunk of a text alone: a rule sees no text that spans two chunks",
         "a settings file with one invalid entry of anybody disables all hooks in it",
         "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",
     ],
@@ -101,7 +118,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(&call.point, outcome)
+        encode::encode(call, outcome)
     }
 
     fn fail(&self, point: Option<&str>, why: &str) -> Reply {

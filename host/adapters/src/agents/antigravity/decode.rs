@@ -1,0 +1,72 @@
+//! Antigravity's messages. They do not say at which hook point they are; that is on the command line.
+
+use super::AGENT;
+use crate::agents::claude_shape::{absolute, first, point_of, result, text};
+use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use hookhost_contract::{EventKind, ToolResult};
+use serde_json::Value;
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    let fields = Fields::of(message.bytes)?;
+    let named = text(&fields, &["hookEventName"])?;
+    let name = named.as_deref().or(message.point);
+    let name = name.ok_or_else(|| Unreadable::new("the command line has to name the hook point"))?;
+    let tool = call(&fields).map_err(|error| error.at(name))?;
+    let event = match (point_of(&AGENT, name).map(|point| point.event), tool) {
+        (Some(EventKind::BeforeToolCall), Some(call)) => HookEvent::BeforeToolCall(call),
+        (Some(EventKind::BeforeToolCall), None) => return Err(Unreadable::new("`toolCall` is missing").at(name)),
+        (Some(EventKind::AfterToolCall), Some(call)) => HookEvent::AfterToolCall { call, result: outcome(&fields) },
+        (None, Some(_)) => {
+            let why = format!("Antigravity has no hook point {name:?}: is this a message of another agent?");
+            return Err(Unreadable::new(why).at(name));
+        }
+        (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
+        (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
+        // The result of a step that had no call, or what no event is like.
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    };
+    let point = point_of(&AGENT, name).map_or(name, |point| point.name);
+    let session = session(message, &fields).map_err(|error| error.at(point))?;
+    Ok(HookCall::new(point, session, event, fields.to_json()))
+}
+
+fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
+    let here = message.directory;
+    let workspace = fields.get("workspacePaths").and_then(|paths| paths.get(0)).and_then(Value::as_str);
+    let cwd = text(fields, &["cwd"])?.or_else(|| workspace.map(str::to_owned));
+    let cwd = cwd.map_or_else(|| here.to_owned(), |cwd| absolute(cwd, here));
+    let mut session = AgentSession::new(text(fields, &["conversationId", "sessionId"])?, cwd);
+    if let Some(workspace) = workspace {
+        session.workspace = absolute(workspace.to_owned(), here);
+    }
+    Ok(session)
+}
+
+/// The call in `toolCall`, or spread over the message; there is none after a step without a call. `stepIdx` does not tell
+/// two calls of a step apart, so it is no identifier.
+fn call(fields: &Fields) -> Result<Option<ToolUse>, Unreadable> {
+    if let Some(call) = first(fields, &["toolCall"]) {
+        let name = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let arguments = call.get("args").filter(|arguments| arguments.is_object());
+        let (Some(name), Some(arguments)) = (name, arguments) else {
+            return Err(Unreadable::new("`toolCall` is not an object with a text `name` and an object `args`"));
+        };
+        return Ok(Some(ToolUse::new(None, name, arguments.clone())));
+    }
+    match text(fields, &["toolName"])? {
+        Some(name) => Ok(Some(ToolUse::new(None, name, fields.arguments("toolInput")?))),
+        None if first(fields, &["toolInput"]).is_some() => Err(Unreadable::new("`toolName` is missing")),
+        None => Ok(None),
+    }
+}
+
+fn outcome(fields: &Fields) -> ToolResult {
+    match (text(fields, &["error"]), first(fields, &["toolResponse", "toolResult", "output"])) {
+        (Ok(Some(error)), _) => ToolResult::error(error),
+        (Err(_), _) => ToolResult::error(first(fields, &["error"]).unwrap_or(&Value::Null).to_string()),
+        (_, Some(response)) => result(response),
+        (Ok(None), None) => ToolResult::text(""),
+    }
+}

@@ -1,0 +1,236 @@
+//! Messages in the shape of Claude Code: one object, whose keys may be spelt in another way.
+
+use super::result;
+use crate::agent::{Agent, HookPoint};
+use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use hookhost_contract::{EventKind, ToolResult};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// How an agent spells the keys of its messages, the usual one first.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::agents) struct Keys {
+    /// The hook point.
+    pub(in crate::agents) point: &'static [&'static str],
+    /// The session; whether each message has it.
+    pub(in crate::agents) session: &'static [&'static str],
+    pub(in crate::agents) needs_session: bool,
+    /// The working directory, and the project's root.
+    pub(in crate::agents) cwd: &'static [&'static str],
+    pub(in crate::agents) workspace: &'static [&'static str],
+    /// The environment variable that has the project's root; empty where there is none.
+    pub(in crate::agents) project: &'static str,
+    /// The sub-agent, and its kind.
+    pub(in crate::agents) subagent: &'static [&'static str],
+    pub(in crate::agents) subagent_kind: &'static [&'static str],
+    /// A call of a tool: its name, arguments, identifier and result.
+    pub(in crate::agents) tool: &'static [&'static str],
+    pub(in crate::agents) arguments: &'static [&'static str],
+    pub(in crate::agents) call: &'static [&'static str],
+    pub(in crate::agents) response: &'static [&'static str],
+    /// The user's prompt, and the agent's last text.
+    pub(in crate::agents) prompt: &'static [&'static str],
+    pub(in crate::agents) text: &'static [&'static str],
+    /// The reason of a failure, the most detailed one first.
+    pub(in crate::agents) error: &'static [&'static str],
+    /// Whether a hook has kept the agent going before.
+    pub(in crate::agents) is_continued: &'static str,
+}
+
+impl Keys {
+    /// Claude Code's own.
+    pub(in crate::agents) const CLAUDE: Self = Self {
+        point: &["hook_event_name"],
+        session: &["session_id"],
+        needs_session: true,
+        cwd: &["cwd"],
+        workspace: &[],
+        project: "CLAUDE_PROJECT_DIR",
+        subagent: &["agent_id"],
+        subagent_kind: &["agent_type"],
+        tool: &["tool_name"],
+        arguments: &["tool_input"],
+        call: &["tool_use_id"],
+        response: &["tool_response"],
+        prompt: &["prompt"],
+        text: &["last_assistant_message"],
+        error: &["error_details", "error"],
+        is_continued: "stop_hook_active",
+    };
+}
+
+/// Reads a message of `agent`.
+pub(in crate::agents) fn decode(message: &Message<'_>, agent: &Agent, keys: &Keys) -> Result<HookCall, Unreadable> {
+    let fields = Fields::of(message.bytes)?;
+    let named = text(&fields, keys.point)?;
+    let name = named.as_deref().or(message.point).ok_or_else(|| missing(keys.point))?;
+    let reader = Reader { message, fields: &fields, keys };
+    let Some(point) = point_of(agent, name) else {
+        return reader.unknown(agent, name).map_err(|error| error.at(message.point.unwrap_or(name)));
+    };
+    let at = |error: Unreadable| error.at(point.name);
+    if named.is_none() && !is_of_tools(point) && first(&fields, keys.arguments).is_some() {
+        // The hook's own name of the point is not believed where the message is of another one.
+        return Err(at(Unreadable::new(format!("the message has a tool call, which `{}` has not", point.name))));
+    }
+    let event = reader.event(point).map_err(at)?;
+    let is_about_a_subagent = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
+    let mut session = reader.session().map_err(at)?;
+    if is_about_a_subagent {
+        // That is told in the session that started it.
+        session.subagent = None;
+    }
+    Ok(HookCall::new(point.name, session, event, fields.to_json()))
+}
+
+/// The hook point that an agent calls so, in camel case, Pascal case or snake case.
+pub(in crate::agents) fn point_of<'a>(agent: &'a Agent, name: &str) -> Option<&'a HookPoint> {
+    let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    agent.point(name).or_else(|| agent.points.iter().find(|point| folded(point.name) == folded(name)))
+}
+
+/// The first of several fields that is there and not `null`.
+pub(in crate::agents) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> {
+    keys.iter().find_map(|key| fields.get(key).filter(|value| !value.is_null()))
+}
+
+/// A text that may be missing, empty or `null`, and must not be anything else.
+pub(in crate::agents) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
+    for key in keys {
+        match fields.get(key) {
+            Some(Value::String(text)) if !text.is_empty() => return Ok(Some(text.clone())),
+            Some(Value::String(_) | Value::Null) | None => {}
+            Some(_) => return Err(Unreadable::new(format!("`{key}` is not a text"))),
+        }
+    }
+    Ok(None)
+}
+
+/// A directory as an absolute path; one of another operating system stays as it is.
+pub(in crate::agents) fn absolute(directory: String, from: &Path) -> PathBuf {
+    let has_drive = directory.as_bytes().get(1) == Some(&b':');
+    if has_drive { PathBuf::from(directory) } else { from.join(directory) }
+}
+
+fn missing(keys: &[&str]) -> Unreadable {
+    Unreadable::new(format!("`{}` is missing", keys.first().unwrap_or(&"")))
+}
+
+/// Whether messages of this hook point, or of one that we only pass on, may have a call of a tool.
+fn is_of_tools(point: &HookPoint) -> bool {
+    matches!(point.event, EventKind::BeforeToolCall | EventKind::AfterToolCall | EventKind::CustomEvent)
+}
+
+/// A message with the keys to it.
+struct Reader<'a> {
+    message: &'a Message<'a>,
+    fields: &'a Fields,
+    keys: &'a Keys,
+}
+
+impl Reader<'_> {
+    /// An event that is not known is passed on; but a call that is about to run is not waved through under a new name.
+    fn unknown(&self, agent: &Agent, name: &str) -> Result<HookCall, Unreadable> {
+        let is_gate = |point: &str| point_of(agent, point).is_some_and(|point| point.abilities.rejects);
+        let has_call = first(self.fields, self.keys.arguments).is_some();
+        let is_done = first(self.fields, self.keys.response).is_some();
+        if self.message.point.is_some_and(is_gate) || (has_call && !is_done) {
+            let why = format!("`{}` has no hook point {name:?}: is this a message of another agent?", agent.title);
+            return Err(Unreadable::new(why));
+        }
+        let event = HookEvent::Custom { payload: self.fields.as_value() };
+        Ok(HookCall::new(name, self.session()?, event, self.fields.to_json()))
+    }
+
+    fn session(&self) -> Result<AgentSession, Unreadable> {
+        let keys = self.keys;
+        let id = text(self.fields, keys.session)?;
+        if id.is_none() && keys.needs_session {
+            return Err(missing(keys.session));
+        }
+        let here = self.message.directory;
+        let cwd = text(self.fields, keys.cwd)?.map_or_else(|| here.to_owned(), |cwd| absolute(cwd, here));
+        let mut session = AgentSession::new(id, cwd);
+        let project = self.message.variable(keys.project).map(str::to_owned);
+        if let Some(workspace) = text(self.fields, keys.workspace)?.or(project) {
+            session.workspace = absolute(workspace, here);
+        }
+        session.subagent = text(self.fields, keys.subagent)?;
+        Ok(session)
+    }
+
+    fn event(&self, point: &HookPoint) -> Result<HookEvent, Unreadable> {
+        let keys = self.keys;
+        let is_continued = self.fields.is(keys.is_continued);
+        Ok(match point.event {
+            EventKind::SessionStart => {
+                let source = self.lossy(&["source"]);
+                HookEvent::SessionStart {
+                    is_resumed: !matches!(source.as_deref(), None | Some("startup" | "clear" | "new")),
+                }
+            }
+            EventKind::SessionEnd => HookEvent::SessionEnd,
+            EventKind::PromptSubmit => HookEvent::PromptSubmit { prompt: self.required(keys.prompt)? },
+            EventKind::BeforeToolCall if point.name == "PermissionRequest" => {
+                HookEvent::PermissionRequest(self.call()?)
+            }
+            EventKind::BeforeToolCall => HookEvent::BeforeToolCall(self.call()?),
+            EventKind::AfterToolCall => HookEvent::AfterToolCall { call: self.call()?, result: self.outcome(point) },
+            EventKind::SubagentStart => HookEvent::SubagentStart {
+                id: text(self.fields, keys.subagent)?.unwrap_or_default(),
+                prompt: self.lossy(keys.prompt).or_else(|| self.lossy(keys.subagent_kind)).unwrap_or_default(),
+            },
+            EventKind::SubagentEnd => HookEvent::SubagentEnd {
+                id: text(self.fields, keys.subagent)?.unwrap_or_default(),
+                text: self.lossy(keys.text).unwrap_or_default(),
+                is_continued,
+            },
+            EventKind::BeforeCompaction => HookEvent::BeforeCompaction,
+            EventKind::AfterCompaction => {
+                HookEvent::AfterCompaction { summary: self.lossy(&["compact_summary"]).unwrap_or_default() }
+            }
+            EventKind::FinalizeContent => HookEvent::FinalText { text: self.required(&["delta"])? },
+            EventKind::QueueEmpty => HookEvent::Stop { text: self.lossy(keys.text), is_continued },
+            EventKind::AgentError => HookEvent::AgentError {
+                message: self.lossy(keys.error).unwrap_or_else(|| "the agent stopped".to_owned()),
+            },
+            _ => HookEvent::Custom { payload: self.fields.as_value() },
+        })
+    }
+
+    fn call(&self) -> Result<ToolUse, Unreadable> {
+        let name = text(self.fields, self.keys.tool)?.ok_or_else(|| missing(self.keys.tool))?;
+        let here = self.keys.arguments.iter().find(|key| self.fields.get(key).is_some());
+        let arguments = self.fields.arguments(here.or(self.keys.arguments.first()).unwrap_or(&""))?;
+        Ok(ToolUse::new(text(self.fields, self.keys.call)?, name, arguments))
+    }
+
+    fn outcome(&self, point: &HookPoint) -> ToolResult {
+        let has_failed = point.name.ends_with("Failure");
+        let mut found = match first(self.fields, self.keys.response) {
+            Some(response) => result(response),
+            None => match self.lossy(&["error"]) {
+                Some(error) => ToolResult::error(error),
+                None => result(&Value::Null),
+            },
+        };
+        found.is_error |= has_failed;
+        found
+    }
+
+    /// A text that has to be there, and may be empty.
+    fn required(&self, keys: &[&str]) -> Result<String, Unreadable> {
+        let is_there = keys.iter().any(|key| self.fields.get(key).is_some_and(Value::is_string));
+        let found = text(self.fields, keys)?;
+        found.or_else(|| is_there.then(String::new)).ok_or_else(|| missing(keys))
+    }
+
+    /// A text; what is something else there, as JSON.
+    fn lossy(&self, keys: &[&str]) -> Option<String> {
+        let found = first(self.fields, keys)?;
+        let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+        Some(text).filter(|text| !text.is_empty())
+    }
+}

@@ -1,0 +1,110 @@
+//! Replies in the shape of Claude Code. A no is JSON with exit code 0: with exit code 2 the model would read the path of the
+//! hook. The whole reply is built before it is written, since half of one lets the call run.
+
+use super::draft::{Draft, filled};
+use super::strictest::{Strictest, strictest};
+use crate::agent::Agent;
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::{Task, ToolResult};
+use serde_json::{Value, json};
+
+/// How an agent is told no at a hook point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::agents) enum No {
+    /// `hookSpecificOutput.permissionDecision`, which knows `deny`, `ask` and `allow`.
+    Permission,
+    /// `hookSpecificOutput.decision`, an object with `behavior`.
+    Behavior,
+    /// This key of `hookSpecificOutput`: the reason takes the place of the value.
+    Instead(&'static str),
+    /// `decision: "block"` with a reason. Where a tool has run, the reason takes the place of its result.
+    Block,
+    /// `continue: false`: what was about to be done is not done.
+    Veto,
+}
+
+/// What differs in the replies to the agents of this shape.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::agents) struct Dialect {
+    /// How the agent is told no at a hook point of this name.
+    pub(in crate::agents) no: fn(&str) -> No,
+    /// Whether a changed call needs `permissionDecision: "allow"` beside it. Otherwise there is none, so that the agent's own
+    /// rules about permissions count for the changed call as for any.
+    pub(in crate::agents) change_needs_allow: bool,
+    /// Whether `decision.interrupt` is understood.
+    pub(in crate::agents) interrupts: bool,
+}
+
+/// The reply to a call.
+pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut draft = Draft::new(&call.point);
+    let no = (dialect.no)(&call.point);
+    match &outcome.answer {
+        Answer::Rejected(rejection) => {
+            draft.refuse(no, &reason::rejected(rejection), dialect.interrupts && rejection.ends.is_some());
+            if agent.abilities(&call.point).stops && no != No::Behavior {
+                draft.end(rejection);
+            }
+        }
+        Answer::Approved { by } => draft.approve(no, by),
+        Answer::Changed { arguments, .. } if no == No::Behavior => {
+            draft.specific("decision", json!({ "behavior": "allow", "updatedInput": arguments }));
+        }
+        Answer::Changed { arguments, .. } => {
+            if dialect.change_needs_allow {
+                draft.specific("permissionDecision", json!("allow"));
+            }
+            draft.specific("updatedInput", arguments.clone());
+        }
+        Answer::Ask { questions, arguments } => {
+            draft.decide("ask", &reason::asked(questions));
+            if let Some(arguments) = arguments {
+                draft.specific("updatedInput", arguments.clone());
+            }
+        }
+        Answer::ReplacedResult(result) => draft.replace(no, whole(result), &result.text),
+        Answer::Replaced(text) => draft.replace(no, json!(text), text),
+        Answer::GoOn(tasks) if !tasks.is_empty() => draft.block(&prompts(tasks)),
+        Answer::GoOn(_) | Answer::Responded { .. } | Answer::Neutral => {}
+    }
+    if !outcome.context.is_empty() {
+        draft.specific("additionalContext", json!(outcome.context.join("\n\n")));
+    }
+    if !outcome.notices.is_empty() {
+        draft.top("systemMessage", json!(outcome.notices.join("\n")));
+    }
+    draft.finish()
+}
+
+/// The reply where nothing could be settled: no where the agent takes one; a notice where the user reads it.
+pub(in crate::agents) fn fail(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, why: &str) -> Reply {
+    let why = filled(why);
+    match strictest(agent, point) {
+        Strictest::Refuse(point) => {
+            let mut draft = Draft::new(point.name);
+            draft.refuse((dialect.no)(point.name), why, false);
+            draft.finish()
+        }
+        Strictest::Tell(point) => {
+            let mut draft = Draft::new(point.name);
+            draft.top("systemMessage", json!(why));
+            draft.finish()
+        }
+        Strictest::Nothing => Reply::empty(),
+        Strictest::Unknown => Reply::exit_2(why),
+    }
+}
+
+/// The tasks as one prompt.
+pub(in crate::agents) fn prompts(tasks: &[Task]) -> String {
+    tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A result as the tool itself would have given it, where it is more than a text.
+fn whole(result: &ToolResult) -> Value {
+    let raw = result.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+    raw.unwrap_or_else(|| json!(result.text))
+}

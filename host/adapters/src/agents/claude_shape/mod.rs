@@ -1,0 +1,15 @@
+//! What several agents took over from Claude Code: messages with one object that names the hook point and the tool, replies
+//! with `hookSpecificOutput`, and groups of hooks in a settings file. What differs from agent to agent is data: [`Keys`] of the
+//! messages, a [`Dialect`] of the replies.
+
+mod decode;
+mod draft;
+mod encode;
+mod result;
+mod strictest;
+
+pub(super) use decode::{Keys, absolute, decode, first, point_of, text};
+pub(super) use draft::{Draft, filled, in_place};
+pub(super) use encode::{Dialect, No, encode, fail, prompts};
+pub(super) use result::result;
+pub(super) use strictest::{Strictest, strictest};

@@ -1,0 +1,12 @@
+//! Codex's messages: Claude Code's shape, with `turn_id` and `model`.
+
+use super::AGENT;
+use crate::agents::claude_shape::{self, Keys};
+use crate::event::HookCall;
+use crate::message::{Message, Unreadable};
+
+const KEYS: Keys = Keys { project: "", ..Keys::CLAUDE };
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, &AGENT, &KEYS)
+}

@@ -1,0 +1,12 @@
+//! Crush's messages: Claude Code's shape, with `event`.
+
+use super::AGENT;
+use crate::agents::claude_shape::{self, Keys};
+use crate::event::HookCall;
+use crate::message::{Message, Unreadable};
+
+const KEYS: Keys = Keys { point: &["event"], project: "CRUSH_PROJECT_DIR", ..Keys::CLAUDE };
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, &AGENT, &KEYS)
+}

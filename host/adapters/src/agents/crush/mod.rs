@@ -1,0 +1,91 @@
+//! Crush. Source: charmbracelet/crush, `docs/hooks/README.md` and its skill `crush-hooks`.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Crush;
+
+/// Other arguments are laid over those of the call. `halt` ends the turn.
+const BEFORE_TOOL: Abilities = Abilities {
+    changes: true,
+    merges: true,
+    approves: true,
+    rejects: true,
+    adds_context: true,
+    stops: true,
+    ..Abilities::NONE
+};
+
+static AGENT: Agent = Agent {
+    name: "crush",
+    title: "Crush",
+    programs: &["crush"],
+    versions: ("", ""),
+    // Older versions know the first one only, and take no file that names another one.
+    points: &[
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE).not_installed(),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE).not_installed(),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
+        HookPoint::new("PermissionResult", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE).not_installed(),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).not_installed(),
+        HookPoint::new("TurnStart", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("TurnEnd", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
+        HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::REJECTS).not_installed(),
+        HookPoint::new("PostCompact", EventKind::AfterCompaction, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, "the name does not tell the server from the tool"),
+        Coverage::new("calls of sub-agents", Covered::Blind, "only the call that starts one is told"),
+        Coverage::new("prompts and results of tools", Covered::Blind, "older versions have no hook point for them"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "the calls of sub-agents are not told: reject the tools `agent` and `agentic_fetch` where that counts",
+        "a plugin cannot take an argument out of a call: the call is rejected, and the reason has the changed one",
+    ],
+};
+
+impl Adapter for Crush {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        Reply::empty()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

@@ -1,0 +1,17 @@
+//! Droid's messages: Claude Code's shape; some of them have keys in camel case.
+
+use super::AGENT;
+use crate::agents::claude_shape::{self, Keys};
+use crate::event::HookCall;
+use crate::message::{Message, Unreadable};
+
+const KEYS: Keys = Keys {
+    point: &["hook_event_name", "hookEventName"],
+    session: &["session_id", "sessionId"],
+    project: "FACTORY_PROJECT_DIR",
+    ..Keys::CLAUDE
+};
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, &AGENT, &KEYS)
+}

@@ -1,0 +1,24 @@
+//! Replies to Droid, which takes those of Claude Code.
+
+use super::AGENT;
+use crate::agents::claude_shape::{self, Dialect, No};
+use crate::event::HookCall;
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+
+const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false };
+
+fn no(point: &str) -> No {
+    match point {
+        "PreToolUse" => No::Permission,
+        _ => No::Block,
+    }
+}
+
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    claude_shape::encode(&AGENT, &DIALECT, call, outcome)
+}
+
+pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
+    claude_shape::fail(&AGENT, &DIALECT, point, why)
+}

@@ -1,0 +1,78 @@
+//! Replies to Gemini CLI. Exit code 2 without a text would let the call run, so every reply is JSON with exit code 0.
+
+use super::AGENT;
+use crate::agents::claude_shape::{Draft, Strictest, filled, in_place, prompts, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+use serde_json::{Value, json};
+
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut draft = Draft::new(&call.point);
+    match &outcome.answer {
+        Answer::Rejected(rejection) => {
+            deny(&mut draft, &call.point, &reason::rejected(rejection));
+            if AGENT.abilities(&call.point).stops {
+                draft.end(rejection);
+            }
+        }
+        Answer::Changed { arguments, .. } => {
+            draft.top("decision", json!("allow"));
+            draft.specific("tool_input", arguments.clone());
+        }
+        Answer::Ask { questions, arguments } => {
+            draft.top("decision", json!("ask"));
+            draft.top("reason", json!(reason::asked(questions)));
+            if let Some(arguments) = arguments {
+                draft.specific("tool_input", arguments.clone());
+            }
+        }
+        Answer::Responded { result, .. } | Answer::ReplacedResult(result) => {
+            deny(&mut draft, &call.point, in_place(&result.text));
+        }
+        Answer::Replaced(text) => deny(&mut draft, &call.point, in_place(text)),
+        Answer::GoOn(tasks) if !tasks.is_empty() => deny(&mut draft, &call.point, &prompts(tasks)),
+        Answer::GoOn(_) | Answer::Approved { .. } | Answer::Neutral => {}
+    }
+    if !outcome.context.is_empty() {
+        draft.specific("additionalContext", json!(outcome.context.join("\n\n")));
+    }
+    if !outcome.notices.is_empty() {
+        draft.top("systemMessage", json!(outcome.notices.join("\n")));
+    }
+    finish(draft)
+}
+
+pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
+    let why = filled(why);
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(point) => {
+            let mut draft = Draft::new(point.name);
+            deny(&mut draft, point.name, why);
+            finish(draft)
+        }
+        Strictest::Tell(_) => Reply::json(&json!({ "systemMessage": why })),
+        Strictest::Nothing => neutral(),
+        Strictest::Unknown => Reply::exit_2(why),
+    }
+}
+
+pub(super) fn neutral() -> Reply {
+    Reply::json(&json!({}))
+}
+
+/// No, for this reason. It takes the place of a result, a prompt or a text; a request to the model gets it as an answer.
+fn deny(draft: &mut Draft<'_>, point: &str, reason: &str) {
+    let reason = filled(reason);
+    draft.top("decision", json!("deny"));
+    draft.top("reason", json!(reason));
+    if point == "BeforeModel" {
+        let content = json!({ "role": "model", "parts": [reason] });
+        draft.specific("llm_response", json!({ "candidates": [{ "content": content, "finishReason": "STOP" }] }));
+    }
+}
+
+fn finish(draft: Draft<'_>) -> Reply {
+    Reply::json(&Value::Object(draft.object()))
+}

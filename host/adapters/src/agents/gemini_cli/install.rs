@@ -1,0 +1,33 @@
+//! Gemini CLI reads its hooks from `settings.json`, of the user, the project or the machine.
+
+use super::AGENT;
+use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, groups};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// How long the agent waits for the hook, in milliseconds: longer than a person has for an answer.
+const TIMEOUT: u32 = 330_000;
+
+pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".gemini/settings.json"),
+        Scope::Project => context.project.join(".gemini/settings.json"),
+        Scope::Managed if cfg!(target_os = "macos") => {
+            PathBuf::from("/Library/Application Support/GeminiCli/settings.json")
+        }
+        Scope::Managed => PathBuf::from("/etc/gemini-cli/settings.json"),
+    };
+    let mut entries = groups(&AGENT, None, |point| {
+        json!({
+            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": TIMEOUT,
+        })
+    });
+    entries.push(JsonEntry::default(&["hooksConfig", "enabled"], json!(true)));
+    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
+    Ok(match context.scope {
+        Scope::Project => {
+            plan.step("Start Gemini CLI in the project and trust its hooks: it asks, and runs none of them before")
+        }
+        Scope::User | Scope::Managed => plan,
+    })
+}

@@ -1,0 +1,106 @@
+//! Gemini CLI. Sources: google-gemini/gemini-cli, `docs/hooks/reference.md` and `packages/core/src/hooks/`, and messages recorded
+//! with 0.61.0.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct GeminiCli;
+
+/// `systemMessage` is shown to the user.
+const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+/// Its model reads a text, and nothing else is possible.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
+
+/// A prompt cannot be replaced, only refused.
+const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
+
+/// Other arguments are laid over those of the call. `allow` waives no question to the user, and a text for the model is
+/// dropped. Without anybody there, a question ends the run.
+const BEFORE_TOOL: Abilities =
+    Abilities { changes: true, merges: true, asks: true, rejects: true, stops: true, ..TELLS };
+
+/// The reason of a no takes the place of the result.
+const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
+
+/// A made-up answer takes the place of the model's.
+const BEFORE_MODEL: Abilities = Abilities { responds: true, replaces: true, rejects: true, stops: true, ..TELLS };
+
+/// The reason of a no is the agent's next prompt.
+const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "gemini-cli",
+    title: "Gemini CLI",
+    programs: &["gemini"],
+    versions: ("0.61.0", "0.61.0"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("BeforeAgent", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("AfterAgent", EventKind::QueueEmpty, STOP),
+        HookPoint::new("BeforeModel", EventKind::BeforeInference, BEFORE_MODEL),
+        // It is asked about each chunk of an answer.
+        HookPoint::new("AfterModel", EventKind::AfterInference, Abilities::NONE).not_installed(),
+        HookPoint::new("BeforeToolSelection", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("BeforeTool", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("AfterTool", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("PreCompress", EventKind::BeforeCompaction, TELLS),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("files named in a prompt with @", Covered::Blind, "the agent reads them without a tool"),
+        Coverage::new("web pages", Covered::Gated, "`web_fetch` has the address within a text"),
+        Coverage::new("MCP tools", Covered::Gated, "with the name of the server"),
+        Coverage::new("requests to the model", Covered::Gated, "a rule can refuse one, or answer it"),
+        Coverage::new(
+            "sub-agents",
+            Covered::Gated,
+            "the call that starts one; whether their own calls are told is not known",
+        ),
+    ],
+    gaps: &[
+        "a hook that exits with 1, prints no JSON, or takes too long lets the call run: the agent has no setting against it",
+        "a plugin cannot take an argument out of a call: the call is rejected, and the reason has the changed one",
+    ],
+};
+
+impl Adapter for GeminiCli {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        encode::neutral()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

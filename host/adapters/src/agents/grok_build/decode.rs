@@ -1,0 +1,29 @@
+//! Grok Build's messages: Claude Code's shape with keys in camel case, and hook points in snake case.
+
+use super::AGENT;
+use crate::agents::claude_shape::{self, Keys};
+use crate::event::HookCall;
+use crate::message::{Message, Unreadable};
+
+const KEYS: Keys = Keys {
+    point: &["hookEventName"],
+    session: &["sessionId"],
+    needs_session: true,
+    cwd: &["cwd"],
+    workspace: &["workspaceRoot"],
+    project: "GROK_WORKSPACE_ROOT",
+    subagent: &["agentId", "subagentId"],
+    subagent_kind: &["agentType", "subagentType"],
+    tool: &["toolName"],
+    arguments: &["toolInput"],
+    call: &["toolUseId", "toolCallId"],
+    response: &["toolResponse", "toolResult", "toolOutput"],
+    prompt: &["prompt"],
+    text: &["lastAssistantMessage"],
+    error: &["errorDetails", "error"],
+    is_continued: "stopHookActive",
+};
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, &AGENT, &KEYS)
+}

@@ -1,0 +1,13 @@
+//! Kiro's messages: Claude Code's shape. Older ones do not say their session.
+
+use super::AGENT;
+use crate::agents::claude_shape::{self, Keys};
+use crate::event::HookCall;
+use crate::message::{Message, Unreadable};
+
+const KEYS: Keys =
+    Keys { needs_session: false, project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, &AGENT, &KEYS)
+}

@@ -1,0 +1,23 @@
+//! Replies to Kiro: exit code 2 and a reason on the standard error is a no. What is printed with exit code 0 is read by the
+//! model, where anything is.
+
+use super::AGENT;
+use crate::agents::claude_shape::{Strictest, filled, strictest};
+use crate::event::HookCall;
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+
+pub(super) fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(rejection) => Reply::exit_2(&reason::rejected(rejection)),
+        _ => Reply { stdout: outcome.context.join("\n\n"), ..Reply::empty() },
+    }
+}
+
+pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
+    match strictest(&AGENT, point) {
+        Strictest::Refuse(_) | Strictest::Unknown => Reply::exit_2(filled(why)),
+        Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
+    }
+}

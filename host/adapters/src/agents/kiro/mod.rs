@@ -1,0 +1,86 @@
+//! Kiro: its command line and its editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a message reported of 1.0.165 of
+//! the editor.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Kiro;
+
+/// Its model reads what the hook prints.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: "kiro",
+    title: "Kiro",
+    programs: &["kiro-cli", "kiro"],
+    versions: ("2.13.0", "3.0.0"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        // Its name before 3.0; the others were spelt in camel case.
+        HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("Stop", EventKind::QueueEmpty, Abilities::NONE),
+        HookPoint::new("PreTaskExec", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostTaskExec", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileSave", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("PostFileDelete", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("Manual", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, "the tool is called `@server/tool`"),
+        Coverage::new(
+            "sub-agents",
+            Covered::Gated,
+            "the call that starts one; whether their own calls are told is not known",
+        ),
+        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run; one version waited for ten seconds only",
+        "versions before 3.0 do not take a no to a prompt, and read hooks from the file of each agent only",
+    ],
+};
+
+impl Adapter for Kiro {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        Reply::empty()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

@@ -1,0 +1,106 @@
+//! Qwen Code. Sources: QwenLM/qwen-code, `docs/users/features/hooks.md`, and messages recorded with 0.24.4.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct QwenCode;
+
+/// `systemMessage` is shown to the user.
+const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+/// Its model reads a text, and nothing else is possible.
+const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
+
+/// A prompt cannot be replaced, only refused.
+const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
+
+/// `updatedInput` and a text for the model are ignored before a call, whatever the document says. Without anybody there, a
+/// question counts as no, and the model is told why.
+const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, stops: true, ..TELLS };
+
+/// The question to the user can be answered in the user's place.
+const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
+
+/// The agent continues when it is blocked from stopping.
+const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "qwen-code",
+    title: "Qwen Code",
+    programs: &["qwen"],
+    versions: ("0.24.4", "0.24.4"),
+    points: &[
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("SessionDelete", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("PermissionDenied", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("PostToolBatch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, TELLS),
+        HookPoint::new("PostCompact", EventKind::AfterCompaction, Abilities::NONE),
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
+        // The text so far, again and again, and no reply is read.
+        HookPoint::new("MessageDisplay", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("TodoCreated", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("TodoCompleted", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, ""),
+        Coverage::new("sub-agents", Covered::Gated, "their calls are told with `agent_id`"),
+        Coverage::new("results of tools", Covered::Observed, "the model gets them as they are"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing, or takes too long lets the call run: the agent has no setting against it",
+        "a call cannot be changed: it is rejected, and the reason has the changed call",
+        "`disableAllHooks` in a settings file switches all hooks off",
+    ],
+};
+
+impl Adapter for QwenCode {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        Reply::empty()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}
