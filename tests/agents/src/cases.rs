@@ -73,7 +73,8 @@ impl Run<'_> {
             let steps = left.iter().map(|command| Step::Calls(vec![self.agent.shell(command)])).collect();
             let before = self.exchanges.len();
             self.once("[script main] make the files", vec![Script { name: "main", steps }])?;
-            let done = self.exchanges[before..].iter().filter_map(|exchange| exchange.step).map(|(_, step)| step + 1).max();
+            let done =
+                self.exchanges[before..].iter().filter_map(|exchange| exchange.step).map(|(_, step)| step + 1).max();
             match done {
                 Some(done) => left = &left[done.min(left.len())..],
                 None => break,
@@ -150,12 +151,18 @@ fn calls(run: &mut Run<'_>) -> Result<()> {
     run.check("a denied call does not run", run.place.file("denied.txt").is_none() && was_told("denied.txt"));
     run.check("the model is told why", run.sent(DENIED));
     if can.changes {
-        run.check("a changed call runs as it was changed", run.place.file("rewrite.txt").as_deref() == Some("rewritten\n"));
+        run.check(
+            "a changed call runs as it was changed",
+            run.place.file("rewrite.txt").as_deref() == Some("rewritten\n"),
+        );
     } else {
         let holds = run.place.file("rewrite.txt").is_none() && run.sent("echo rewritten > rewrite.txt");
         run.check("a changed call is rejected, and the model is told the changed one", holds);
     }
-    run.check("a call that a person has to agree to does not run without one", run.place.file("asked.txt").is_none() && was_told("asked.txt"));
+    run.check(
+        "a call that a person has to agree to does not run without one",
+        run.place.file("asked.txt").is_none() && was_told("asked.txt"),
+    );
     Ok(())
 }
 
@@ -163,8 +170,13 @@ fn prompt(run: &mut Run<'_>) -> Result<()> {
     let steps = vec![Step::Calls(vec![run.agent.shell("echo hello > out.txt")])];
     run.once("[script main] forbidden-prompt", vec![Script { name: "main", steps }])?;
     match run.can(EventKind::PromptSubmit) {
-        Some(can) if can.rejects => run.check("a refused prompt does not reach the model", !run.sent("forbidden-prompt")),
-        Some(_) => run.check("a prompt is seen (this agent cannot be kept from it)", run.told()?.iter().any(|told| told.text.contains("forbidden-prompt"))),
+        Some(can) if can.rejects => {
+            run.check("a refused prompt does not reach the model", !run.sent("forbidden-prompt"))
+        }
+        Some(_) => run.check(
+            "a prompt is seen (this agent cannot be kept from it)",
+            run.told()?.iter().any(|told| told.text.contains("forbidden-prompt")),
+        ),
         None => run.skip("prompts: this agent has no hook for them"),
     }
     Ok(())
@@ -172,9 +184,17 @@ fn prompt(run: &mut Run<'_>) -> Result<()> {
 
 fn life(run: &mut Run<'_>) -> Result<()> {
     let shell = |command: &str| Step::Calls(vec![run.agent.shell(command)]);
-    let main = vec![shell("echo the masked-''word"), Step::Text("not-yet, masked-word".into())];
+    // The word is not in the command, so that it is only in what the command prints.
+    let mut main = vec![shell("echo the masked-''word")];
+    run.place.write_project("notes.txt", "in a file: masked-word\n")?;
+    let read = run.agent.read(&run.place.project().join("notes.txt").to_string_lossy());
+    main.extend(read.iter().map(|call| Step::Calls(vec![call.clone()])));
+    main.push(Step::Text("the last masked-word, but not-yet".into()));
     let more = vec![shell("echo more > more.txt")];
-    run.once("[script main] make the files", vec![Script { name: "main", steps: main }, Script { name: "more", steps: more }])?;
+    run.once(
+        "[script main] make the files",
+        vec![Script { name: "main", steps: main }, Script { name: "more", steps: more }],
+    )?;
     let told = run.told()?;
     let was_told = |kind: &str| told.iter().any(|told| told.means.starts_with(kind));
     for (event, name, what) in [
@@ -186,6 +206,9 @@ fn life(run: &mut Run<'_>) -> Result<()> {
         (EventKind::SessionEnd, "SessionEnd", "the session's end is seen"),
     ] {
         match run.can(event) {
+            Some(_) if run.agent.untold().contains(&event) => {
+                run.skip(&format!("{what}: this agent does not tell it where nobody is there"));
+            }
             Some(_) => run.check(what, was_told(name)),
             None => run.skip(&format!("{what}: this agent has no hook for it")),
         }
@@ -201,11 +224,21 @@ fn life(run: &mut Run<'_>) -> Result<()> {
         }
     }
     if run.can(EventKind::AfterToolCall).is_some_and(|can| can.replaces) {
-        run.check("the model gets the result as it was masked", run.sent("the [word masked]") && !run.sent("the masked-word"));
+        run.check(
+            "the model gets the result as it was masked",
+            run.sent("the [word masked]") && !run.sent("the masked-word"),
+        );
+        if read.is_some() {
+            let holds = run.sent("in a file: [word masked]") && !run.sent("in a file: masked-word");
+            run.check("the model gets a file as it was masked", holds);
+        }
     }
     if run.can(EventKind::FinalizeContent).is_some_and(|can| can.replaces) {
         let said = &run.ended[0].stdout;
-        run.check("the user reads the final text as it was masked", said.contains("[word masked]") && !said.contains("masked-word"));
+        run.check(
+            "the user reads the final text as it was masked",
+            said.contains("[word masked]") && !said.contains("masked-word"),
+        );
     }
     if run.can(EventKind::QueueEmpty).is_some_and(|can| can.goes_on) {
         run.check("the agent goes on with a plugin's task", run.place.file("more.txt").is_some());
@@ -218,10 +251,14 @@ fn subagent(run: &mut Run<'_>) -> Result<()> {
         run.skip("sub-agents: this agent has none");
         return Ok(());
     };
-    let main = vec![Step::Calls(vec![call])];
     let shell = |command: &str| Step::Calls(vec![run.agent.shell(command)]);
-    let child = vec![shell("echo hello > child.txt"), shell("echo hello > child-denied.txt")];
-    run.once("[script main] have it done", vec![Script { name: "main", steps: main }, Script { name: "child", steps: child }])?;
+    // Some agents do not wait for a sub-agent, so its last command is waited for.
+    let main = vec![Step::Calls(vec![call]), shell("timeout 20 sh -c 'until test -e child.txt; do sleep 0.1; done'")];
+    let child = vec![shell("echo hello > child-denied.txt"), shell("echo hello > child.txt")];
+    run.once(
+        "[script main] have it done",
+        vec![Script { name: "main", steps: main }, Script { name: "child", steps: child }],
+    )?;
     run.check("a sub-agent's call runs", run.place.file("child.txt").is_some());
     let told = run.told()?.iter().any(|told| told.text.contains("child-denied.txt"));
     run.check("a sub-agent's denied call does not run", told && run.place.file("child-denied.txt").is_none());

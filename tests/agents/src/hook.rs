@@ -24,9 +24,9 @@ impl Hook {
     pub(crate) fn words(&self) -> Vec<&Path> {
         match self {
             Self::StandIn { program } => vec![Path::new("--stand-in"), program],
-            Self::Built { hookhost, program, plugin } => vec![
-                Path::new("--hookhost"), hookhost, Path::new("--hook"), program, Path::new("--plugin"), plugin,
-            ],
+            Self::Built { hookhost, program, plugin } => {
+                vec![Path::new("--hookhost"), hookhost, Path::new("--hook"), program, Path::new("--plugin"), plugin]
+            }
         }
     }
 
@@ -55,11 +55,18 @@ impl Hook {
                 let mut files: Vec<_> =
                     fs::read_dir(place.recorded())?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
                 files.sort();
-                files.iter().map(|file| {
-                    let record: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
-                    let point = record["arguments"][1].as_str().unwrap_or_default().to_owned();
-                    Ok(Told { point, text: record["message"].to_string(), means: record["means"].as_str().unwrap_or_default().to_owned() })
-                }).collect()
+                files
+                    .iter()
+                    .map(|file| {
+                        let record: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
+                        let point = record["arguments"][1].as_str().unwrap_or_default().to_owned();
+                        Ok(Told {
+                            point,
+                            text: record["message"].to_string(),
+                            means: record["means"].as_str().unwrap_or_default().to_owned(),
+                        })
+                    })
+                    .collect()
             }
             Self::Built { .. } => bail!("not there yet"),
         }

@@ -88,7 +88,8 @@ fn options(words: &[String]) -> Result<Options> {
         let found = agents::all().iter().copied().find(|agent| agent.name() == name);
         found.with_context(|| format!("there is no agent {name} here; there are {}", known()))
     };
-    let agents = if names.is_empty() { agents::all().to_vec() } else { names.iter().map(find).collect::<Result<_>>()? };
+    let agents =
+        if names.is_empty() { agents::all().to_vec() } else { names.iter().map(find).collect::<Result<_>>()? };
     Ok(Options { keep, hook, cases, agents })
 }
 
@@ -108,7 +109,10 @@ fn outside(words: &[String]) -> Result<ExitCode> {
         });
         match ready {
             Ok(confined) => {
-                for case in cases::CASES.iter().filter(|case| options.cases.is_empty() || options.cases.iter().any(|name| name == case.name)) {
+                for case in cases::CASES
+                    .iter()
+                    .filter(|case| options.cases.is_empty() || options.cases.iter().any(|name| name == case.name))
+                {
                     let root = work.path().join(agent.name()).join(case.name);
                     run_case(confined, &options.hook, *agent, case.name, &root, &cache, &mut tally)?;
                 }

@@ -21,7 +21,13 @@ pub(crate) const NODE: Package = Package { short: "node", name: "node", version:
 
 /// Variables of the caller that say how the registry is reached.
 const KEPT: &[&str] = &[
-    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "NODE_EXTRA_CA_CERTS",
     "SSL_CERT_FILE",
 ];
 
@@ -51,7 +57,9 @@ impl Package {
             let name = name.to_string_lossy();
             name == "PATH" || KEPT.contains(&&*name) || name.to_ascii_lowercase().starts_with("npm_config_")
         }));
-        if std::env::var_os("NPM_CONFIG_USERCONFIG").is_none() && let Some(user) = std::env::home_dir() {
+        if std::env::var_os("NPM_CONFIG_USERCONFIG").is_none()
+            && let Some(user) = std::env::home_dir()
+        {
             npm.env("NPM_CONFIG_USERCONFIG", user.join(".npmrc"));
         }
         npm.env("HOME", &home).args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);

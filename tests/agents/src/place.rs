@@ -53,11 +53,6 @@ impl Place {
         self.root.join("recorded")
     }
 
-    /// A program of an installed npm package.
-    pub(crate) fn program(&self, directory: &str, name: &str) -> PathBuf {
-        self.cache.join(directory).join("node_modules/.bin").join(name)
-    }
-
     /// A file of the project, as text; `None` where it is not there.
     pub(crate) fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.project().join(name)).ok()

@@ -44,6 +44,10 @@ impl RealAgent for ClaudeCode {
         Call::new("Bash", json!({ "command": command, "description": "Runs a command" }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("Read", json!({ "file_path": path })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" });
         Some(Call::new("Agent", arguments))

@@ -41,6 +41,10 @@ impl RealAgent for Cline {
         Call::new("run_commands", json!({ "commands": [command] }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read_files", json!({ "files": [{ "path": path }] })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         Some(Call::new("spawn_agent", json!({ "systemPrompt": "You do a part.", "task": prompt })))
     }

@@ -42,6 +42,10 @@ impl RealAgent for Codex {
         Call::new("exec_command", json!({ "cmd": command }))
     }
 
+    fn read(&self, _path: &str) -> Option<Call> {
+        None
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         Some(Call::new("spawn_agent", json!({ "message": prompt })))
     }

@@ -39,6 +39,10 @@ impl RealAgent for Copilot {
         Call::new("bash", json!({ "command": command, "description": "Runs a command" }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("view", json!({ "path": path })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "agent_type": "general-purpose", "description": "a part", "prompt": prompt });
         Some(Call::new("task", arguments))

@@ -45,6 +45,10 @@ impl RealAgent for GeminiCli {
         Call::new("run_shell_command", json!({ "command": command, "description": "Runs a command" }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read_file", json!({ "file_path": path })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         Some(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": prompt })))
     }

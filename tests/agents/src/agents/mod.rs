@@ -14,6 +14,7 @@ use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
 use anyhow::Result;
+use hookhost_contract::EventKind;
 
 /// The key that agents are given for the model.
 pub(crate) const KEY: &str = "sk-test-0000";
@@ -46,8 +47,16 @@ pub(crate) trait RealAgent: Sync {
     /// The call by which its model runs a shell command.
     fn shell(&self, command: &str) -> Call;
 
+    /// The call by which its model reads a file, an absolute path; `None` where it only has shell commands for that.
+    fn read(&self, path: &str) -> Option<Call>;
+
     /// The call by which its model starts a sub-agent with a prompt; `None` where it has no sub-agents.
     fn subagent(&self, prompt: &str) -> Option<Call>;
+
+    /// The events that it does not tell its hooks where no person is there, though it has a hook point for them.
+    fn untold(&self) -> &'static [EventKind] {
+        &[]
+    }
 
     /// Whether a call runs where the hook program is missing.
     fn runs_without_hook(&self) -> bool;

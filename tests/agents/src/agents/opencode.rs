@@ -51,6 +51,10 @@ impl RealAgent for OpenCode {
         Call::new("bash", json!({ "command": command, "description": "Runs a command" }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read", json!({ "filePath": path })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general" });
         Some(Call::new("task", arguments))

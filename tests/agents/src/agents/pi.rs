@@ -39,6 +39,10 @@ impl RealAgent for Pi {
         Call::new("bash", json!({ "command": command }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read", json!({ "path": path })))
+    }
+
     fn subagent(&self, _prompt: &str) -> Option<Call> {
         None
     }

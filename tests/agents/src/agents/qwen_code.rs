@@ -6,6 +6,7 @@ use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
 use anyhow::Result;
+use hookhost_contract::EventKind;
 use serde_json::json;
 
 pub(super) struct QwenCode;
@@ -44,9 +45,17 @@ impl RealAgent for QwenCode {
         Call::new("run_shell_command", json!({ "command": command, "is_background": false }))
     }
 
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read_file", json!({ "file_path": path })))
+    }
+
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" });
         Some(Call::new("agent", arguments))
+    }
+
+    fn untold(&self) -> &'static [EventKind] {
+        &[EventKind::SessionEnd]
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -99,7 +99,7 @@ fn decide(event: &HookEvent) -> Outcome {
         HookEvent::FinalText { text } if text.contains("masked-word") => {
             Outcome::new(Answer::Replaced(text.replace("masked-word", "[word masked]")))
         }
-        HookEvent::Stop { text: Some(text), is_continued: false } if text.contains("not-yet") => {
+        HookEvent::Stop { text: Some(text), is_continued: false } if text.ends_with("not-yet") => {
             let task = Task { prompt: "[script more] one thing more".to_owned(), title: None };
             Outcome::new(Answer::GoOn(vec![task]))
         }

@@ -3,6 +3,7 @@
 mod decode;
 mod encode;
 mod install;
+mod result;
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};

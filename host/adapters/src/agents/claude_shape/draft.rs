@@ -1,6 +1,7 @@
 //! A reply with keys at the top and keys below `hookSpecificOutput`.
 
 use super::No;
+use crate::outcome::Outcome;
 use crate::reply::Reply;
 use hookhost_contract::Rejection;
 use serde_json::{Map, Value, json};
@@ -85,6 +86,16 @@ impl<'a> Draft<'a> {
         if rejection.ends.is_some() {
             self.top("continue", json!(false));
             self.top("stopReason", json!(rejection.to_string()));
+        }
+    }
+
+    /// What the model and the user read beside the answer.
+    pub(in crate::agents) fn beside(&mut self, outcome: &Outcome) {
+        if !outcome.context.is_empty() {
+            self.specific("additionalContext", json!(outcome.context.join("\n\n")));
+        }
+        if !outcome.notices.is_empty() {
+            self.top("systemMessage", json!(outcome.notices.join("\n")));
         }
     }
 

@@ -70,12 +70,7 @@ pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCal
         Answer::GoOn(tasks) if !tasks.is_empty() => draft.block(&prompts(tasks)),
         Answer::GoOn(_) | Answer::Responded { .. } | Answer::Neutral => {}
     }
-    if !outcome.context.is_empty() {
-        draft.specific("additionalContext", json!(outcome.context.join("\n\n")));
-    }
-    if !outcome.notices.is_empty() {
-        draft.top("systemMessage", json!(outcome.notices.join("\n")));
-    }
+    draft.beside(outcome);
     draft.finish()
 }
 

@@ -30,8 +30,7 @@ pub(super) fn read(body: &Value) -> Request {
 }
 
 pub(super) fn write(body: &Value, request: &Request, answer: &Answer) -> Body {
-    let mut content: Vec<Value> =
-        answer.text.iter().map(|said| json!({ "type": "text", "text": said })).collect();
+    let mut content: Vec<Value> = answer.text.iter().map(|said| json!({ "type": "text", "text": said })).collect();
     for (call, _) in &answer.calls {
         content.push(json!({ "type": "tool_use", "id": id("toolu"), "name": call.tool, "input": call.arguments }));
     }

@@ -30,10 +30,15 @@ pub(super) fn read(body: &Value) -> Request {
 }
 
 pub(super) fn write(body: &Value, request: &Request, answer: &Answer) -> Body {
-    let calls: Vec<Value> = answer.calls.iter().enumerate().map(|(index, (call, _))| {
-        let function = json!({ "name": call.tool, "arguments": call.arguments.to_string() });
-        json!({ "index": index, "id": id("call"), "type": "function", "function": function })
-    }).collect();
+    let calls: Vec<Value> = answer
+        .calls
+        .iter()
+        .enumerate()
+        .map(|(index, (call, _))| {
+            let function = json!({ "name": call.tool, "arguments": call.arguments.to_string() });
+            json!({ "index": index, "id": id("call"), "type": "function", "function": function })
+        })
+        .collect();
     let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
     let usage = json!({ "prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20 });
     let mut message = json!({ "role": "assistant", "content": answer.text });
@@ -49,12 +54,13 @@ pub(super) fn write(body: &Value, request: &Request, answer: &Answer) -> Body {
         }));
     }
     let mut stream = Body::stream();
-    let mut chunk = |choices: Value, usage: &Value| {
-        stream.event(None, &json!({
+    let mut chunk =
+        |choices: Value, usage: &Value| {
+            stream.event(None, &json!({
             "id": name, "object": "chat.completion.chunk", "created": 0, "model": body["model"], "choices": choices,
             "usage": usage,
         }));
-    };
+        };
     chunk(json!([{ "index": 0, "delta": message, "finish_reason": null }]), &Value::Null);
     chunk(json!([{ "index": 0, "delta": {}, "finish_reason": finish }]), &Value::Null);
     chunk(json!([]), &usage);

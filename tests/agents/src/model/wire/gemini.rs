@@ -17,11 +17,7 @@ pub(super) fn read(body: &Value, path: &str) -> Request {
         turns.push(Turn { role, text: flat(&content["parts"]), has_calls: has("functionCall") });
     }
     let declared = list(body, "tools").iter().flat_map(|tool| list(tool, "functionDeclarations"));
-    let tools = declared.map(|tool| Offer {
-        name: text(tool, "name").to_owned(),
-        namespace: None,
-        takes_text: false,
-    });
+    let tools = declared.map(|tool| Offer { name: text(tool, "name").to_owned(), namespace: None, takes_text: false });
     let config = &body["generationConfig"];
     Request {
         turns,

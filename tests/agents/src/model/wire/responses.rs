@@ -37,17 +37,12 @@ pub(super) fn read(body: &Value) -> Request {
             _ => {}
         }
     }
-    Request {
-        turns,
-        tools,
-        streams: body["stream"] == true,
-        wants_json: body["text"]["format"]["schema"].is_object(),
-    }
+    Request { turns, tools, streams: body["stream"] == true, wants_json: body["text"]["format"]["schema"].is_object() }
 }
 
 pub(super) fn write(body: &Value, request: &Request, answer: &Answer) -> Body {
     let mut output: Vec<Value> = Vec::new();
-    for said in &answer.text {
+    if let Some(said) = &answer.text {
         let content = json!([{ "type": "output_text", "text": said, "annotations": [] }]);
         let item = json!({ "type": "message", "id": id("msg"), "role": "assistant", "content": content });
         output.push(item);
