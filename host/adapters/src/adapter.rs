@@ -1,10 +1,10 @@
 //! The trait that each agent implements.
 
-use crate::agent::Agent;
+use crate::agent::{Abilities, Agent};
 use crate::event::HookCall;
 use crate::install::{Context, NotInstallable, Plan};
 use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
+use crate::outcome::{Answer, Outcome};
 use crate::reply::Reply;
 
 /// An agent: how its messages are read and answered, and where its hook is named. Its directory has the same files as that of
@@ -23,6 +23,21 @@ pub trait Adapter: Sync {
     /// The reply that makes the agent do what the outcome says. The outcome holds nothing that the agent cannot do there
     /// ([`degrade`](crate::degrade)).
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply;
+
+    /// What the agent can do with the reply to this call: what its hook point says, unless it depends on the call.
+    fn abilities(&self, call: &HookCall) -> Abilities {
+        self.agent().abilities(&call.point)
+    }
+
+    /// The reply to a message that means several events ([`HookCall::parts`]), with an outcome for each, in their order. Most
+    /// agents tell one event at a time; should one of them not, one rejection rejects the whole message.
+    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
+        let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
+        match rejected.or(outcomes.first()) {
+            Some(outcome) => self.encode(call, outcome),
+            None => self.fail(Some(&call.point), "hookhost settled nothing of this message"),
+        }
+    }
 
     /// The reply to a message that could not be read, or about which nothing could be settled in time: a no where the agent
     /// takes one, and otherwise the neutral reply. `point` is what is known of the hook point; at an unknown one of a message

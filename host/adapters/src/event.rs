@@ -16,24 +16,72 @@ pub struct HookCall {
     pub event: HookEvent,
     /// The message itself, a JSON text. Nothing of it is lost.
     pub raw: Json,
+    /// What tells the event from all others of its session, where it has no identifier and its agent reports it more than once: a
+    /// gateway sees each prompt again with every later request.
+    pub once: Option<String>,
+    /// What else the message means, in order: one request to a gateway carries prompts and results, one response texts and calls.
+    pub further: Vec<FurtherEvent>,
+}
+
+/// One more event of a message.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FurtherEvent {
+    /// Its hook point.
+    pub point: String,
+    /// As [`HookCall::once`].
+    pub once: Option<String>,
+    /// What happens there.
+    pub event: HookEvent,
+}
+
+impl FurtherEvent {
+    /// What else happens, at `point`.
+    #[must_use]
+    pub fn new(point: impl Into<String>, event: HookEvent) -> Self {
+        Self { point: point.into(), once: None, event }
+    }
+
+    /// The same, with what tells it from all others of its session.
+    #[must_use]
+    pub fn once(mut self, once: impl Into<String>) -> Self {
+        self.once = Some(once.into());
+        self
+    }
 }
 
 impl HookCall {
     /// What happens at `point` in `session`.
     #[must_use]
     pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent, raw: Json) -> Self {
-        Self { point: point.into(), session, event, raw }
+        Self { point: point.into(), session, event, raw, once: None, further: Vec::new() }
+    }
+
+    /// Each event of the message as a call of its own, in order, to be settled and degraded one by one. The first has the
+    /// message; each later one says which part of it it is.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        let mut first = self.clone();
+        first.further.clear();
+        let later = self.further.iter().enumerate().map(|(index, further)| {
+            let raw = format!("{{\"part\":{}}}", index + 2);
+            let mut part = Self::new(further.point.clone(), self.session.clone(), further.event.clone(), raw);
+            part.once.clone_from(&further.once);
+            part
+        });
+        std::iter::once(first).chain(later).collect()
     }
 
     /// What tells this call from all others of its session: two reports with the same one are of the same call, which two
-    /// hook files or two programs of the agent may make. Only tool calls that the agent numbers have one.
+    /// hook files or two programs of the agent may make. Tool calls that the agent numbers have one, and what a gateway
+    /// sees again with each request ([`once`](Self::once)).
     #[must_use]
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
             HookEvent::BeforeToolCall(call) => ("before", call),
             HookEvent::PermissionRequest(call) => ("permission", call),
             HookEvent::AfterToolCall { call, .. } => ("after", call),
-            _ => return None,
+            _ => return self.once.as_deref().map(|once| ("text", once)),
         };
         call.id.as_deref().map(|id| (kind, id))
     }

@@ -40,7 +40,7 @@ pub use adapter::Adapter;
 pub use agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 pub use agents::{all, by_name, detect};
 pub use degrade::{Degradation, degrade};
-pub use event::{AgentSession, HookCall, HookEvent, ToolUse};
+pub use event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
 pub use message::{Message, Unreadable};
 pub use outcome::{Answer, Outcome};
 pub use reply::Reply;

@@ -1,16 +1,29 @@
 //! The agents, a directory each with the same files.
 
+pub mod agentgateway;
+pub mod amp;
 pub mod antigravity;
 pub mod claude_code;
+pub mod claude_code_mods;
 mod claude_shape;
+pub mod cline;
 pub mod codex;
+pub mod copilot_cli;
 pub mod crush;
+pub mod cursor;
 pub mod droid;
+mod gateway;
 pub mod gemini_cli;
+pub mod goose;
 pub mod grok_build;
 pub mod kiro;
+pub mod litellm;
+pub mod opencode;
 pub mod openhands;
+mod own_plugin;
+pub mod pi;
 pub mod qwen_code;
+pub mod windsurf;
 
 use crate::adapter::Adapter;
 use crate::json::object;
@@ -22,16 +35,27 @@ pub fn all() -> &'static [&'static dyn Adapter] {
     // A line each, also where one line had room for all.
     #[rustfmt::skip]
     const ALL: &[&dyn Adapter] = &[
+        &agentgateway::Agentgateway,
+        &amp::Amp,
         &antigravity::Antigravity,
         &claude_code::ClaudeCode,
+        &claude_code_mods::ClaudeCodeMods,
+        &cline::Cline,
         &codex::Codex,
+        &copilot_cli::CopilotCli,
         &crush::Crush,
+        &cursor::Cursor,
         &droid::Droid,
         &gemini_cli::GeminiCli,
+        &goose::Goose,
         &grok_build::GrokBuild,
         &kiro::Kiro,
+        &litellm::LiteLlm,
+        &opencode::OpenCode,
         &openhands::OpenHands,
+        &pi::Pi,
         &qwen_code::QwenCode,
+        &windsurf::Windsurf,
     ];
     ALL
 }

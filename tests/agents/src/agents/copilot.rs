@@ -14,7 +14,7 @@ const PACKAGE: Package = Package { short: "copilot", name: "@github/copilot", ve
 
 impl RealAgent for Copilot {
     fn name(&self) -> &'static str {
-        "copilot"
+        "copilot-cli"
     }
 
     fn package(&self) -> Package {

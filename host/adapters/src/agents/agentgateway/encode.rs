@@ -1,0 +1,49 @@
+//! Replies to agentgateway: the keys of `action` tell a yes, another body and a no apart.
+
+use super::decode::pieces;
+use crate::agents::gateway::{Decided, decide};
+use crate::event::HookCall;
+use crate::json::Fields;
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use serde_json::{Value, json};
+
+/// The status that a client gets where its request or the response to it is refused.
+const FORBIDDEN: u16 = 403;
+
+pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
+    let read = Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.get("body").cloned(), pieces(&fields)?)));
+    let Ok((Some(mut body), (side, pieces))) = read else {
+        return refused("hookhost cannot read its own copy of this message");
+    };
+    match decide(&pieces, outcomes) {
+        Decided::Passed => neutral(),
+        Decided::Refused(why) => refused(&why),
+        Decided::Replaced(replaced) => {
+            for (place, text) in replaced {
+                match content(&mut body, side, place) {
+                    Some(content) => *content = json!(text),
+                    None => return refused("a plugin replaced a text that the gateway did not send"),
+                }
+            }
+            Reply::json(&json!({ "action": { "body": body, "reason": "a plugin replaced a text" } }))
+        }
+    }
+}
+
+/// The content of a message in the body.
+fn content<'a>(body: &'a mut Value, side: &str, place: usize) -> Option<&'a mut Value> {
+    let message = match side {
+        "request" => body.get_mut("messages")?.get_mut(place)?,
+        _ => body.get_mut("choices")?.get_mut(place)?.get_mut("message")?,
+    };
+    message.get_mut("content")
+}
+
+pub(super) fn refused(why: &str) -> Reply {
+    Reply::json(&json!({ "action": { "body": why, "status_code": FORBIDDEN, "reason": why } }))
+}
+
+pub(super) fn neutral() -> Reply {
+    Reply::json(&json!({ "action": { "reason": "no plugin objected" } }))
+}

@@ -1,0 +1,86 @@
+//! Amp. Source: the vendor's description of its plugin interface, which is said to be experimental; no message was recorded.
+//!
+//! It has no hooks of its own but plugins in its process: `plugin.ts` asks the hook program and does what it says.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agents::own_plugin;
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Amp;
+
+const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+/// Amp runs tools without asking its user, unless a rule of its own says so, and a plugin's yes skips no such rule.
+const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
+
+const AFTER_TOOL: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "amp",
+    title: "Amp",
+    programs: &["amp"],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("session.start", EventKind::SessionStart, TELLS),
+        HookPoint::new(
+            "agent.start",
+            EventKind::PromptSubmit,
+            Abilities { rejects: true, adds_context: true, ..TELLS },
+        ),
+        HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("tool.result", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("agent.end", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, ""),
+        Coverage::new("sub-agents", Covered::Gated, "the call that starts one, and the calls in its thread"),
+        Coverage::new("texts of the agent", Covered::Blind, "no event tells them before the user sees them"),
+        Coverage::new("the end of a session, and summaries", Covered::Blind, "the agent has no event for them"),
+    ],
+    gaps: &[
+        "`amp -x` may begin before its plugins are loaded: start it with `--plugin-ready-timeout`, or its first calls are not asked about",
+        "the extension for editors loads no plugins",
+        "with several plugins the order in which they are asked is not defined: another one may change a call afterwards",
+    ],
+};
+
+impl Adapter for Amp {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        own_plugin::fail(&AGENT, point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        own_plugin::neutral()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

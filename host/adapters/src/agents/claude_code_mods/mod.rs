@@ -1,0 +1,91 @@
+//! Claude Code's mods: JavaScript in the agent's process. Source: the vendor's declarations for mods, 2.1.277, and its reference of
+//! them; no message was recorded.
+//!
+//! Settings hooks ([`claude_code`](super::claude_code)) need no mod. A mod also rewrites prompts, and it sees calls that another
+//! mod has changed or makes itself. `register.js` asks the hook program and does what it says.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agents::own_plugin;
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaudeCodeMods;
+
+const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+const PROMPT: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
+
+/// The agent's own permissions are asked within the mods. A result in the tool's place would have to have the shape of its
+/// results.
+const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "claude-code-mods",
+    title: "Claude Code (as a mod)",
+    programs: &["claude"],
+    versions: ("2.1.287", ""),
+    points: &[
+        HookPoint::new("session.start", EventKind::SessionStart, TELLS),
+        HookPoint::new("session.end", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("prompt.submit", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
+        // What `next` of the same event has answered.
+        HookPoint::new("tool.result", EventKind::AfterToolCall, PROMPT),
+        HookPoint::new("agent.spawn", EventKind::SubagentStart, Abilities { rejects: true, ..TELLS }),
+        HookPoint::new("session.compact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
+        HookPoint::new("session.compacted", EventKind::AfterCompaction, TELLS),
+        HookPoint::new("turn.complete", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
+        // The last word about a permission; a mod that asks no user has none to say.
+        HookPoint::new("tool.check", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("files named in a prompt with @", Covered::Blind, "the agent reads them without a tool"),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, "but not what another mod calls with `$.mcp.call`"),
+        Coverage::new("sub-agents", Covered::Gated, "their calls are told with `agentId`"),
+        Coverage::new("texts of the agent", Covered::Observed, "told when the turn is over"),
+    ],
+    gaps: &[
+        "a mod of higher standing, or one that is loaded outside of it, may answer before it is asked",
+        "a mod that does not load is not missed by the agent: use the settings hooks beside it",
+    ],
+};
+
+impl Adapter for ClaudeCodeMods {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        own_plugin::fail(&AGENT, point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        own_plugin::neutral()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

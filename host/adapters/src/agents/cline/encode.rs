@@ -1,0 +1,39 @@
+//! Replies to Cline: always an object with `cancel`, at exit code 0. It does not read exit codes.
+
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+use serde_json::{Map, Value, json};
+
+pub(super) fn encode(outcome: &Outcome) -> Reply {
+    let mut reply = Map::new();
+    match &outcome.answer {
+        Answer::Rejected(no) => return cancelled(&reason::rejected(no)),
+        Answer::Ask { questions, .. } => return cancelled(&reason::asked(questions)),
+        Answer::Changed { arguments, .. } => {
+            reply.insert("overrideInput".to_owned(), arguments.clone());
+        }
+        _ => {}
+    }
+    if !outcome.context.is_empty() {
+        reply.insert("contextModification".to_owned(), json!(outcome.context.join("\n\n")));
+    }
+    reply.shift_insert(0, "cancel".to_owned(), json!(false));
+    Reply::json(&Value::Object(reply))
+}
+
+fn cancelled(why: &str) -> Reply {
+    Reply::json(&json!({ "cancel": true, "errorMessage": why }))
+}
+
+pub(super) fn neutral() -> Reply {
+    Reply::json(&json!({ "cancel": false }))
+}
+
+pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
+    match point {
+        None | Some("PreToolUse" | "tool_call" | "PostToolUse" | "tool_result" | "UserPromptSubmit") => cancelled(why),
+        // An `errorMessage` without `cancel` would be read as a text for the model.
+        Some(_) => neutral(),
+    }
+}

@@ -1,0 +1,129 @@
+//! Replies to Copilot. Silence is neutral. A no is JSON and exit code 2: the exit code alone denies, and the reason of the JSON
+//! is the one that the model reads.
+
+use crate::event::{HookCall, HookEvent};
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::Task;
+use serde_json::{Map, Value, json};
+
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let point = call.point.as_str();
+    match (&outcome.answer, point) {
+        (Answer::Rejected(no), "preToolUse" | "PreToolUse") => denied(point, &reason::rejected(no), &no.to_string()),
+        (Answer::Approved { by }, "preToolUse" | "PreToolUse") => {
+            decided(point, Some(("allow", &format!("approved by {by}"))), None)
+        }
+        // Without a decision the agent's own permissions count for the changed call as for any.
+        (Answer::Changed { arguments, .. }, "preToolUse" | "PreToolUse") => decided(point, None, Some(arguments)),
+        (Answer::Ask { questions, arguments }, "preToolUse" | "PreToolUse") => {
+            decided(point, Some(("ask", &reason::asked(questions))), arguments.as_ref())
+        }
+        (Answer::Rejected(no), "permissionRequest" | "PermissionRequest") => {
+            let mut reply = json!({ "behavior": "deny", "message": reason::rejected(no) });
+            if no.ends.is_some() {
+                reply["interrupt"] = json!(true);
+            }
+            Reply::json(&reply)
+        }
+        (Answer::Approved { .. }, "permissionRequest" | "PermissionRequest") => {
+            Reply::json(&json!({ "behavior": "allow" }))
+        }
+        (_, "userPromptTransformed") => prompt(&call.event, outcome),
+        (_, "postToolUse" | "PostToolUse") => after_tool(outcome),
+        // There the exit code 2 means that the standard output is shown to the model.
+        (_, "postToolUseFailure" | "PostToolUseFailure") if !outcome.context.is_empty() => {
+            let mut reply = Reply::empty();
+            (reply.exit, reply.stdout) = (2, outcome.context.join("\n\n"));
+            reply
+        }
+        (Answer::GoOn(tasks), "agentStop" | "subagentStop" | "Stop" | "SubagentStop") if !tasks.is_empty() => {
+            Reply::json(&json!({ "decision": "block", "reason": prompts(tasks) }))
+        }
+        _ if !outcome.context.is_empty() => {
+            Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") }))
+        }
+        _ => Reply::empty(),
+    }
+}
+
+/// The text that the model reads as the prompt, where it is another one.
+fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
+    let own = if let HookEvent::PromptSubmit { prompt } = event { prompt.as_str() } else { "" };
+    let mut text = match &outcome.answer {
+        Answer::Rejected(no) => withheld(&reason::rejected(no)),
+        Answer::Replaced(text) => text.clone(),
+        _ if outcome.context.is_empty() => return Reply::empty(),
+        _ => own.to_owned(),
+    };
+    for context in &outcome.context {
+        text.push_str("\n\n");
+        text.push_str(context);
+    }
+    Reply::json(&json!({ "modifiedTransformedPrompt": text }))
+}
+
+/// What the model reads in place of a prompt that it does not get.
+fn withheld(why: &str) -> String {
+    format!("The prompt of the user was withheld. Do nothing but tell the user so, and why: {why}")
+}
+
+fn after_tool(outcome: &Outcome) -> Reply {
+    let mut top = Map::new();
+    let text = match &outcome.answer {
+        Answer::Rejected(no) => Some(reason::rejected(no)),
+        Answer::ReplacedResult(result) => Some(result.text.clone()),
+        _ => None,
+    };
+    if let Some(text) = text {
+        // Another `resultType` would be routed to the hooks of failed calls.
+        top.insert("modifiedResult".to_owned(), json!({ "resultType": "success", "textResultForLlm": text }));
+    }
+    if !outcome.context.is_empty() {
+        top.insert("additionalContext".to_owned(), json!(outcome.context.join("\n\n")));
+    }
+    if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
+}
+
+/// A decision about a call, in the dialect of its hook point. Each dialect ignores the other's name for changed arguments.
+fn decided(point: &str, decision: Option<(&str, &str)>, arguments: Option<&Value>) -> Reply {
+    let is_pascal = point == "PreToolUse";
+    let mut said = Map::new();
+    if is_pascal {
+        said.insert("hookEventName".to_owned(), json!(point));
+    }
+    if let Some((decision, reason)) = decision {
+        said.insert("permissionDecision".to_owned(), json!(decision));
+        said.insert("permissionDecisionReason".to_owned(), json!(reason));
+    }
+    if let Some(arguments) = arguments {
+        said.insert(if is_pascal { "updatedInput" } else { "modifiedArgs" }.to_owned(), arguments.clone());
+    }
+    Reply::json(&if is_pascal { json!({ "hookSpecificOutput": said }) } else { Value::Object(said) })
+}
+
+fn denied(point: &str, for_model: &str, for_user: &str) -> Reply {
+    let mut reply = decided(point, Some(("deny", for_model)), None);
+    (reply.exit, reply.stderr) = (2, for_user.to_owned());
+    reply
+}
+
+fn prompts(tasks: &[Task]) -> String {
+    tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
+}
+
+pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
+    match point {
+        Some(point @ ("preToolUse" | "PreToolUse")) => denied(point, why, why),
+        Some("permissionRequest" | "PermissionRequest") => Reply::json(&json!({ "behavior": "deny", "message": why })),
+        // The result could not be looked at, so the model does not get it.
+        Some("postToolUse" | "PostToolUse") => Reply::json(
+            &json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": why } }),
+        ),
+        Some("userPromptTransformed") => Reply::json(&json!({ "modifiedTransformedPrompt": withheld(why) })),
+        // An agent that cannot stop would continue for ever.
+        Some(_) => Reply::empty(),
+        None => denied("preToolUse", why, why),
+    }
+}

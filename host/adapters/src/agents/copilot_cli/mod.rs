@@ -1,0 +1,116 @@
+//! GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
+//!
+//! It has two dialects, and the spelling of the hook point in the hooks file chooses: in camel case all keys are in camel
+//! case, in Pascal case they are in snake case and some tools have Claude Code's names. `hookhost install` chooses the first.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct CopilotCli;
+
+const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
+
+/// The model reads another text in place of the prompt, and in place of a refused prompt the refusal. The user sees their own.
+const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
+
+/// A question is shown to a person; where nobody is there, and in the cloud agent, it counts as no, and the model is told why.
+const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
+
+const PERMISSION: Abilities = Abilities { approves: true, stops: true, ..Abilities::REJECTS };
+
+/// `modifiedResult` replaces a result, also by a refusal.
+const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
+
+/// The agent continues when it is blocked from stopping; it gives up after eight times.
+const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: "copilot-cli",
+    title: "GitHub Copilot CLI",
+    programs: &["copilot"],
+    versions: ("1.0.71", "1.0.102"),
+    points: &[
+        HookPoint::new("sessionStart", EventKind::SessionStart, CONTEXT),
+        HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        // The agent reads no reply here; at the next one it does.
+        HookPoint::new("userPromptSubmitted", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
+        HookPoint::new("userPromptTransformed", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("permissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("postToolUse", EventKind::AfterToolCall, AFTER_TOOL),
+        HookPoint::new("postToolUseFailure", EventKind::AfterToolCall, CONTEXT),
+        HookPoint::new("subagentStart", EventKind::SubagentStart, CONTEXT),
+        HookPoint::new("subagentStop", EventKind::SubagentEnd, STOP),
+        HookPoint::new("preCompact", EventKind::BeforeCompaction, Abilities::NONE),
+        HookPoint::new("agentStop", EventKind::QueueEmpty, STOP),
+        HookPoint::new("errorOccurred", EventKind::AgentError, Abilities::NONE),
+        HookPoint::new("notification", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT).not_installed(),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).not_installed(),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL).not_installed(),
+        HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, AFTER_TOOL).not_installed(),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, CONTEXT).not_installed(),
+        HookPoint::new("SubagentStart", EventKind::SubagentStart, CONTEXT).not_installed(),
+        HookPoint::new("SubagentStop", EventKind::SubagentEnd, STOP).not_installed(),
+        HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::NONE).not_installed(),
+        HookPoint::new("Stop", EventKind::QueueEmpty, STOP).not_installed(),
+        HookPoint::new("ErrorOccurred", EventKind::AgentError, Abilities::NONE).not_installed(),
+        HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, "what is typed into a running command is a call of its own"),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("prompts", Covered::Gated, "the turn begins; the model reads the refusal in place of the prompt"),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, "told as calls of the server's tool"),
+        Coverage::new(
+            "sub-agents",
+            Covered::Gated,
+            "the call that starts one; the built-in `general-purpose` does not tell when it starts and ends",
+        ),
+    ],
+    gaps: &[
+        "a hook that takes longer than its `timeoutSec` lets the call run, and so does an HTTP hook that is not reached",
+        "a hook in a trusted project's settings with `disableAllHooks` turns off all hooks but those of the machine",
+    ],
+};
+
+impl Adapter for CopilotCli {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        Reply::empty()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

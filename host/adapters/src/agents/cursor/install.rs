@@ -1,0 +1,35 @@
+//! Cursor reads its hooks from `hooks.json`, of the user, the project or the machine, and reloads it when it changes.
+
+use super::AGENT;
+use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope};
+use hookhost_contract::EventKind;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
+const TIMEOUT: u32 = 330;
+
+pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    let path = match context.scope {
+        Scope::User => context.home.join(".cursor/hooks.json"),
+        Scope::Project => context.project.join(".cursor/hooks.json"),
+        Scope::Managed if cfg!(target_os = "macos") => PathBuf::from("/Library/Application Support/Cursor/hooks.json"),
+        Scope::Managed if cfg!(windows) => PathBuf::from(r"C:\ProgramData\Cursor\hooks.json"),
+        Scope::Managed => PathBuf::from("/etc/cursor/hooks.json"),
+    };
+    let mut entries = vec![JsonEntry::default(&["version"], json!(1))];
+    for point in AGENT.points.iter().filter(|point| point.installed) {
+        let mut hook = json!({ "command": context.command(&AGENT, point.name), "timeout": TIMEOUT });
+        // Without it, a hook that is missing or crashes lets the call run.
+        let is_gate = point.abilities.rejects || point.event == EventKind::BeforeToolCall;
+        if is_gate && context.on_failure == OnFailure::Deny {
+            hook["failClosed"] = json!(true);
+        }
+        entries.push(JsonEntry::element(&["hooks", point.name], hook));
+    }
+    let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
+    Ok(match context.scope {
+        Scope::Project => plan.step("Trust the workspace in Cursor: it runs a project's hooks in trusted workspaces alone."),
+        _ => plan,
+    })
+}

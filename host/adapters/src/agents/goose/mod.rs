@@ -1,0 +1,81 @@
+//! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and its hooks guide.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Goose;
+
+static AGENT: Agent = Agent {
+    name: "goose",
+    title: "goose",
+    programs: &["goose"],
+    versions: ("1.47.0", ""),
+    points: &[
+        // What the hook prints as `banner` is shown to the user.
+        HookPoint::new("SessionStart", EventKind::SessionStart, Abilities { tells_user: true, ..Abilities::NONE }),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE),
+        // A no keeps the agent at work; it gives up after some times.
+        HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
+        // These tell once more what `PreToolUse` and `PostToolUse` tell, and nothing can be said to them.
+        HookPoint::new("PreToolUseResult", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("BeforeReadFile", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("AfterFileEdit", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("BeforeShellExecution", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+        HookPoint::new("AfterShellExecution", EventKind::CustomEvent, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, "all tools of an extension are told as `extension__tool`"),
+        Coverage::new("sub-agents", Covered::Gated, "the call that starts one"),
+        Coverage::new("prompts", Covered::Observed, ""),
+    ],
+    gaps: &[
+        "`on_failure: \"block\"` closes the gate when the hook crashes or is missing; versions up to 1.47.0 do not know it and continue",
+        "other programs that read the directory of Open Plugins run the same hooks with messages of their own",
+        "hooks are run by `sh`, which Windows does not have",
+    ],
+};
+
+impl Adapter for Goose {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(&call.point, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        Reply::empty()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

@@ -1,0 +1,97 @@
+//! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
+//!
+//! It has no hooks of its own but plugins in its process: `plugin.js` asks the hook program and does what it says.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agents::own_plugin;
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenCode;
+
+const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+const PROMPT: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
+
+/// The arguments change in place; a plugin has no way to answer in the tool's place, or to ask the user.
+const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
+
+static AGENT: Agent = Agent {
+    name: "opencode",
+    title: "OpenCode",
+    programs: &["opencode"],
+    versions: ("1.18.33", "1.18.33"),
+    points: &[
+        HookPoint::new("session.created", EventKind::SessionStart, TELLS),
+        HookPoint::new("session.deleted", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("chat.message", EventKind::PromptSubmit, PROMPT),
+        HookPoint::new("tool.execute.before", EventKind::BeforeToolCall, BEFORE_TOOL),
+        HookPoint::new("tool.execute.after", EventKind::AfterToolCall, PROMPT),
+        HookPoint::new(
+            "experimental.session.compacting",
+            EventKind::BeforeCompaction,
+            Abilities { adds_context: true, ..TELLS },
+        ),
+        HookPoint::new("session.compacted", EventKind::AfterCompaction, TELLS),
+        HookPoint::new(
+            "experimental.text.complete",
+            EventKind::FinalizeContent,
+            Abilities { rejects: true, replaces: true, ..TELLS },
+        ),
+        HookPoint::new("session.idle", EventKind::QueueEmpty, TELLS),
+        HookPoint::new("session.error", EventKind::AgentError, TELLS),
+        // Its types have it; the agent was never seen to call it.
+        HookPoint::new("permission.ask", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Gated, ""),
+        Coverage::new("MCP tools", Covered::Gated, "the name does not tell the server and the tool apart"),
+        Coverage::new("sub-agents", Covered::Gated, "the call that starts one, and the calls in its session"),
+        Coverage::new("calls within a call of the tool `batch`", Covered::Blind, "no plugin is asked about them"),
+        Coverage::new("texts of the agent", Covered::Gated, "the user sees a text while it streams in"),
+    ],
+    gaps: &[
+        "`opencode --pure` and a plugin that was removed from its directory run the agent without any hook",
+        "plugins load when the agent's own installation of packages has ended: a machine without a registry waits for it",
+        "the second version of the plugin interface is another one",
+    ],
+};
+
+impl Adapter for OpenCode {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(call, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        own_plugin::fail(&AGENT, point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        own_plugin::neutral()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}

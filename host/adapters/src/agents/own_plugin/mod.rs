@@ -1,0 +1,162 @@
+//! The language between our own small plugins, which run in an agent's process, and the hook program that they ask. It is ours on
+//! both sides, so all agents with such a plugin share it.
+//!
+//! The plugin writes `{"hookhost": {"point", "session", "subagent", "cwd", "workspace", "version", "interactive"}, "event": EVENT}`,
+//! where EVENT is what the agent told it. The reply is always a JSON object, at exit code 0; `reply.js` says what may be in it.
+
+use crate::agent::Agent;
+use crate::event::{AgentSession, HookCall, HookEvent};
+use crate::install::{Context, OnFailure};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// How long a plugin waits for the hook program, in milliseconds: longer than a person has for an answer.
+const TIMEOUT_MS: u32 = 330_000;
+
+const REPLY: &str = include_str!("reply.js");
+const SPAWN: &str = include_str!("spawn.js");
+
+/// What an agent's plugin can use.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Runtime {
+    /// Node's modules.
+    Node,
+    /// Nothing but what the agent hands it.
+    Bare,
+}
+
+/// The file of a plugin: `head`, the constants that say what to ask, what all plugins share, and `plugin`. Paths and names come
+/// in as JSON texts, which JavaScript reads as what they are, whatever characters they have.
+pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
+    let program = context.program.to_string_lossy();
+    let denies = context.on_failure == OnFailure::Deny;
+    let flags: &[&str] = if denies { &[] } else { &["--on-failure=allow"] };
+    let constants = format!(
+        "// Written by hookhost. It asks {} about what happens in this agent.\nconst AGENT = {}\nconst PROGRAM = {}\n\
+         const FLAGS = {}\nconst DENIES_ON_FAILURE = {denies}\nconst TIMEOUT_MS = {TIMEOUT_MS}\n",
+        crate::install::PROGRAM,
+        json!(agent.name),
+        json!(program),
+        json!(flags),
+    );
+    let shared = match runtime {
+        Runtime::Node => format!("{SPAWN}\n{REPLY}"),
+        Runtime::Bare => REPLY.to_owned(),
+    };
+    format!("{head}{constants}\n{shared}\n{plugin}")
+}
+
+/// A message as it came, before its event is read.
+pub(super) struct Told {
+    /// The hook point.
+    pub(super) point: String,
+    /// Where it happens.
+    pub(super) session: AgentSession,
+    /// What the agent told our plugin.
+    pub(super) event: Fields,
+    raw: String,
+}
+
+impl Told {
+    /// Reads a message: one of our plugin, or the agent's event alone, whose hook point is its `type` or the command line's.
+    pub(super) fn of(message: &Message<'_>) -> Result<Self, Unreadable> {
+        let fields = Fields::of(message.bytes)?;
+        let raw = fields.to_json();
+        let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
+        let (about, event) = if is_ours {
+            (fields.within("hookhost"), fields.within("event"))
+        } else {
+            (fields.within("no such key"), fields.clone())
+        };
+        let point = about.some_text("point").or_else(|| event.some_text("type"));
+        let point = point.or_else(|| message.point.map(str::to_owned));
+        let point = point.ok_or_else(|| Unreadable::new("`hookhost.point` is missing"))?;
+        let cwd = about.some_text("cwd").map_or_else(|| message.directory.to_owned(), PathBuf::from);
+        let mut session = AgentSession::new(about.some_text("session"), cwd);
+        if let Some(workspace) = about.some_text("workspace") {
+            session.workspace = PathBuf::from(workspace);
+        }
+        session.subagent = about.some_text("subagent");
+        session.version = about.some_text("version");
+        session.interactive = about.get("interactive") != Some(&Value::Bool(false));
+        Ok(Self { point, session, event, raw })
+    }
+
+    /// The call, with its event, or why there is none.
+    pub(super) fn call(self, event: Result<HookEvent, Unreadable>) -> Result<HookCall, Unreadable> {
+        let event = event.map_err(|error| error.at(&self.point))?;
+        Ok(HookCall::new(self.point, self.session, event, self.raw))
+    }
+}
+
+/// The reply to a plugin.
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let mut reply = Map::new();
+    let mut say = |key: &str, value: Value| {
+        reply.insert(key.to_owned(), value);
+    };
+    match &outcome.answer {
+        Answer::Neutral => {}
+        Answer::Approved { .. } => say("decision", json!("allow")),
+        Answer::Changed { arguments, .. } => {
+            say("decision", json!("allow"));
+            say("input", arguments.clone());
+        }
+        Answer::Responded { result, .. } => {
+            say("decision", json!("respond"));
+            say("output", json!(result.text));
+            say("isError", json!(result.is_error));
+        }
+        Answer::Rejected(no) => {
+            // What a user reads says nothing of what a model may try.
+            let is_for_user = matches!(call.event, HookEvent::FinalText { .. } | HookEvent::PromptSubmit { .. });
+            say("decision", json!("deny"));
+            say("reason", json!(if is_for_user { no.to_string() } else { reason::rejected(no) }));
+            if no.ends.is_some() {
+                say("stop", json!(true));
+            }
+        }
+        Answer::Ask { questions, .. } => {
+            say("decision", json!("deny"));
+            say("reason", json!(reason::asked(questions)));
+        }
+        Answer::Replaced(text) => say("output", json!(text)),
+        Answer::ReplacedResult(result) => {
+            say("output", json!(result.text));
+            say("isError", json!(result.is_error));
+        }
+        Answer::GoOn(tasks) if tasks.is_empty() => {}
+        Answer::GoOn(tasks) => {
+            say("goOn", tasks.iter().map(|task| json!(task.prompt)).collect());
+        }
+    }
+    if !outcome.context.is_empty() {
+        say("context", json!(outcome.context.join("\n\n")));
+    }
+    if !outcome.notices.is_empty() {
+        say("notice", json!(outcome.notices.join("\n")));
+    }
+    Reply::json(&Value::Object(reply))
+}
+
+/// The reply to a message that nobody settled: a no where the agent takes one, and otherwise a text for the user.
+pub(super) fn fail(agent: &Agent, point: Option<&str>, why: &str) -> Reply {
+    let known = point.and_then(|name| agent.point(name));
+    let denies = match (point, known) {
+        (None, _) => true,
+        (Some(_), Some(point)) => point.abilities.rejects || point.event == EventKind::BeforeToolCall,
+        (Some(_), None) => false,
+    };
+    Reply::json(&if denies { json!({ "decision": "deny", "reason": why }) } else { json!({ "notice": why }) })
+}
+
+/// The reply that says nothing.
+pub(super) fn neutral() -> Reply {
+    Reply::json(&json!({}))
+}

@@ -1,0 +1,55 @@
+//! Windsurf's messages: `agent_action_name` says the hook point, `tool_info` what it is about.
+
+use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use hookhost_contract::ToolResult;
+use serde_json::Value;
+use std::path::PathBuf;
+
+pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    let fields = Fields::of(message.bytes)?;
+    let point = fields.some_text("agent_action_name").or_else(|| message.point.map(str::to_owned));
+    let point = point.ok_or_else(|| Unreadable::new("`agent_action_name` is missing"))?;
+    let event = event(&point, &fields).map_err(|error| error.at(&point))?;
+    let id = fields.text("trajectory_id").map_err(|error| error.at(&point))?;
+    let cwd = fields.within("tool_info").some_text("cwd");
+    let cwd = cwd.map_or_else(|| message.directory.to_owned(), PathBuf::from);
+    let mut session = AgentSession::new(Some(id), cwd);
+    session.workspace = message.directory.to_owned();
+    let raw = fields.to_json();
+    Ok(HookCall::new(point, session, event, raw))
+}
+
+fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
+    let info = fields.within("tool_info");
+    Ok(match point {
+        "pre_user_prompt" => HookEvent::PromptSubmit { prompt: info.text("user_prompt")? },
+        "pre_read_code" | "pre_write_code" | "pre_run_command" | "pre_mcp_tool_use" => {
+            HookEvent::BeforeToolCall(call(point, fields)?)
+        }
+        "post_read_code" | "post_write_code" | "post_run_command" | "post_mcp_tool_use" => {
+            HookEvent::AfterToolCall { call: call(point, fields)?, result: result(&info) }
+        }
+        "post_cascade_response" => HookEvent::FinalText { text: info.text("response")? },
+        _ => HookEvent::Custom { payload: fields.as_value() },
+    })
+}
+
+/// Windsurf names a kind of call: the tool is called as the hook point, without `pre_` or `post_`.
+fn call(point: &str, fields: &Fields) -> Result<ToolUse, Unreadable> {
+    let tool = point.trim_start_matches("pre_").trim_start_matches("post_");
+    let call = ToolUse::new(None, tool, fields.arguments("tool_info")?);
+    Ok(match fields.within("tool_info").some_text("mcp_server_name") {
+        Some(server) => call.of_server(server),
+        None => call,
+    })
+}
+
+fn result(info: &Fields) -> ToolResult {
+    match info.get("mcp_result") {
+        None | Some(Value::Null) => ToolResult::default(),
+        Some(Value::String(text)) => ToolResult::text(text.as_str()),
+        Some(other) => ToolResult { text: other.to_string(), is_error: false, raw: Some(other.to_string()) },
+    }
+}

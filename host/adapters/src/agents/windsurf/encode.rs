@@ -1,0 +1,22 @@
+//! Replies to Windsurf: it reads exit codes. 2 is a no, and the standard error says why.
+
+use super::AGENT;
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+
+pub(super) fn encode(point: &str, outcome: &Outcome) -> Reply {
+    match &outcome.answer {
+        Answer::Rejected(no) if is_gate(point) => Reply::exit_2(&reason::rejected(no)),
+        Answer::Ask { questions, .. } if is_gate(point) => Reply::exit_2(&reason::asked(questions)),
+        _ => Reply::empty(),
+    }
+}
+
+pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
+    if point.is_none_or(is_gate) { Reply::exit_2(why) } else { Reply::empty() }
+}
+
+fn is_gate(point: &str) -> bool {
+    AGENT.abilities(point).rejects
+}

@@ -1,0 +1,78 @@
+//! Windsurf. Source: the vendor's page on Cascade hooks.
+
+mod decode;
+mod encode;
+mod install;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+use hookhost_contract::EventKind;
+
+/// The adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Windsurf;
+
+static AGENT: Agent = Agent {
+    name: "windsurf",
+    title: "Windsurf",
+    programs: &["windsurf"],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("pre_user_prompt", EventKind::PromptSubmit, Abilities::REJECTS),
+        HookPoint::new("pre_read_code", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("pre_write_code", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("pre_run_command", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("pre_mcp_tool_use", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("post_read_code", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("post_write_code", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("post_run_command", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("post_mcp_tool_use", EventKind::AfterToolCall, Abilities::NONE),
+        HookPoint::new("post_cascade_response", EventKind::FinalizeContent, Abilities::NONE),
+        HookPoint::new("post_cascade_response_with_transcript", EventKind::CustomEvent, Abilities::NONE)
+            .not_installed(),
+        HookPoint::new("post_setup_worktree", EventKind::CustomEvent, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::new("shell commands", Covered::Gated, ""),
+        Coverage::new("files read and written by tools", Covered::Gated, ""),
+        Coverage::new("web pages", Covered::Blind, "no hook is called for them"),
+        Coverage::new("MCP tools", Covered::Gated, ""),
+        Coverage::new("prompts", Covered::Gated, ""),
+        Coverage::new("texts of the agent", Covered::Observed, "told after the user has seen them"),
+    ],
+    gaps: &[
+        "a hook that crashes, is missing or takes too long lets the call run: nothing in Windsurf closes this",
+        "the results of tools are told without their text, but those of MCP tools",
+    ],
+};
+
+impl Adapter for Windsurf {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        decode::decode(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        encode::encode(&call.point, outcome)
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        encode::fail(point, why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        Reply::empty()
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        install::plan(context)
+    }
+}
