@@ -5,6 +5,7 @@ use crate::place::{Place, write};
 use anyhow::{Context as _, Result, bail};
 use hookhost_adapters::by_name;
 use hookhost_adapters::install::{Context, FilePlan, JsonEntry, OnFailure, Scope};
+use hookhost_contract::EventKind;
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -59,9 +60,9 @@ impl Hook {
                     .iter()
                     .map(|file| {
                         let record: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
-                        let point = record["arguments"][1].as_str().unwrap_or_default().to_owned();
                         Ok(Told {
-                            point,
+                            event: serde_json::from_value(record["event"].clone())?,
+                            point: record["point"].as_str().unwrap_or_default().to_owned(),
                             text: record["message"].to_string(),
                             means: record["means"].as_str().unwrap_or_default().to_owned(),
                         })
@@ -76,6 +77,8 @@ impl Hook {
 /// A message that the hook got.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
+    /// What it means.
+    pub(crate) event: EventKind,
     pub(crate) point: String,
     pub(crate) text: String,
     pub(crate) means: String,

@@ -10,6 +10,7 @@
 //! | [`process`] | runs an agent |
 //! | [`hook`] | what is under test: installs it, and says what it was told |
 //! | [`agents`] | what each agent needs |
+//! | [`run`] | the runs of an agent in a case, and what was seen of them |
 //! | [`cases`] | what is checked |
 //! | [`report`] | a line for each check |
 
@@ -22,6 +23,7 @@ mod npm;
 mod place;
 mod process;
 mod report;
+mod run;
 
 use agents::RealAgent;
 use anyhow::{Context as _, Result, bail};

@@ -6,6 +6,7 @@ use crate::npm::Package;
 use crate::place::Place;
 use crate::process::{self, Start};
 use anyhow::{Result, ensure};
+use hookhost_contract::EventKind;
 use serde_json::json;
 
 pub(super) struct Cline;
@@ -47,6 +48,26 @@ impl RealAgent for Cline {
 
     fn subagent(&self, prompt: &str) -> Option<Call> {
         Some(Call::new("spawn_agent", json!({ "systemPrompt": "You do a part.", "task": prompt })))
+    }
+
+    fn says(&self, event: EventKind) -> Option<&'static str> {
+        Some(match event {
+            EventKind::SessionStart => "agent_start",
+            EventKind::PromptSubmit => "prompt_submit",
+            EventKind::BeforeToolCall => "tool_call",
+            EventKind::AfterToolCall => "tool_result",
+            EventKind::QueueEmpty => "agent_end",
+            EventKind::SessionEnd => "session_shutdown",
+            _ => return None,
+        })
+    }
+
+    fn untold(&self) -> &'static [EventKind] {
+        &[EventKind::PromptSubmit, EventKind::SessionEnd]
+    }
+
+    fn ends_at_denials(&self) -> bool {
+        true
     }
 
     fn runs_without_hook(&self) -> bool {

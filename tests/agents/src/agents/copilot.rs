@@ -44,7 +44,9 @@ impl RealAgent for Copilot {
     }
 
     fn subagent(&self, prompt: &str) -> Option<Call> {
-        let arguments = json!({ "agent_type": "general-purpose", "description": "a part", "prompt": prompt });
+        let arguments = json!({
+            "agent_type": "general-purpose", "name": "part", "description": "a part", "prompt": prompt,
+        });
         Some(Call::new("task", arguments))
     }
 

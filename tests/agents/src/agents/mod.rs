@@ -58,6 +58,16 @@ pub(crate) trait RealAgent: Sync {
         &[]
     }
 
+    /// The hook point that its messages about an event name, where it is another one than that of the installed hook.
+    fn says(&self, _event: EventKind) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a rejection ends its run, and its model is told nothing.
+    fn ends_at_denials(&self) -> bool {
+        false
+    }
+
     /// Whether a call runs where the hook program is missing.
     fn runs_without_hook(&self) -> bool;
 }

@@ -6,6 +6,7 @@ use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
 use anyhow::Result;
+use hookhost_contract::EventKind;
 use serde_json::json;
 
 pub(super) struct OpenCode;
@@ -58,6 +59,11 @@ impl RealAgent for OpenCode {
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general" });
         Some(Call::new("task", arguments))
+    }
+
+    fn untold(&self) -> &'static [EventKind] {
+        // It is told when a session is deleted.
+        &[EventKind::SessionEnd]
     }
 
     fn runs_without_hook(&self) -> bool {

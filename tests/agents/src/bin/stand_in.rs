@@ -5,9 +5,10 @@
 
 use anyhow::{Context as _, Result, bail};
 use hookhost_adapters::{Answer, HookEvent, Message, Outcome, by_name, degrade, detect, message};
-use hookhost_contract::{Asker, Escalation, Question, Refusal, Rejection, Stop, Task, ToolResult};
+use hookhost_contract::{Asker, Escalation, EventKind, Question, Refusal, Rejection, Stop, Task, ToolResult};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
@@ -35,13 +36,17 @@ fn answer() -> Result<u8> {
     message.point = rest.first().map(String::as_str).filter(|word| !word.starts_with("--"));
     message.variables = &variables;
     let adapter = detect(named, &message);
-    let mut means = String::new();
+    // A message that cannot be read counts as one of its own kind.
+    let (mut means, mut event, mut point) = (String::new(), EventKind::CustomEvent, words.get(1).cloned());
     let mut lost = Vec::new();
+    // Not `current_exe`, which an agent's own /proc may not show.
+    let program = env::args_os().next().context("without a name")?;
+    let recorded = Path::new(&program).parent().context("without a directory")?.join("../recorded");
     let reply = match adapter.decode(&message) {
         Ok(call) => {
-            means = format!("{:?}", call.event);
+            (means, event, point) = (format!("{:?}", call.event), call.event.kind(), Some(call.point.clone()));
             let can = adapter.agent().abilities(&call.point);
-            let (outcome, degradations) = degrade(&call, decide(&call.event), can);
+            let (outcome, degradations) = degrade(&call, decide(&call.event, &recorded), can);
             lost = degradations;
             adapter.encode(&call, &outcome)
         }
@@ -51,14 +56,11 @@ fn answer() -> Result<u8> {
         }
     };
     let record = json!({
-        "arguments": words, "agent": adapter.agent().name, "variables": variables, "means": means, "degraded": lost,
+        "arguments": words, "agent": adapter.agent().name, "variables": variables, "event": event, "point": point, "means": means, "degraded": lost,
         "message": serde_json::from_slice::<Value>(&bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes))),
         "reply": { "exit": reply.exit, "stdout": reply.stdout, "stderr": reply.stderr },
     });
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
-    // Not `current_exe`, which an agent's own /proc may not show.
-    let program = env::args_os().next().context("without a name")?;
-    let recorded = std::path::Path::new(&program).parent().context("without a directory")?.join("../recorded");
     fs::write(recorded.join(format!("{now}-{}.json", std::process::id())), serde_json::to_string_pretty(&record)?)?;
     std::io::stderr().write_all(reply.stderr.as_bytes())?;
     std::io::stdout().write_all(reply.stdout.as_bytes())?;
@@ -66,7 +68,7 @@ fn answer() -> Result<u8> {
 }
 
 /// The rules of the test's plugin.
-fn decide(event: &HookEvent) -> Outcome {
+fn decide(event: &HookEvent, recorded: &Path) -> Outcome {
     let rejected = || {
         let refusal = Refusal::new("denied-by-policy: this file may not be written").code("policy.denied");
         Answer::Rejected(Rejection::verdict("agent-policy", refusal, Stop::Run))
@@ -87,9 +89,14 @@ fn decide(event: &HookEvent) -> Outcome {
                 Outcome::new(Answer::Neutral).context("context-at-call")
             }
         }
-        HookEvent::AfterToolCall { result, .. } if result.text.contains("masked-word") => {
-            let text = result.text.replace("masked-word", "[word masked]");
-            Outcome::new(Answer::ReplacedResult(ToolResult::text(text))).context("context-at-result")
+        HookEvent::AfterToolCall { result, .. } => {
+            let answer = if result.text.contains("masked-word") {
+                let text = result.text.replace("masked-word", "[word masked]");
+                Answer::ReplacedResult(ToolResult::text(text))
+            } else {
+                Answer::Neutral
+            };
+            Outcome::new(answer).context("context-at-result")
         }
         HookEvent::PromptSubmit { prompt } if prompt.contains("forbidden-prompt") => Outcome::new(rejected()),
         HookEvent::PromptSubmit { .. } => Outcome::new(Answer::Neutral).context("context-at-prompt"),
@@ -99,7 +106,8 @@ fn decide(event: &HookEvent) -> Outcome {
         HookEvent::FinalText { text } if text.contains("masked-word") => {
             Outcome::new(Answer::Replaced(text.replace("masked-word", "[word masked]")))
         }
-        HookEvent::Stop { text: Some(text), is_continued: false } if text.ends_with("not-yet") => {
+        // Once in a home; agents do not all say whether a hook has kept them going.
+        HookEvent::Stop { .. } if fs::File::create_new(recorded.with_file_name("went-on")).is_ok() => {
             let task = Task { prompt: "[script more] one thing more".to_owned(), title: None };
             Outcome::new(Answer::GoOn(vec![task]))
         }
