@@ -79,6 +79,11 @@ fn decide(event: &HookEvent, recorded: &Path) -> Outcome {
             let text = call.arguments.to_string();
             if text.contains("denied.txt") {
                 Outcome::new(rejected())
+            } else if text.contains("stopped.txt") {
+                let refusal = Refusal::new("stopped-by-policy: this ends the run").stop();
+                Outcome::new(Answer::Rejected(Rejection::verdict("agent-policy", refusal, Stop::Run)))
+            } else if text.contains("answered.txt") {
+                Outcome::new(Answer::Responded { result: ToolResult::text("answer-of-policy"), by: by() })
             } else if text.contains("asked.txt") {
                 let question = Question::new(Asker::Plugin(by()), Escalation::new("asked-by-policy: write it?"));
                 Outcome::new(Answer::Ask { questions: vec![question], arguments: None })
@@ -99,6 +104,9 @@ fn decide(event: &HookEvent, recorded: &Path) -> Outcome {
             Outcome::new(answer).context("context-at-result")
         }
         HookEvent::PromptSubmit { prompt } if prompt.contains("forbidden-prompt") => Outcome::new(rejected()),
+        HookEvent::PromptSubmit { prompt } if prompt.contains("masked-word") => {
+            Outcome::new(Answer::Replaced(prompt.replace("masked-word", "[word masked]")))
+        }
         HookEvent::PromptSubmit { .. } => Outcome::new(Answer::Neutral).context("context-at-prompt"),
         HookEvent::SessionStart { .. } => {
             Outcome::new(Answer::Neutral).context("context-at-start").notice("notice-at-start")

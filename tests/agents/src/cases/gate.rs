@@ -13,6 +13,7 @@ pub(super) fn calls(run: &mut Run<'_>) -> Result<()> {
     run.commands(&[
         "echo hello > out.txt",
         "echo original > rewrite.txt",
+        "echo hello > answered.txt",
         "echo hello > denied.txt",
         "echo hello > asked.txt",
     ])?;
@@ -33,6 +34,13 @@ pub(super) fn calls(run: &mut Run<'_>) -> Result<()> {
         let holds = changed.is_none() && run.sent("echo rewritten > rewrite.txt");
         run.check("a changed call is rejected, and the model is told the changed one", holds);
     }
+    let is_stopped = run.file("answered.txt").is_none() && run.was_told("answered.txt")?;
+    if run.agent.ends_at_denials() && !can.responds {
+        run.check("a call that a plugin answers does not run", is_stopped);
+    } else {
+        let holds = is_stopped && run.sent("answer-of-policy");
+        run.check("a call that a plugin answers does not run, and the model reads the answer", holds);
+    }
     let is_stopped = run.file("asked.txt").is_none() && run.was_told("asked.txt")?;
     run.check("a call that a person has to agree to does not run where nobody is there", is_stopped);
     Ok(())
@@ -49,6 +57,30 @@ pub(super) fn prompt(run: &mut Run<'_>) -> Result<()> {
     run.check("a prompt is seen", run.was_told("forbidden-prompt")?);
     if can.rejects {
         run.check("a refused prompt does not reach the model", !run.sent("forbidden-prompt"));
+    }
+    let steps = vec![run.shell("echo hello > out.txt")];
+    run.once("[script main] a prompt with the masked-word", vec![Script { name: "main", steps }])?;
+    if can.replaces {
+        let holds = run.sent("a prompt with the [word masked]") && !run.sent("a prompt with the masked-word");
+        run.check("the model reads a prompt as it was masked", holds);
+    } else if can.rejects {
+        run.check(
+            "a prompt that cannot be masked does not reach the model",
+            !run.sent("a prompt with the masked-word"),
+        );
+    }
+    Ok(())
+}
+
+pub(super) fn stop(run: &mut Run<'_>) -> Result<()> {
+    let steps =
+        ["echo hello > stopped.txt", "echo hello > after.txt"].iter().map(|command| run.shell(command)).collect();
+    run.once("[script main] make the files", vec![Script { name: "main", steps }])?;
+    let is_stopped = run.file("stopped.txt").is_none() && run.was_told("stopped.txt")?;
+    if run.can(EventKind::BeforeToolCall).is_some_and(|can| can.stops) {
+        run.check("a rejection that ends the run ends it", is_stopped && run.file("after.txt").is_none());
+    } else {
+        run.check("a call whose rejection is to end the run does not run", is_stopped);
     }
     Ok(())
 }

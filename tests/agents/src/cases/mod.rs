@@ -20,6 +20,7 @@ pub(crate) struct Case {
 pub(crate) const CASES: &[Case] = &[
     Case { name: "calls", check: gate::calls },
     Case { name: "prompt", check: gate::prompt },
+    Case { name: "stop", check: gate::stop },
     Case { name: "subagent", check: gate::subagent },
     Case { name: "results", check: life::results },
     Case { name: "life", check: life::life },
