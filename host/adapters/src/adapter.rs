@@ -24,6 +24,12 @@ pub trait Adapter: Sync {
     /// ([`degrade`](crate::degrade)).
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply;
 
+    /// The reply to a call about which nothing could be settled in time: as [`fail`](Self::fail), but in the shape of what
+    /// the agent told, where it takes a no in no other.
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        self.fail(Some(&call.point), why)
+    }
+
     /// What the agent can do with the reply to this call: what its hook point says, unless it depends on the call.
     fn abilities(&self, call: &HookCall) -> Abilities {
         self.agent().abilities(&call.point)
@@ -39,8 +45,8 @@ pub trait Adapter: Sync {
         }
     }
 
-    /// The reply to a message that could not be read, or about which nothing could be settled in time: a no where the agent
-    /// takes one, and otherwise the neutral reply. `point` is what is known of the hook point; at an unknown one of a message
+    /// The reply to a message that could not be read: a no where the agent takes one, and otherwise the neutral reply.
+    /// `point` is what is known of the hook point; at an unknown one of a message
     /// that nobody could read the strictest reply counts.
     fn fail(&self, point: Option<&str>, why: &str) -> Reply;
 

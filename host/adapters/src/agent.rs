@@ -29,6 +29,12 @@ impl Agent {
         self.points.iter().find(|point| point.name == name)
     }
 
+    /// How long the agent waits for the hook at a hook point, in seconds.
+    #[must_use]
+    pub fn timeout(&self, point: &str) -> u16 {
+        self.point(point).map_or(TIMEOUT, |point| point.timeout)
+    }
+
     /// What the agent can do at a hook point; at an unknown one nothing.
     #[must_use]
     pub fn abilities(&self, point: &str) -> Abilities {
@@ -48,19 +54,31 @@ pub struct HookPoint {
     pub abilities: Abilities,
     /// Whether `hookhost install` registers the hook there.
     pub installed: bool,
+    /// How long the agent waits for the hook, in seconds, as `hookhost install` writes it or the agent fixes it. A person has
+    /// less time to answer.
+    pub timeout: u16,
 }
+
+/// How long an agent waits for its hook where that can be chosen, in seconds: longer than a person has for an answer.
+pub const TIMEOUT: u16 = 330;
 
 impl HookPoint {
     /// A hook point that `hookhost install` registers.
     #[must_use]
     pub const fn new(name: &'static str, event: EventKind, abilities: Abilities) -> Self {
-        Self { name, event, abilities, installed: true }
+        Self { name, event, abilities, installed: true, timeout: TIMEOUT }
     }
 
     /// The same, where `hookhost install` does not register the hook.
     #[must_use]
     pub const fn not_installed(self) -> Self {
         Self { installed: false, ..self }
+    }
+
+    /// The same, where the agent waits for so many seconds.
+    #[must_use]
+    pub const fn timeout(self, seconds: u16) -> Self {
+        Self { timeout: seconds, ..self }
     }
 }
 

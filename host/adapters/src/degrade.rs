@@ -107,6 +107,9 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
     let answer = match answer {
         Answer::Rejected(rejection) if !can.rejects => {
             lost.push(Degradation::RejectionNotPossible);
+            if rejection.ends.is_some() {
+                lost.push(Degradation::StopNotPossible);
+            }
             notices.push(rejection.to_string());
             Answer::Neutral
         }

@@ -27,6 +27,12 @@ impl Reply {
         Self { stdout: value.to_string(), ..Self::default() }
     }
 
+    /// A text on the standard output.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { stdout: text.into(), ..Self::default() }
+    }
+
     /// Exit code 2 and a text on the standard error. Most agents read that as a no. The text is never empty: then some would
     /// go on.
     #[must_use]

@@ -8,7 +8,7 @@ use crate::output::{self, quoted};
 use anyhow::anyhow;
 use hookhost::approval::Approver;
 use hookhost::command::Advice;
-use hookhost::config::{Config, Entry, Settings};
+use hookhost::config::{Config, Discovered, Entry, Settings};
 use hookhost::host::Changes;
 use hookhost::plugin::LoadError;
 use hookhost::{Error, Host, HostBuilder, Plugin};
@@ -31,11 +31,15 @@ pub(crate) fn config_again(
     loaded: &Config,
 ) -> Result<(Config, Option<String>), CliError> {
     let found = configuration::find(args.config.as_deref(), directory)?;
+    keeps_all_files(&found, loaded)?;
     let config = with_plugins(args, found.config)?;
-    let Some(lost) = loaded.files().iter().find(|file| !config.files().contains(file)) else {
-        let changes: Vec<_> = found.changes.iter().map(configuration::changed).collect();
-        return Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))));
-    };
+    let changes: Vec<_> = found.changes.iter().map(configuration::changed).collect();
+    Ok((config, (!changes.is_empty()).then(|| changes.join("\n"))))
+}
+
+/// Whether each file that counted still does.
+pub(crate) fn keeps_all_files(found: &Discovered, loaded: &Config) -> Result<(), CliError> {
+    let Some(lost) = loaded.files().iter().find(|file| !found.config.files().contains(file)) else { return Ok(()) };
     let stop = match found.inert.iter().find(|inert| inert.path == *lost) {
         Some(inert) => CliError::not_loaded(anyhow!("{inert}"))
             .advise(format!("hookhost trust {}", quoted(&lost.to_string_lossy()))),
@@ -89,6 +93,14 @@ pub(crate) async fn recording_host(config: Config, approver: Option<Arc<dyn Appr
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
+    builder.build().await.map_err(|error| stop(error, &config))
+}
+
+/// A host for people's own agents, whose rules are found for each event. Questions that no agent can show wait in the store.
+pub(crate) async fn shared_host(config: Config) -> Result<Host, CliError> {
+    let models = Arc::new(plugin_models(&config)?);
+    // The rules of the host itself count for no session.
+    let builder = builder(Config::empty()).store(audit_log::prepared()?).share_questions().model(models);
     builder.build().await.map_err(|error| stop(error, &config))
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod audit_log;
 mod command;
 mod configuration;
+mod directory_rules;
 mod exit;
 mod interrupt;
 mod loading;

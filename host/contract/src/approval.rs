@@ -90,7 +90,7 @@ pub struct Answered {
     pub via: Option<String>,
 }
 
-/// The kinds of [`Answered`]. All but the first are a no.
+/// The kinds of [`Answered`]. All are a no but `Approved`, and `HandedOver`, which leaves the answer to somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -109,6 +109,9 @@ pub enum AnswerKind {
     TooLate,
     /// The process that asked has ended, so that nobody runs the call.
     AskerGone,
+    /// The agent asks its own user, and does not go on without a yes. What the user answered is not known; a result of the
+    /// call says that it ran.
+    HandedOver,
 }
 
 impl Answered {

@@ -113,7 +113,9 @@ pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
     let arguments = match function.get("arguments") {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
-        Some(Value::String(text)) => value(text).map_err(|why| Unreadable::new(format!("`function.arguments`: {why}")))?,
+        Some(Value::String(text)) => {
+            value(text).map_err(|why| Unreadable::new(format!("`function.arguments`: {why}")))?
+        }
         Some(other) => other.clone(),
     };
     if !arguments.is_object() {
@@ -125,7 +127,8 @@ pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
 /// The call that these pieces make; where there are none, a message that is observed only.
 pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, pieces: Vec<Piece>) -> HookCall {
     let mut events = pieces.into_iter().map(|piece| piece.further);
-    let first = events.next().unwrap_or_else(|| FurtherEvent::new(side, HookEvent::Custom { payload: fields.as_value() }));
+    let first =
+        events.next().unwrap_or_else(|| FurtherEvent::new(side, HookEvent::Custom { payload: fields.as_value() }));
     let mut call = HookCall::new(first.point, session, first.event, fields.to_json());
     call.once = first.once;
     call.further = events.collect();
@@ -165,7 +168,9 @@ pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
             _ => continue,
         };
         match piece.places.split_first() {
-            None => refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned()),
+            None => {
+                refused.push("A plugin replaced a text, and this gateway cannot take another one there.".to_owned());
+            }
             Some((first, rest)) => {
                 replaced.push((*first, other.clone()));
                 replaced.extend(rest.iter().map(|place| (*place, String::new())));

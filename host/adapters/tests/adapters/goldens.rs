@@ -12,23 +12,36 @@ use std::path::{Path, PathBuf};
 /// A message, and the replies to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fixture {
+pub(crate) struct Fixture {
     /// `recorded`, `documented` or `made`, and where: `recorded: Claude Code 2.1.330`.
     source: String,
     /// The hook point of the command line, where the message does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    point: Option<String>,
+    pub(crate) point: Option<String>,
     /// The environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, String>,
     /// The message.
-    input: Value,
+    pub(crate) input: Value,
     /// The event that it means.
-    means: String,
+    pub(crate) means: String,
     /// What the event is about: the tool and its arguments, or the text.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     about: Value,
     /// The reply to each outcome.
+    replies: Map<String, Value>,
+    /// What else the message means, and the replies to each outcome of that part, where nothing is said about the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    further: Vec<Further>,
+}
+
+/// One more event of a message.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Further {
+    point: String,
+    means: String,
+    about: Value,
     replies: Map<String, Value>,
 }
 
@@ -141,20 +154,45 @@ fn about(event: &HookEvent) -> Value {
     }
 }
 
-fn replies(adapter: &dyn Adapter, call: &HookCall) -> Map<String, Value> {
-    let can = adapter.agent().abilities(&call.point);
+/// The replies to each outcome of the part of this index, where the other parts have none.
+fn replies(adapter: &dyn Adapter, whole: &HookCall, index: usize) -> Map<String, Value> {
+    let parts = whole.parts();
+    let call = &parts[index];
+    let can = adapter.abilities(call);
     let mut replies = Map::new();
     for (name, outcome) in outcomes(&call.event) {
         let (outcome, lost) = degrade(call, outcome, can);
-        let mut reply = written(&adapter.encode(call, &outcome));
+        let reply = if parts.len() == 1 {
+            adapter.encode(whole, &outcome)
+        } else {
+            let mut all = vec![Outcome::new(Answer::Neutral); parts.len()];
+            all[index] = outcome;
+            adapter.encode_all(whole, &all)
+        };
+        let mut reply = written(&reply);
         if !lost.is_empty() {
             reply["degraded"] = json!(lost);
         }
         replies.insert(name.to_owned(), reply);
     }
     let why = "hookhost could not settle this call: the resident host did not answer within 10 seconds";
-    replies.insert("failed".to_owned(), written(&adapter.fail(Some(&call.point), why)));
+    let (failed, unsettled) = (adapter.fail(Some(&call.point), why), adapter.unsettled(call, why));
+    replies.insert("failed".to_owned(), written(&failed));
+    if unsettled != failed {
+        replies.insert("unsettled".to_owned(), written(&unsettled));
+    }
     replies
+}
+
+fn further(adapter: &dyn Adapter, call: &HookCall) -> Vec<Further> {
+    let later = call.parts().into_iter().enumerate().skip(1);
+    let further = later.map(|(index, part)| Further {
+        means: part.event.kind().to_string(),
+        about: about(&part.event),
+        replies: replies(adapter, call, index),
+        point: part.point,
+    });
+    further.collect()
 }
 
 #[test]
@@ -177,7 +215,8 @@ fn each_message_means_its_event_and_each_outcome_has_its_reply_byte_for_byte() {
         let found = Fixture {
             means: call.event.kind().to_string(),
             about: about(&call.event),
-            replies: replies(adapter, &call),
+            replies: replies(adapter, &call, 0),
+            further: further(adapter, &call),
             ..fixture
         };
         let found = serde_json::to_string_pretty(&found).unwrap() + "\n";

@@ -2,4 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod actions;
+mod bad_input;
+mod broken_messages;
+mod data;
 mod goldens;
+mod judge;
+mod model;
+mod own_plugins;
+mod plans;
+mod refusals;
+mod rejections;

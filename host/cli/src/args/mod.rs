@@ -1,9 +1,11 @@
 //! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
 
 mod log;
+mod resident;
 mod session;
 
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
+pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
 use crate::exit::CODES;
@@ -67,6 +69,9 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     Auth(AuthArgs),
     Dispatch(DispatchArgs),
+    Hook(HookArgs),
+    Serve(ServeArgs),
+    Approvals(ApprovalsArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),
     Cache(CacheArgs),

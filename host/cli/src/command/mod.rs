@@ -1,16 +1,19 @@
 //! The commands, a file each. A command returns how it ended, or a [`CliError`] with what went wrong and what helps.
 
 mod allow;
+mod approvals;
 mod audit;
 mod auth;
 mod cache;
 mod dispatch;
 mod external;
+mod hook;
 mod hooks;
 mod inspect;
 mod repl;
 mod replay;
 mod run;
+mod serve;
 mod session;
 mod tools;
 mod trust;
@@ -45,6 +48,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Auth(args) => auth::run(&args),
         Command::Tools(args) => wait_for(tools::run(&args)),
         Command::Dispatch(args) => wait_here_for(dispatch::run(&args)),
+        Command::Hook(args) if args.alone => wait_here_for(hook::alone(&args)),
+        Command::Hook(args) => hook::run(&args),
+        Command::Serve(args) => wait_for(serve::run(&args)),
+        Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),
         Command::Cache(args) => cache::run(&args),

@@ -4,11 +4,11 @@ use super::style::{CHANGED, DIM, ERROR, GOOD, NAME, WARNING};
 use super::truncate::{SHOWN, cut, short, tool};
 use super::{difference, one_line, time};
 use hookhost::audit::{
-    ApprovalRecord, CallRecord, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record, RulesChanged,
-    SessionOpened, ToolRun,
+    ApprovalRecord, CallRecord, Delivery, Dropped, EventRecord, Header, Line, LoadedPlugin, Observed, Record,
+    RulesChanged, SessionOpened, ToolRun,
 };
 use hookhost::config::Mode;
-use hookhost::contract::OutcomeKind;
+use hookhost::contract::{AnswerKind, OutcomeKind};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
@@ -34,6 +34,7 @@ pub(crate) fn describe(line: &Line) -> String {
         Record::ToolRun(run) => tool_run(&mut text, run),
         Record::Observed(record) => observation(&mut text, record),
         Record::Dropped(record) => dropped(&mut text, record),
+        Record::Delivery(record) => delivery(&mut text, record),
         Record::RulesChanged(changed) => taken_up(&mut text, changed),
         other => {
             let _ = writeln!(text, "{}", other.kind());
@@ -159,7 +160,9 @@ fn answered(text: &mut String, answer: &ApprovalRecord) {
     if let Some(reason) = &answer.reason {
         let _ = writeln!(text, "    {}", cut(&one_line(reason), SHOWN));
     }
-    if *came == OutcomeKind::Escalated {
+    if answer.kind == AnswerKind::HandedOver {
+        let _ = writeln!(text, "    the agent asks its own user; a result of the call says that it ran");
+    } else if *came == OutcomeKind::Escalated {
         let _ = writeln!(text, "    rules or state have changed: the plugins are asked again");
     }
 }
@@ -189,6 +192,15 @@ fn observation(text: &mut String, observed: &Observed) {
     let _ = writeln!(text, "    {DIM}session {}{DIM:#}", one_line(session));
     calls.iter().for_each(|call| called(text, call));
     redacted(text, kept_out.keys());
+}
+
+/// An outcome that did not come to its agent as it was settled.
+fn delivery(text: &mut String, delivery: &Delivery) {
+    let Delivery { id, header, point, what, note, .. } = delivery;
+    let _ = writeln!(text, "{WARNING}{}{WARNING:#} at {}", what.name().replace('-', " "), one_line(point));
+    let of = id.as_ref().map(|id| format!(", event {}", one_line(id))).unwrap_or_default();
+    let _ = writeln!(text, "    {DIM}session {}{of}{DIM:#}", one_line(&header.session));
+    let _ = writeln!(text, "    {}", cut(&one_line(note), SHOWN));
 }
 
 fn dropped(text: &mut String, dropped: &Dropped) {

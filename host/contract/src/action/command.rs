@@ -17,11 +17,21 @@ pub(super) fn text(command: &Value) -> Option<String> {
     }
 }
 
-/// The commands of a list, one text each.
+/// The commands of a list, one text each: a text, or a program with its arguments, `{"command", "args"}`, which no shell reads.
 ///
 /// `None` for anything else: what a tool makes of it, nobody can tell.
 pub(super) fn texts(commands: &Value) -> Option<Vec<String>> {
-    commands.as_array()?.iter().map(|command| command.as_str().map(str::to_owned)).collect()
+    commands.as_array()?.iter().map(entry).collect()
+}
+
+fn entry(command: &Value) -> Option<String> {
+    if let Some(text) = command.as_str() {
+        return Some(text.to_owned());
+    }
+    let none = Vec::new();
+    let arguments = command.get("args").map_or(Some(&none), Value::as_array)?;
+    let words = std::iter::once(command.get("command")?).chain(arguments);
+    Some(words.map(quoted).collect::<Option<Vec<_>>>()?.join(" "))
 }
 
 /// `command` in the form that `old` has.

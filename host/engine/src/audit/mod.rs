@@ -18,8 +18,9 @@ pub use filter::Filter;
 pub use hash_chain::{FORMAT, Line, LineError};
 pub use memory_log::MemoryLog;
 pub use record::{
-    ApprovalRecord, AskedAgain, CallRecord, Dropped, EventRecord, Header, KeptAnswer, LoadedPlugin, LogBegins,
-    Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun, WrittenValue,
+    ApprovalRecord, AskedAgain, CallRecord, Delivery, DeliveryKind, Dropped, EventRecord, Header, KeptAnswer,
+    LoadedPlugin, LogBegins, Observed, Record, RulesChanged, SessionEnded, SessionOpened, StateWrite, ToolRun,
+    WrittenValue,
 };
 pub use redaction::Redacted;
 pub use sink::AuditSink;

@@ -29,6 +29,8 @@ pub enum Record {
     Observed(Observed),
     /// Observers did not get events.
     Dropped(Dropped),
+    /// An outcome did not come to its agent as it was settled.
+    Delivery(Delivery),
     /// Another configuration was taken up.
     RulesChanged(RulesChanged),
     /// A session was closed by its agent. Without this record the agent is at work, or was cut off.
@@ -375,6 +377,50 @@ pub struct Dropped {
     pub events: BTreeMap<String, u64>,
 }
 
+/// An outcome did not come to its agent as it was settled: the agent cannot express it, did otherwise, or got no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Delivery {
+    /// The identifier of the event whose outcome it is; absent if no event was settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The session, and when this was recorded.
+    #[serde(flatten)]
+    pub header: Header,
+    /// Where in the agent, by the agent's own name: `PreToolUse`.
+    pub point: String,
+    /// What happened.
+    pub what: DeliveryKind,
+    /// The same in one sentence, without values of the event.
+    pub note: String,
+}
+
+/// What happened to an outcome on its way to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DeliveryKind {
+    /// The agent cannot express the outcome: it was told a stricter one, or only a part.
+    Degraded,
+    /// The agent reports that a call ran with other arguments than those that were allowed.
+    ChangeNotApplied,
+    /// The agent got no outcome in time. It was told no, or, where the operator chose so, nothing.
+    Unanswered,
+}
+
+impl DeliveryKind {
+    /// The word, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Degraded => "degraded",
+            Self::ChangeNotApplied => "change-not-applied",
+            Self::Unanswered => "unanswered",
+        }
+    }
+}
+
 /// A changed configuration was taken up while sessions ran. Events that had begun by then were
 /// settled under the one before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -444,6 +490,7 @@ impl Record {
             Self::ToolRun(_) => "tool-run",
             Self::Observed(_) => "observed",
             Self::Dropped(_) => "dropped",
+            Self::Delivery(_) => "delivery",
             Self::RulesChanged(_) => "rules-changed",
             Self::SessionEnded(_) => "session-ended",
         }
@@ -460,6 +507,7 @@ impl Record {
             Self::ToolRun(run) => Some(&run.header),
             Self::Observed(observed) => Some(&observed.header),
             Self::Dropped(dropped) => Some(&dropped.header),
+            Self::Delivery(delivery) => Some(&delivery.header),
             Self::SessionEnded(ended) => Some(&ended.header),
         }
     }
@@ -491,6 +539,7 @@ impl Record {
             | Self::Session(_)
             | Self::ToolRun(_)
             | Self::Dropped(_)
+            | Self::Delivery(_)
             | Self::RulesChanged(_)
             | Self::SessionEnded(_) => None,
         }
@@ -537,6 +586,7 @@ impl Record {
             "tool-run" => Self::ToolRun(serde_json::from_str(json)?),
             "observed" => Self::Observed(serde_json::from_str(json)?),
             "dropped" => Self::Dropped(serde_json::from_str(json)?),
+            "delivery" => Self::Delivery(serde_json::from_str(json)?),
             "rules-changed" => Self::RulesChanged(serde_json::from_str(json)?),
             "session-ended" => Self::SessionEnded(serde_json::from_str(json)?),
             other => return Err(serde::de::Error::custom(format!("`{other}` is no kind of record"))),

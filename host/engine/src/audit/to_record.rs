@@ -1,7 +1,8 @@
 //! What becomes a line of the log.
 
 use super::record::{
-    ApprovalRecord, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened, ToolRun,
+    ApprovalRecord, Delivery, Dropped, EventRecord, LogBegins, Observed, RulesChanged, SessionEnded, SessionOpened,
+    ToolRun,
 };
 use super::redaction;
 use crate::config::AuditSettings;
@@ -74,6 +75,7 @@ to_record! {
         }
     }
     Dropped = "dropped", header.time {}
+    Delivery = "delivery", header.time {}
     RulesChanged = "rules-changed", time {}
     EventRecord = "event", header.time {
         fn redacted(self, settings: &AuditSettings) -> Self {

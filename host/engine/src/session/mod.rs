@@ -36,7 +36,7 @@ pub(crate) use services::Services;
 
 use crate::active_config::{ActiveConfig, RuleSet};
 use crate::approval::AskingAgent;
-use crate::audit::raw;
+use crate::audit::{Delivery, DeliveryKind, Header, raw};
 use crate::callback;
 use crate::contract::{self, Cause, EventKind, Failure, FailureKind, Json, ModelRef, OutcomeKind, Shape, ToolSpec};
 use crate::event::{CallValidator, Schemas};
@@ -284,6 +284,8 @@ pub(crate) struct SessionInner {
     transcript: Mutex<Arc<dyn Transcript>>,
     /// The number of warnings of each plugin about records that were passed on.
     warned: Mutex<HashMap<String, u32>>,
+    /// Whether the store knew nothing of the session when the handle was opened.
+    is_new: bool,
     /// Whether the agent has told the end of the session by this handle.
     is_ended: AtomicBool,
     /// Whether the handle was dropped, so that nobody takes its notices.
@@ -343,6 +345,7 @@ impl Session {
             state,
             transcript: Mutex::new(Arc::new(NoTranscript)),
             warned: Mutex::default(),
+            is_new: is_first && row.version == 0,
             is_ended: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             observers: observers::Observers::default(),
@@ -367,6 +370,23 @@ impl Session {
     #[must_use]
     pub fn id(&self) -> &str {
         &self.shared.id
+    }
+
+    /// Whether nothing was known of the session when this handle was opened: no other handle of this host, and no row in the
+    /// store. Then it begins, and `session-start` comes first.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.shared.is_new
+    }
+
+    /// Records that the outcome of the event `of` did not come to the agent as it was settled, or that the agent got none. The
+    /// record is written soon, and holds no value of the event: `note` is a sentence about what happened at `point`.
+    pub fn note_delivery(&self, of: Option<&str>, point: &str, what: DeliveryKind, note: &str) {
+        let shared = &self.shared;
+        let info = shared.info();
+        let header = Header::new(&*shared.id, shared.services.now());
+        let (id, point, note) = (of.map(str::to_owned), point.to_owned(), note.to_owned());
+        shared.record_soon(&shared.config(), &info, &Delivery { id, header, point, what, note });
     }
 
     /// Sets the number of model calls so far.

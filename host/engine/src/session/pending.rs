@@ -103,6 +103,8 @@ trait Open<O>: Send + Sync {
     fn asked_at(&self) -> Instant;
 
     fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<O>>;
+
+    fn hand_over(self: Box<Self>, to: String) -> BoxFuture<'static, Result<ApprovalRecord, QuestionGone>>;
 }
 
 impl<O: 'static> Pending<O> {
@@ -122,6 +124,16 @@ impl<O: 'static> Pending<O> {
             approval::answered(approval)
         };
         self.take_up(answered).await
+    }
+
+    /// Leaves the question to the agent's own prompt, `to` in the log. Call it only where the agent does not go on without a
+    /// yes of its user. The event is then settled as far as this host can know: its effects hold, and the value that may run
+    /// after the yes is that of [`Self::request`].
+    ///
+    /// # Errors
+    /// If this cannot be recorded, or the question was answered from elsewhere; then the question is answered with no.
+    pub async fn hand_over(self, to: &str) -> Result<ApprovalRecord, QuestionGone> {
+        self.open.hand_over(to.to_owned()).await
     }
 
     /// Asks `approver`, until the event is settled. An answer from elsewhere counts if it is there first.
@@ -188,6 +200,10 @@ impl<O: 'static, P: 'static> Open<P> for Mapped<O, P> {
 
     fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<P>> {
         Box::pin(async move { self.open.take_up(answered).await.map(self.map) })
+    }
+
+    fn hand_over(self: Box<Self>, to: String) -> BoxFuture<'static, Result<ApprovalRecord, QuestionGone>> {
+        self.open.hand_over(to)
     }
 }
 
@@ -321,6 +337,24 @@ impl<E: GateEvent + Kind> Question<E> {
             None => GateOutcome::Allowed { value: self.value.clone() },
         };
         self.finish(outcome, answer)
+    }
+
+    /// Records that the agent asks its own user, with the effects of the calls.
+    async fn leave_to(mut self, to: String) -> Result<ApprovalRecord, QuestionGone> {
+        let mut answered = Answered::new(AnswerKind::HandedOver, None);
+        (answered.micros, answered.via) = (elapsed(self.began), Some(to));
+        if self.first_answer(&answered).await?.kind != AnswerKind::HandedOver {
+            return Err(QuestionGone::Answered(self.request.id.clone()));
+        }
+        let session = Arc::clone(&self.session);
+        let _turn = session.turn().await?;
+        let mut held = std::mem::take(&mut self.held);
+        let writes = std::mem::take(&mut held.writes);
+        let with = RecordEffects { writes, reminders: held.reminders(true), question: self.settled() };
+        let answer = self.answer(answered, OutcomeKind::Escalated, true);
+        session.record(&self.rules, &self.info, &answer, with, Durability::Now).await?;
+        self.is_recorded = true;
+        Ok(answer)
     }
 
     /// Records the no with the effects of the calls, unless other events have changed the state that those depend on. The no
@@ -493,6 +527,10 @@ impl<E: GateEvent + Kind> Open<GateOutcome<E::Payload, E::Response>> for Questio
 
     fn take_up(self: Box<Self>, answered: Answered) -> BoxFuture<'static, Begun<GateOutcome<E::Payload, E::Response>>> {
         Box::pin(self.take_up_answer(answered))
+    }
+
+    fn hand_over(self: Box<Self>, to: String) -> BoxFuture<'static, Result<ApprovalRecord, QuestionGone>> {
+        Box::pin(self.leave_to(to))
     }
 }
 

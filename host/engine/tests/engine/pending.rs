@@ -468,3 +468,26 @@ proptest! {
         tokio::runtime::Runtime::new().unwrap().block_on(run(steps));
     }
 }
+
+#[tokio::test]
+async fn a_question_that_is_left_to_the_agents_own_prompt_is_settled_once_and_its_effects_hold() {
+    let (_directory, log, builder) = sharing(vec![asks(), counts()]);
+    let host = builder.build().await.unwrap();
+    let session = named(&host, "s");
+    let pending = ask(&session, "ask 1").await;
+    let id = pending.request().id.clone();
+    assert_eq!(host.questions().await.unwrap().len(), 1);
+    let answer = pending.hand_over("the agent").await.unwrap();
+    assert_eq!((answer.id.as_str(), answer.answer.kind), (id.as_str(), AnswerKind::HandedOver));
+    assert!(!answer.answer.is_approved(), "what the user says is not known");
+    assert!(host.questions().await.unwrap().is_empty(), "nobody else is asked");
+    assert!(matches!(host.answer(&id, Approval::yes()).await, Err(QuestionGone::Unknown(_))));
+    host.drain(TIMEOUT).await.unwrap();
+    assert_eq!(state_in(&log).values().next().unwrap().matches('.').count(), 1);
+    assert_eq!(state_in(&log), state_by(&written(&log)));
+    assert_eq!(answers(&log), [(AnswerKind::HandedOver, OutcomeKind::Escalated)]);
+    // One that somebody has answered before is not handed over any more.
+    let pending = ask(&session, "ask 2").await;
+    host.answer(&pending.request().id, Approval::no()).await.unwrap();
+    assert!(matches!(pending.hand_over("the agent").await, Err(QuestionGone::Answered(_))));
+}

@@ -45,7 +45,7 @@ fn answer() -> Result<u8> {
     let reply = match adapter.decode(&message) {
         Ok(call) => {
             (means, event, point) = (format!("{:?}", call.event), call.event.kind(), Some(call.point.clone()));
-            let can = adapter.agent().abilities(&call.point);
+            let can = adapter.abilities(&call);
             let (outcome, degradations) = degrade(&call, decide(&call.event, &recorded), can);
             lost = degradations;
             adapter.encode(&call, &outcome)

@@ -14,7 +14,9 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         Scope::User => context.directory("XDG_CONFIG_HOME", ".config").join("amp"),
         Scope::Project => context.project.join(".amp"),
         Scope::Managed => {
-            return Err(NotInstallable("Amp loads no plugins for a whole machine: install it for each user".to_owned()));
+            return Err(NotInstallable(
+                "Amp loads no plugins for a whole machine: install it for each user".to_owned(),
+            ));
         }
     };
     let path = directory.join("plugins/hookhost.ts");

@@ -1,7 +1,7 @@
 //! Antigravity's messages. They do not say at which hook point they are; that is on the command line.
 
 use super::AGENT;
-use crate::agents::claude_shape::{absolute, first, point_of, result, text};
+use crate::agents::claude_shape::{absolute, first, has_call, point_of, result, text};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -14,22 +14,26 @@ pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let name = named.as_deref().or(message.point);
     let name = name.ok_or_else(|| Unreadable::new("the command line has to name the hook point"))?;
     let tool = call(&fields).map_err(|error| error.at(name))?;
-    let event = match (point_of(&AGENT, name).map(|point| point.event), tool) {
+    let known = point_of(&AGENT, name).map(|point| point.event);
+    let event = match (known, tool) {
         (Some(EventKind::BeforeToolCall), Some(call)) => HookEvent::BeforeToolCall(call),
         (Some(EventKind::BeforeToolCall), None) => return Err(Unreadable::new("`toolCall` is missing").at(name)),
         (Some(EventKind::AfterToolCall), Some(call)) => HookEvent::AfterToolCall { call, result: outcome(&fields) },
-        (None, Some(_)) => {
-            let why = format!("Antigravity has no hook point {name:?}: is this a message of another agent?");
-            return Err(Unreadable::new(why).at(name));
-        }
+        (_, Some(_)) => return Err(foreign(name)),
+        (_, None) if has_call(&fields) => return Err(foreign(name)),
         (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
         (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
         // The result of a step that had no call, or what no event is like.
-        _ => HookEvent::Custom { payload: fields.as_value() },
+        (_, None) => HookEvent::Custom { payload: fields.as_value() },
     };
     let point = point_of(&AGENT, name).map_or(name, |point| point.name);
     let session = session(message, &fields).map_err(|error| error.at(point))?;
     Ok(HookCall::new(point, session, event, fields.to_json()))
+}
+
+fn foreign(point: &str) -> Unreadable {
+    let why = format!("the message has a tool call, and {point:?} has none: is it a message of another agent?");
+    Unreadable::new(why).at(point)
 }
 
 fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {

@@ -5,9 +5,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
 use serde_json::json;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.home.join(".gemini/config/hooks.json"),
@@ -21,7 +18,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         &AGENT,
         &["hookhost"],
         Some("*"),
-        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": TIMEOUT }),
+        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) }),
     );
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
     Ok(plan.step("Start Antigravity again: it says nothing about a file of hooks that it does not load"))

@@ -1,8 +1,8 @@
 //! Replies to Claude Code.
 
-use super::{AGENT, result};
-use crate::agents::claude_shape::{self, Dialect, Draft, No};
-use crate::event::{HookCall, HookEvent};
+use super::AGENT;
+use crate::agents::claude_shape::{self, Dialect, No};
+use crate::event::HookCall;
 use crate::outcome::Outcome;
 use crate::reply::Reply;
 
@@ -12,25 +12,21 @@ fn no(point: &str) -> No {
     match point {
         "PreToolUse" => No::Permission,
         "PermissionRequest" => No::Behavior,
+        // A result that was refused, or could not be looked at, does not reach the model.
+        "PostToolUse" => No::Result,
         "MessageDisplay" => No::Instead("displayContent"),
         _ => No::Block,
     }
 }
 
 pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
-    if let HookEvent::AfterToolCall { call: tool, result: original } = &call.event {
-        let mut draft = Draft::new(&call.point);
-        if call.point == "PostToolUse" && result::answer(&mut draft, tool, original, outcome) {
-            draft.beside(outcome);
-            return draft.finish();
-        }
-    }
     claude_shape::encode(&AGENT, &DIALECT, call, outcome)
 }
 
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
-    if point == Some("PostToolUse") {
-        return result::withhold(why);
-    }
     claude_shape::fail(&AGENT, &DIALECT, point, why)
+}
+
+pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
+    claude_shape::unsettled(&AGENT, &DIALECT, call, why)
 }

@@ -5,12 +5,6 @@ use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
-/// `SessionEnd` has 1.5 seconds for all hooks together.
-const END_TIMEOUT: u32 = 1;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.directory("CLAUDE_CONFIG_DIR", ".claude").join("settings.json"),
@@ -21,7 +15,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         Scope::Managed => PathBuf::from("/etc/claude-code/managed-settings.json"),
     };
     let entries = groups(&AGENT, Some("*"), |point| {
-        let timeout = if point == "SessionEnd" { END_TIMEOUT } else { TIMEOUT };
+        let timeout = AGENT.timeout(point);
         let words = context.words(&AGENT, point);
         let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
         json!({

@@ -3,7 +3,6 @@
 mod decode;
 mod encode;
 mod install;
-mod result;
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
@@ -29,7 +28,8 @@ const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: 
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// `updatedToolOutput` replaces a result, also by a refusal.
+/// `updatedToolOutput` replaces a result, also by a refusal, where it has the shape of the result. Any
+/// other is dropped.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// The agent continues when it is blocked from stopping; it gives up after eight times.
@@ -52,7 +52,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
         HookPoint::new("Setup", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
         // A slash command is a prompt, too: what its file says is sent to the model.
         HookPoint::new("UserPromptExpansion", EventKind::PromptSubmit, PROMPT),
@@ -105,6 +105,7 @@ static AGENT: Agent = Agent {
         "`onFailure: \"block\"` closes the gate when the hook crashes or is missing, from 2.1.295 on; an older version lets the call run",
         "where it is installed, `MessageDisplay` shows each chunk of a text alone: a rule sees no text that spans two chunks",
         "a settings file with one invalid entry of anybody disables all hooks in it",
+        "the result of a tool that failed cannot be replaced: the model gets it as it is",
         "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",
     ],
 };
@@ -120,6 +121,10 @@ impl Adapter for ClaudeCode {
 
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
         encode::encode(call, outcome)
+    }
+
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        encode::unsettled(call, why)
     }
 
     fn fail(&self, point: Option<&str>, why: &str) -> Reply {

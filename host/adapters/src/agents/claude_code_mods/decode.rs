@@ -38,11 +38,9 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         ("session.compacted", _) => {
             HookEvent::AfterCompaction { summary: fields.some_text("summary").unwrap_or_default() }
         }
-        ("turn.complete", Some(id)) => HookEvent::SubagentEnd {
-            id,
-            text: fields.some_text("answer").unwrap_or_default(),
-            is_continued: false,
-        },
+        ("turn.complete", Some(id)) => {
+            HookEvent::SubagentEnd { id, text: fields.some_text("answer").unwrap_or_default(), is_continued: false }
+        }
         ("turn.complete", None) => match fields.some_text("reason").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
             // A prompt would restart what the user has stopped.
@@ -57,7 +55,9 @@ fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let arguments = if fields.get("input").is_some_and(Value::is_object) {
         fields.arguments("input")?
     } else {
-        let Value::Object(mut all) = fields.as_value() else { return Err(Unreadable::new("the call is not an object")) };
+        let Value::Object(mut all) = fields.as_value() else {
+            return Err(Unreadable::new("the call is not an object"));
+        };
         all.retain(|key, _| !RESERVED.contains(&key.as_str()));
         Value::Object(all)
     };

@@ -46,7 +46,8 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         FilePlan::Json { path: directory.join(settings), entries },
     ];
     let plan = Plan::new(files);
-    Ok(plan.step("Start Claude Code again, and see with /plugin that hookhost@hookhost is enabled and its mod is loaded."))
+    Ok(plan
+        .step("Start Claude Code again, and see with /plugin that hookhost@hookhost is enabled and its mod is loaded."))
 }
 
 fn whole(root: &Path, name: &str, content: &Value) -> Result<FilePlan, NotInstallable> {

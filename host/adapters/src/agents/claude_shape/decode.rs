@@ -71,15 +71,15 @@ pub(in crate::agents) fn decode(message: &Message<'_>, agent: &Agent, keys: &Key
         return reader.unknown(agent, name).map_err(|error| error.at(message.point.unwrap_or(name)));
     };
     let at = |error: Unreadable| error.at(point.name);
-    if named.is_none() && !is_of_tools(point) && first(&fields, keys.arguments).is_some() {
-        // The hook's own name of the point is not believed where the message is of another one.
-        return Err(at(Unreadable::new(format!("the message has a tool call, which `{}` has not", point.name))));
+    if named.is_none() && point.event != EventKind::BeforeToolCall && has_call(&fields) {
+        // The command line is not believed where the message is of something else.
+        return Err(at(Unreadable::new(format!("the message has a tool call, and `{}` has none", point.name))));
     }
     let event = reader.event(point).map_err(at)?;
     let is_about_a_subagent = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     let mut session = reader.session().map_err(at)?;
     if is_about_a_subagent {
-        // That is told in the session that started it.
+        // The event is one of the session that started it.
         session.subagent = None;
     }
     Ok(HookCall::new(point.name, session, event, fields.to_json()))
@@ -118,9 +118,22 @@ fn missing(keys: &[&str]) -> Unreadable {
     Unreadable::new(format!("`{}` is missing", keys.first().unwrap_or(&"")))
 }
 
-/// Whether messages of this hook point, or of one that we only pass on, may have a call of a tool.
-fn is_of_tools(point: &HookPoint) -> bool {
-    matches!(point.event, EventKind::BeforeToolCall | EventKind::AfterToolCall | EventKind::CustomEvent)
+/// The keys by which messages of any agent show that they have a call of a tool.
+const CALLS: &[&str] = &[
+    "tool_name",
+    "toolName",
+    "tool_input",
+    "toolInput",
+    "toolArgs",
+    "toolCall",
+    "tool_call",
+    "tool_info",
+    "preToolUse",
+];
+
+/// Whether a message has a call of a tool, also in the words of another agent.
+pub(in crate::agents) fn has_call(fields: &Fields) -> bool {
+    first(fields, CALLS).is_some()
 }
 
 /// A message with the keys to it.
@@ -134,9 +147,8 @@ impl Reader<'_> {
     /// An event that is not known is passed on; but a call that is about to run is not waved through under a new name.
     fn unknown(&self, agent: &Agent, name: &str) -> Result<HookCall, Unreadable> {
         let is_gate = |point: &str| point_of(agent, point).is_some_and(|point| point.abilities.rejects);
-        let has_call = first(self.fields, self.keys.arguments).is_some();
         let is_done = first(self.fields, self.keys.response).is_some();
-        if self.message.point.is_some_and(is_gate) || (has_call && !is_done) {
+        if self.message.point.is_some_and(is_gate) || (has_call(self.fields) && !is_done) {
             let why = format!("`{}` has no hook point {name:?}: is this a message of another agent?", agent.title);
             return Err(Unreadable::new(why));
         }

@@ -1,9 +1,9 @@
 //! A reply with keys at the top and keys below `hookSpecificOutput`.
 
-use super::No;
-use crate::outcome::Outcome;
+use super::{No, has_shape_of, shaped};
+use crate::event::{HookCall, HookEvent};
 use crate::reply::Reply;
-use hookhost_contract::Rejection;
+use hookhost_contract::{Rejection, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// A reason that is not empty: several agents read an empty one as a hook that failed, and let the call run.
@@ -46,7 +46,14 @@ impl<'a> Draft<'a> {
         self.top("reason", json!(filled(reason)));
     }
 
-    pub(in crate::agents) fn refuse(&mut self, no: No, reason: &str, is_interrupted: bool) {
+    /// No, for this reason. Returns whether there was a place for the reason.
+    pub(in crate::agents) fn refuse(
+        &mut self,
+        no: No,
+        reason: &str,
+        call: Option<&HookCall>,
+        is_interrupted: bool,
+    ) -> bool {
         match no {
             No::Permission => self.decide("deny", reason),
             No::Behavior => {
@@ -57,12 +64,26 @@ impl<'a> Draft<'a> {
                 self.specific("decision", decision);
             }
             No::Instead(key) => self.specific(key, json!(filled(reason))),
+            No::Result => match call.and_then(response) {
+                Some(original) => {
+                    let (value, has_place) = shaped(&original, filled(reason));
+                    self.specific("updatedToolOutput", value);
+                    return has_place;
+                }
+                None => {
+                    // Of an unknown shape it may be dropped. Then the agent at least stops before the model reads the result.
+                    self.specific("updatedToolOutput", json!(filled(reason)));
+                    self.top("continue", json!(false));
+                    self.top("stopReason", json!(filled(reason)));
+                }
+            },
             No::Block => self.block(reason),
             No::Veto => {
                 self.top("continue", json!(false));
                 self.top("stopReason", json!(filled(reason)));
             }
         }
+        true
     }
 
     pub(in crate::agents) fn approve(&mut self, no: No, by: &str) {
@@ -73,12 +94,25 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(in crate::agents) fn replace(&mut self, no: No, value: Value, text: &str) {
+    /// A text takes the place of another one.
+    pub(in crate::agents) fn replace(&mut self, no: No, text: &str) {
         match no {
-            No::Instead(key) => self.specific(key, value),
+            No::Instead(key) => self.specific(key, json!(text)),
             No::Block => self.block(in_place(text)),
             _ => {}
         }
+    }
+
+    /// A result takes the place of the tool's: whole where it has its shape, else as a text.
+    pub(in crate::agents) fn replace_result(&mut self, no: No, result: &ToolResult, call: &HookCall) {
+        if no != No::Result {
+            return self.replace(no, &result.text);
+        }
+        let original = response(call).unwrap_or(Value::Null);
+        let whole: Option<Value> = result.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+        let whole = whole.filter(|whole| has_shape_of(&original, whole));
+        let value = whole.unwrap_or_else(|| shaped(&original, in_place(&result.text)).0);
+        self.specific("updatedToolOutput", value);
     }
 
     /// `continue: false` alone lets the tool run and then ends the session, so it comes beside a no.
@@ -86,16 +120,6 @@ impl<'a> Draft<'a> {
         if rejection.ends.is_some() {
             self.top("continue", json!(false));
             self.top("stopReason", json!(rejection.to_string()));
-        }
-    }
-
-    /// What the model and the user read beside the answer.
-    pub(in crate::agents) fn beside(&mut self, outcome: &Outcome) {
-        if !outcome.context.is_empty() {
-            self.specific("additionalContext", json!(outcome.context.join("\n\n")));
-        }
-        if !outcome.notices.is_empty() {
-            self.top("systemMessage", json!(outcome.notices.join("\n")));
         }
     }
 
@@ -112,4 +136,10 @@ impl<'a> Draft<'a> {
         }
         self.top
     }
+}
+
+/// The tool's own result, as the agent told it.
+fn response(call: &HookCall) -> Option<Value> {
+    let HookEvent::AfterToolCall { result, .. } = &call.event else { return None };
+    serde_json::from_str(result.raw.as_deref()?).ok()
 }

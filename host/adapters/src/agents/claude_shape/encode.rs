@@ -8,8 +8,8 @@ use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
-use hookhost_contract::{Task, ToolResult};
-use serde_json::{Value, json};
+use hookhost_contract::Task;
+use serde_json::json;
 
 /// How an agent is told no at a hook point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(in crate::agents) enum No {
     Behavior,
     /// This key of `hookSpecificOutput`: the reason takes the place of the value.
     Instead(&'static str),
+    /// `hookSpecificOutput.updatedToolOutput`: the reason takes the place of the result, in its shape.
+    Result,
     /// `decision: "block"` with a reason. Where a tool has run, the reason takes the place of its result.
     Block,
     /// `continue: false`: what was about to be done is not done.
@@ -41,10 +43,15 @@ pub(in crate::agents) struct Dialect {
 /// The reply to a call.
 pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome: &Outcome) -> Reply {
     let mut draft = Draft::new(&call.point);
+    let mut context = outcome.context.clone();
     let no = (dialect.no)(&call.point);
     match &outcome.answer {
         Answer::Rejected(rejection) => {
-            draft.refuse(no, &reason::rejected(rejection), dialect.interrupts && rejection.ends.is_some());
+            let why = reason::rejected(rejection);
+            let has_place = draft.refuse(no, &why, Some(call), dialect.interrupts && rejection.ends.is_some());
+            if !has_place {
+                context.insert(0, why);
+            }
             if agent.abilities(&call.point).stops && no != No::Behavior {
                 draft.end(rejection);
             }
@@ -65,22 +72,37 @@ pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCal
                 draft.specific("updatedInput", arguments.clone());
             }
         }
-        Answer::ReplacedResult(result) => draft.replace(no, whole(result), &result.text),
-        Answer::Replaced(text) => draft.replace(no, json!(text), text),
+        Answer::ReplacedResult(result) => draft.replace_result(no, result, call),
+        Answer::Replaced(text) => draft.replace(no, text),
         Answer::GoOn(tasks) if !tasks.is_empty() => draft.block(&prompts(tasks)),
         Answer::GoOn(_) | Answer::Responded { .. } | Answer::Neutral => {}
     }
-    draft.beside(outcome);
+    if !context.is_empty() {
+        draft.specific("additionalContext", json!(context.join("\n\n")));
+    }
+    if !outcome.notices.is_empty() {
+        draft.top("systemMessage", json!(outcome.notices.join("\n")));
+    }
     draft.finish()
 }
 
-/// The reply where nothing could be settled: no where the agent takes one; a notice where the user reads it.
+/// The reply to a call about which nothing could be settled.
+pub(in crate::agents) fn unsettled(agent: &'static Agent, dialect: &Dialect, call: &HookCall, why: &str) -> Reply {
+    refuse(agent, dialect, Some(&call.point), Some(call), why)
+}
+
+/// The reply to a message that could not be read.
 pub(in crate::agents) fn fail(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, why: &str) -> Reply {
+    refuse(agent, dialect, point, None, why)
+}
+
+/// No where the agent takes one; a notice where the user reads it.
+fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: Option<&HookCall>, why: &str) -> Reply {
     let why = filled(why);
     match strictest(agent, point) {
         Strictest::Refuse(point) => {
             let mut draft = Draft::new(point.name);
-            draft.refuse((dialect.no)(point.name), why, false);
+            draft.refuse((dialect.no)(point.name), why, call, false);
             draft.finish()
         }
         Strictest::Tell(point) => {
@@ -96,10 +118,4 @@ pub(in crate::agents) fn fail(agent: &'static Agent, dialect: &Dialect, point: O
 /// The tasks as one prompt.
 pub(in crate::agents) fn prompts(tasks: &[Task]) -> String {
     tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
-}
-
-/// A result as the tool itself would have given it, where it is more than a text.
-fn whole(result: &ToolResult) -> Value {
-    let raw = result.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
-    raw.unwrap_or_else(|| json!(result.text))
 }

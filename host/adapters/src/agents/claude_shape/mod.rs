@@ -6,10 +6,12 @@ mod decode;
 mod draft;
 mod encode;
 mod result;
+mod shaped;
 mod strictest;
 
-pub(super) use decode::{Keys, absolute, decode, first, point_of, text};
+pub(super) use decode::{Keys, absolute, decode, first, has_call, point_of, text};
 pub(super) use draft::{Draft, filled, in_place};
-pub(super) use encode::{Dialect, No, encode, fail, prompts};
+pub(super) use encode::{Dialect, No, encode, fail, prompts, unsettled};
 pub(super) use result::result;
+pub(super) use shaped::{has_shape_of, shaped};
 pub(super) use strictest::{Strictest, strictest};

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let fields = Fields::of(message.bytes)?;
-    let point = fields.some_text("hookName").or_else(|| message.point.map(str::to_owned));
-    let point = point.ok_or_else(|| Unreadable::new("`hookName` is missing"))?;
+    // Always there: a message without it is another agent's.
+    let point = fields.text("hookName")?;
     let event = event(&point, &fields).map_err(|error| error.at(&point))?;
     let session = session(message, &fields, &event).map_err(|error| error.at(&point))?;
     let raw = fields.to_json();

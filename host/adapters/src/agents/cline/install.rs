@@ -8,7 +8,9 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         Scope::User => context.home.join(".cline/hooks"),
         Scope::Project => context.project.join(".clinerules/hooks"),
         Scope::Managed => {
-            return Err(NotInstallable("Cline has no hooks for a whole machine: install them for each user".to_owned()));
+            return Err(NotInstallable(
+                "Cline has no hooks for a whole machine: install them for each user".to_owned(),
+            ));
         }
     };
     let files = AGENT.points.iter().filter(|point| point.installed).map(|point| FilePlan::Whole {

@@ -4,12 +4,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
-/// At these two the agent waits for three seconds at most.
-const END_TIMEOUT: u32 = 3;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.directory("CODEX_HOME", ".codex").join("hooks.json"),
@@ -21,7 +15,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         }
     };
     let entries = groups(&AGENT, None, |point| {
-        let timeout = if matches!(point, "SessionEnd" | "Interrupt") { END_TIMEOUT } else { TIMEOUT };
+        let timeout = AGENT.timeout(point);
         json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": timeout })
     });
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);

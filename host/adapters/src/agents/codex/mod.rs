@@ -46,7 +46,8 @@ static AGENT: Agent = Agent {
     versions: ("0.150.0", "0.169.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
+        // At this one and at an interruption it waits for three seconds at most.
+        HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(3),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION),
@@ -56,7 +57,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
-        HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).timeout(3),
         // These three are in no document. Their messages say nothing but that the event is there.
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
         HookPoint::new("PreModelRequest", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -41,9 +41,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         (Answer::GoOn(tasks), "agentStop" | "subagentStop" | "Stop" | "SubagentStop") if !tasks.is_empty() => {
             Reply::json(&json!({ "decision": "block", "reason": prompts(tasks) }))
         }
-        _ if !outcome.context.is_empty() => {
-            Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") }))
-        }
+        _ if !outcome.context.is_empty() => Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") })),
         _ => Reply::empty(),
     }
 }
@@ -118,9 +116,9 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         Some(point @ ("preToolUse" | "PreToolUse")) => denied(point, why, why),
         Some("permissionRequest" | "PermissionRequest") => Reply::json(&json!({ "behavior": "deny", "message": why })),
         // The result could not be looked at, so the model does not get it.
-        Some("postToolUse" | "PostToolUse") => Reply::json(
-            &json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": why } }),
-        ),
+        Some("postToolUse" | "PostToolUse") => {
+            Reply::json(&json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": why } }))
+        }
         Some("userPromptTransformed") => Reply::json(&json!({ "modifiedTransformedPrompt": withheld(why) })),
         // An agent that cannot stop would continue for ever.
         Some(_) => Reply::empty(),

@@ -1,4 +1,4 @@
-//! Replies to Crush: one flat object. `allow` waives the question to the user, so it is said for an approval alone.
+//! Replies to Crush: one flat object. `allow` waives the question to the user, so only an approval has it.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, filled, strictest};

@@ -4,9 +4,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
 use serde_json::json;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => {
@@ -22,7 +19,8 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let installed = AGENT.points.iter().filter(|point| point.installed);
     let entry = |point: &str| {
-        let hook = json!({ "name": "hookhost", "command": context.command(&AGENT, point), "timeout": TIMEOUT });
+        let hook =
+            json!({ "name": "hookhost", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) });
         JsonEntry::element(&["hooks", point], hook)
     };
     let entries = installed.map(|point| entry(point.name)).collect();

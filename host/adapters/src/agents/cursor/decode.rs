@@ -13,8 +13,7 @@ pub(super) const MCP: &str = "MCP:";
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let fields = Fields::of(message.bytes)?;
-    let named = fields.some_text("hook_event_name").or_else(|| message.point.map(str::to_owned));
-    let named = named.ok_or_else(|| Unreadable::new("`hook_event_name` is missing"))?;
+    let named = fields.text("hook_event_name")?;
     // The hook of Claude Code's file: the event is Cursor's, the reply is Claude Code's.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
@@ -53,9 +52,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "beforeMCPExecution" => HookEvent::BeforeToolCall(mcp(fields)?),
         "beforeReadFile" => HookEvent::BeforeToolCall(file("Read", fields, &[])?),
         "beforeTabFileRead" => HookEvent::BeforeToolCall(file("TabRead", fields, &[])?),
-        "postToolUse" => {
-            HookEvent::AfterToolCall { call: call(fields)?, result: result(fields.get("tool_output")) }
-        }
+        "postToolUse" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields.get("tool_output")) },
         "postToolUseFailure" => {
             let why = fields.some_text("error_message").unwrap_or_default();
             HookEvent::AfterToolCall { call: call(fields)?, result: ToolResult::error(why) }
@@ -66,9 +63,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "afterMCPExecution" => {
             HookEvent::AfterToolCall { call: mcp(fields)?, result: result(fields.get("result_json")) }
         }
-        "afterFileEdit" => {
-            HookEvent::AfterToolCall { call: file("Write", fields, &["edits"])?, result: result(None) }
-        }
+        "afterFileEdit" => HookEvent::AfterToolCall { call: file("Write", fields, &["edits"])?, result: result(None) },
         "afterTabFileEdit" => {
             HookEvent::AfterToolCall { call: file("TabWrite", fields, &["edits"])?, result: result(None) }
         }
@@ -101,7 +96,8 @@ fn is_continued(fields: &Fields) -> bool {
 }
 
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
-    let mut call = ToolUse::new(fields.some_text("tool_use_id"), fields.text("tool_name")?, fields.arguments("tool_input")?);
+    let mut call =
+        ToolUse::new(fields.some_text("tool_use_id"), fields.text("tool_name")?, fields.arguments("tool_input")?);
     if call.name.starts_with(MCP) {
         call.origin = ToolOrigin::External;
     }

@@ -20,7 +20,11 @@ enum Gate {
 
 fn gate(point: &str) -> Option<Gate> {
     Some(match point {
-        "preToolUse" | "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" | "beforeTabFileRead"
+        "preToolUse"
+        | "beforeShellExecution"
+        | "beforeMCPExecution"
+        | "beforeReadFile"
+        | "beforeTabFileRead"
         | "subagentStart" => Gate::Permission,
         "beforeSubmitPrompt" => Gate::Continue,
         COMPATIBLE => Gate::Compatible,

@@ -29,7 +29,9 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     }
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);
     Ok(match context.scope {
-        Scope::Project => plan.step("Trust the workspace in Cursor: it runs a project's hooks in trusted workspaces alone."),
+        Scope::Project => {
+            plan.step("Trust the workspace in Cursor: it runs a project's hooks in trusted workspaces alone.")
+        }
         _ => plan,
     })
 }

@@ -57,11 +57,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("afterTabFileEdit", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("subagentStart", EventKind::SubagentStart, Abilities::REJECTS),
         HookPoint::new("subagentStop", EventKind::SubagentEnd, STOP),
-        HookPoint::new(
-            "preCompact",
-            EventKind::BeforeCompaction,
-            Abilities { tells_user: true, ..Abilities::NONE },
-        ),
+        HookPoint::new("preCompact", EventKind::BeforeCompaction, Abilities { tells_user: true, ..Abilities::NONE }),
         HookPoint::new("afterAgentResponse", EventKind::FinalizeContent, Abilities::NONE),
         HookPoint::new("stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("afterAgentThought", EventKind::CustomEvent, Abilities::NONE).not_installed(),

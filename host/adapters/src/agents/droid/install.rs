@@ -4,9 +4,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};
 use serde_json::json;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.home.join(".factory/hooks.json"),
@@ -21,7 +18,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         &AGENT,
         &[],
         Some("*"),
-        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": TIMEOUT }),
+        |point| json!({ "type": "command", "command": context.command(&AGENT, point), "timeout": AGENT.timeout(point) }),
     );
     let step = "If the file `settings.json` beside it has hooks of yours, move them to `hooks.json`: Droid reads only one \
                 of both. Then start Droid again";

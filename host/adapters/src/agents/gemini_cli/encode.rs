@@ -39,7 +39,12 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         Answer::GoOn(tasks) if !tasks.is_empty() => deny(&mut draft, &call.point, &prompts(tasks)),
         Answer::GoOn(_) | Answer::Approved { .. } | Answer::Neutral => {}
     }
-    draft.beside(outcome);
+    if !outcome.context.is_empty() {
+        draft.specific("additionalContext", json!(outcome.context.join("\n\n")));
+    }
+    if !outcome.notices.is_empty() {
+        draft.top("systemMessage", json!(outcome.notices.join("\n")));
+    }
     finish(draft)
 }
 

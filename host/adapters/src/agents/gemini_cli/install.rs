@@ -5,8 +5,8 @@ use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, 
 use serde_json::json;
 use std::path::PathBuf;
 
-/// How long the agent waits for the hook, in milliseconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330_000;
+/// A timeout is in milliseconds.
+const PER_SECOND: u32 = 1000;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
@@ -19,7 +19,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let mut entries = groups(&AGENT, None, |point| {
         json!({
-            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": TIMEOUT,
+            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": u32::from(AGENT.timeout(point)) * PER_SECOND,
         })
     });
     entries.push(JsonEntry::default(&["hooksConfig", "enabled"], json!(true)));

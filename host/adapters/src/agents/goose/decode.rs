@@ -12,8 +12,8 @@ const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "ext
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let fields = Fields::of(message.bytes)?;
-    let point = fields.some_text("event").or_else(|| message.point.map(str::to_owned));
-    let point = point.ok_or_else(|| Unreadable::new("`event` is missing"))?;
+    // Always there: a message without it is another agent's.
+    let point = fields.text("event")?;
     let event = event(&point, &fields).map_err(|error| error.at(&point))?;
     let id = fields.text("session_id").map_err(|error| error.at(&point))?;
     let cwd = fields.some_text("working_dir").map_or_else(|| message.directory.to_owned(), PathBuf::from);

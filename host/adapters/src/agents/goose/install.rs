@@ -12,13 +12,14 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         Scope::User => context.home.join(".agents/plugins/hookhost"),
         Scope::Project => context.project.join(".agents/plugins/hookhost"),
         Scope::Managed => {
-            return Err(NotInstallable("goose has no hooks for a whole machine: install them for each user".to_owned()));
+            return Err(NotInstallable(
+                "goose has no hooks for a whole machine: install them for each user".to_owned(),
+            ));
         }
     };
     let mut hooks = Map::new();
     for point in AGENT.points.iter().filter(|point| point.installed) {
-        let mut hook =
-            json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": TIMEOUT });
+        let mut hook = json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": TIMEOUT });
         // goose reads it before a tool alone.
         if point.abilities.rejects && context.on_failure == OnFailure::Deny {
             hook["on_failure"] = json!("block");

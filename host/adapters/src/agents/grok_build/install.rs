@@ -4,9 +4,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
 use serde_json::{Map, Value, json};
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.home.join(".grok/hooks/hookhost.json"),
@@ -18,7 +15,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let installed = AGENT.points.iter().filter(|point| point.installed);
     let hooks = installed.map(|point| {
-        let hook = json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": TIMEOUT });
+        let hook = json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": AGENT.timeout(point.name) });
         (point.name.to_owned(), json!([{ "hooks": [hook] }]))
     });
     let content = json!({ "hooks": Value::Object(hooks.collect::<Map<_, _>>()) });

@@ -4,9 +4,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
 use serde_json::{Value, json};
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.home.join(".kiro/hooks/hookhost.json"),
@@ -22,7 +19,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
             json!({
                 "name": format!("hookhost-{}", point.name), "trigger": point.name,
                 "action": { "type": "command", "command": context.command(&AGENT, point.name) },
-                "timeout": TIMEOUT, "enabled": true,
+                "timeout": AGENT.timeout(point.name), "enabled": true,
             })
         })
         .collect();

@@ -9,7 +9,8 @@ use crate::reply::Reply;
 use serde_json::{Value, json};
 
 pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
-    let Ok((fields, pieces)) = Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.clone(), pieces(&fields)?)))
+    let Ok((fields, pieces)) =
+        Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.clone(), pieces(&fields)?)))
     else {
         return blocked("hookhost cannot read its own copy of this message");
     };

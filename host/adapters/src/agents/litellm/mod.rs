@@ -30,7 +30,11 @@ static AGENT: Agent = Agent {
     coverage: &[
         Coverage::new("prompts", Covered::Gated, ""),
         Coverage::new("results of tools", Covered::Gated, "when the client sends them to the model"),
-        Coverage::new("tool calls", Covered::Gated, "the response that has one is refused as a whole, and the client gets an error"),
+        Coverage::new(
+            "tool calls",
+            Covered::Gated,
+            "the response that has one is refused as a whole, and the client gets an error",
+        ),
         Coverage::new("texts of the model", Covered::Gated, ""),
         Coverage::new("images, and system prompts", Covered::Blind, "they are not asked about"),
         Coverage::new("calls that a client makes without its model", Covered::Blind, "no gateway sees them"),

@@ -33,15 +33,18 @@ fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<
         ("session.deleted", Some(id)) => HookEvent::SubagentEnd { id, text: String::new(), is_continued: false },
         ("session.deleted", None) => HookEvent::SessionEnd,
         ("chat.message", _) => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
-        ("tool.execute.before", _) => {
-            HookEvent::BeforeToolCall(ToolUse::new(input.some_text("callID"), input.text("tool")?, output.arguments("args")?))
-        }
+        ("tool.execute.before", _) => HookEvent::BeforeToolCall(ToolUse::new(
+            input.some_text("callID"),
+            input.text("tool")?,
+            output.arguments("args")?,
+        )),
         ("tool.execute.after", _) => {
             let call = ToolUse::new(input.some_text("callID"), input.text("tool")?, input.arguments("args")?);
             HookEvent::AfterToolCall { call, result: ToolResult::text(output.text("output")?) }
         }
         ("permission.ask", _) => {
-            let call = ToolUse::new(input.some_text("callID"), input.text("type")?, Value::Object(serde_json::Map::new()));
+            let call =
+                ToolUse::new(input.some_text("callID"), input.text("type")?, Value::Object(serde_json::Map::new()));
             HookEvent::PermissionRequest(call)
         }
         ("experimental.session.compacting", _) => HookEvent::BeforeCompaction,

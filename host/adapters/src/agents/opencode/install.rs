@@ -12,7 +12,9 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
             .unwrap_or_else(|| context.directory("XDG_CONFIG_HOME", ".config").join("opencode")),
         Scope::Project => context.project.join(".opencode"),
         Scope::Managed => {
-            return Err(NotInstallable("OpenCode loads no plugins for a whole machine: install it for each user".to_owned()));
+            return Err(NotInstallable(
+                "OpenCode loads no plugins for a whole machine: install it for each user".to_owned(),
+            ));
         }
     };
     let path = directory.join("plugins/hookhost.js");

@@ -28,9 +28,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
             HookEvent::AfterToolCall { call: call(fields)?, result }
         }
         "session_before_compact" => HookEvent::BeforeCompaction,
-        "session_compact" => {
-            HookEvent::AfterCompaction { summary: fields.some_text("summary").unwrap_or_default() }
-        }
+        "session_compact" => HookEvent::AfterCompaction { summary: fields.some_text("summary").unwrap_or_default() },
         "message_end" => {
             let content = fields.within("message").get("content").cloned().unwrap_or_default();
             HookEvent::FinalText { text: text(&content) }

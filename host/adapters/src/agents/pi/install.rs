@@ -11,7 +11,9 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
         Scope::User => context.directory("PI_CODING_AGENT_DIR", ".pi/agent"),
         Scope::Project => context.project.join(".pi"),
         Scope::Managed => {
-            return Err(NotInstallable("pi loads no extensions for a whole machine: install it for each user".to_owned()));
+            return Err(NotInstallable(
+                "pi loads no extensions for a whole machine: install it for each user".to_owned(),
+            ));
         }
     };
     let path = directory.join("extensions/hookhost.ts");

@@ -41,11 +41,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("tool_result", EventKind::AfterToolCall, Abilities { stops: true, ..PROMPT }),
         HookPoint::new("session_before_compact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session_compact", EventKind::AfterCompaction, TELLS),
-        HookPoint::new(
-            "message_end",
-            EventKind::FinalizeContent,
-            Abilities { rejects: true, replaces: true, ..TELLS },
-        ),
+        HookPoint::new("message_end", EventKind::FinalizeContent, Abilities { rejects: true, replaces: true, ..TELLS }),
         HookPoint::new("agent_before_settle", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
         // What the user runs with `!`.
         HookPoint::new("user_bash", EventKind::CustomEvent, Abilities::NONE).not_installed(),
@@ -54,7 +50,11 @@ static AGENT: Agent = Agent {
         Coverage::new("shell commands", Covered::Gated, ""),
         Coverage::new("shell commands that the user runs with !", Covered::Blind, "they are the user's own"),
         Coverage::new("files read and written by tools", Covered::Gated, ""),
-        Coverage::new("tools of other extensions", Covered::Gated, "an extension itself may do anything without a tool"),
+        Coverage::new(
+            "tools of other extensions",
+            Covered::Gated,
+            "an extension itself may do anything without a tool",
+        ),
         Coverage::new("texts of the agent", Covered::Gated, "the user sees a text while it streams in"),
         Coverage::new("sub-agents", Covered::Blind, "pi has none; an extension that starts another pi tells nothing"),
     ],

@@ -5,9 +5,8 @@ use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// How long the agent waits for the hook, in milliseconds: longer than a person has for an answer. Newer versions read
-/// seconds, and a number of 1000 or more as milliseconds; older ones always read milliseconds.
-const TIMEOUT: u32 = 330_000;
+/// Newer versions read a timeout in seconds, and a number of 1000 or more in milliseconds. Older ones always read milliseconds.
+const PER_SECOND: u32 = 1000;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
@@ -20,7 +19,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let entries = groups(&AGENT, None, |point| {
         json!({
-            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": TIMEOUT,
+            "name": "hookhost", "type": "command", "command": context.command(&AGENT, point), "timeout": u32::from(AGENT.timeout(point)) * PER_SECOND,
         })
     });
     let plan = Plan::new(vec![FilePlan::Json { path, entries }]);

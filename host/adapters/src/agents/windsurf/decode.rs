@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let fields = Fields::of(message.bytes)?;
-    let point = fields.some_text("agent_action_name").or_else(|| message.point.map(str::to_owned));
-    let point = point.ok_or_else(|| Unreadable::new("`agent_action_name` is missing"))?;
+    // Always there: a message without it is another agent's.
+    let point = fields.text("agent_action_name")?;
     let event = event(&point, &fields).map_err(|error| error.at(&point))?;
     let id = fields.text("trajectory_id").map_err(|error| error.at(&point))?;
     let cwd = fields.within("tool_info").some_text("cwd");

@@ -9,7 +9,9 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.home.join(".codeium/windsurf/hooks.json"),
         Scope::Project => context.project.join(".windsurf/hooks.json"),
-        Scope::Managed if cfg!(target_os = "macos") => PathBuf::from("/Library/Application Support/Windsurf/hooks.json"),
+        Scope::Managed if cfg!(target_os = "macos") => {
+            PathBuf::from("/Library/Application Support/Windsurf/hooks.json")
+        }
         Scope::Managed if cfg!(windows) => PathBuf::from(r"C:\ProgramData\Windsurf\hooks.json"),
         Scope::Managed => PathBuf::from("/etc/windsurf/hooks.json"),
     };

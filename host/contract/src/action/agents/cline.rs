@@ -1,4 +1,5 @@
-//! Cline. Source: cline/cline, `src/shared/tools.ts`; payloads recorded with CLI 3.0.65.
+//! Cline. Source: cline/cline, `src/shared/tools.ts` of the extension and `sdk/packages/core/src/extensions/tools/schemas.ts` of the
+//! command-line agent; payloads recorded with CLI 3.0.65.
 
 use super::Table;
 
@@ -8,6 +9,9 @@ pub(super) fn tools(table: &mut Table) {
     table.reads(&["read_file", "list_files", "search_files", "list_code_definition_names"], &["path"]);
     table.writes(&["write_to_file", "replace_in_file", "editor"], &["path"]);
     table.patches(&["apply_patch"], &["input"]);
+    // They take several files, queries and pages, and are known by their kind alone.
+    table.reads(&["read_files", "search_codebase"], &["path"]);
+    table.fetches(&["fetch_web_content"], &["url"]);
     table.fetches(&["web_fetch", "browser_action"], &["url"]);
     table.spawns(&["spawn_agent"], &["task"]);
     table.spawns(&["new_task"], &["context"]);

@@ -1,5 +1,6 @@
 //! GitHub Copilot CLI. Source: the vendor's hooks reference; payloads recorded with 1.0.102. With hooks configured by
-//! events in Pascal case, `bash` is `Bash`.
+//! events in Pascal case, some tools have Claude Code's names, and the arguments stay as they are: `bash` is `Bash`, `view` is
+//! `Read`, `create` is `Write`, `task` is `Agent`. `Edit` is `edit` or `apply_patch`.
 
 use super::Table;
 use crate::ShellDialect;
@@ -14,6 +15,6 @@ pub(super) fn tools(table: &mut Table) {
     table.writes(&["create", "edit"], &["path"]);
     table.patches(&["apply_patch"], &["input", "patch"]);
     table.fetches(&["web_fetch"], &["url"]);
-    table.spawns(&["task"], &["prompt"]);
+    table.spawns(&["task", "Agent"], &["prompt"]);
     table.other(&["exit_plan_mode"], "plan");
 }

@@ -34,10 +34,12 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// The agents, by the name that a session has of them.
-static AGENTS: [Agent; 19] = [
+static AGENTS: [Agent; 20] = [
     Agent::new("amp", amp::tools),
     Agent::new("antigravity", antigravity::tools),
     Agent::new("claude-code", claude_code::tools),
+    // The same agent: a mod is told its calls in the agent's own process.
+    Agent::new("claude-code-mods", claude_code::tools),
     Agent::new("cline", cline::tools),
     Agent::new("codex", codex::tools),
     Agent::new("copilot-cli", copilot_cli::tools),
@@ -116,6 +118,12 @@ impl Table {
             }
             None => Some(McpTool { server: None, tool: rest.to_owned() }),
         }
+    }
+
+    /// The tool in a name that the agent made of this server's and it. The server's name ends at a `_` or at the separator.
+    pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
+        let McpNames { prefix, separator } = self.mcp.as_ref()?;
+        name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))
     }
 
     fn shell(&mut self, tools: &[&str], command: &[&str], cwd: &[&str]) {

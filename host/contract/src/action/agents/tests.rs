@@ -40,6 +40,7 @@ fn calls() -> Vec<(&'static str, &'static str, Value, Action)> {
         ("claude-code", "Write", json!({"file_path": "C:\\p\\index.ts", "content": "."}), writes("C:\\p\\index.ts")),
         ("claude-code", "Read", json!({"file_path": "/p/accounts.py"}), Action::ReadFile("/p/accounts.py".into())),
         ("claude-code", "mcp__github__create_issue", json!({"title": "t"}), mcp(Some("github"), "create_issue")),
+        ("claude-code-mods", "Bash", json!({"command": "npm test", "description": "x"}), shell("npm test")),
         ("cline", "execute_command", json!({"command": "ls", "requires_approval": "false"}), shell("ls")),
         (
             "cline",
@@ -47,6 +48,15 @@ fn calls() -> Vec<(&'static str, &'static str, Value, Action)> {
             json!({"commands": ["echo hello > out.txt", "ls"]}),
             shell("echo hello > out.txt\nls"),
         ),
+        (
+            "cline",
+            "run_commands",
+            json!({"commands": [{"command": "git", "args": ["commit", "-m", "a b"]}, "ls"]}),
+            shell("git commit -m 'a b'\nls"),
+        ),
+        ("cline", "run_commands", json!({"commands": [{"command": "git", "args": "x"}]}), other("shell")),
+        ("cline", "read_files", json!({"files": [{"path": "/p/a"}]}), other("read-file")),
+        ("cline", "fetch_web_content", json!({"requests": [{"url": "https://e.com"}]}), other("fetch")),
         (
             "cline",
             "use_mcp_tool",
@@ -59,8 +69,11 @@ fn calls() -> Vec<(&'static str, &'static str, Value, Action)> {
         ("codex", "shell", json!({"command": ["bash", "-lc", "ls"], "workdir": "/srv"}), shell_at("/srv", "ls")),
         ("copilot-cli", "bash", json!({"command": "cat data.csv | grep x"}), shell("cat data.csv | grep x")),
         ("copilot-cli", "Bash", json!({"command": "ls", "description": "mock"}), shell("ls")),
+        ("copilot-cli", "Agent", json!({"prompt": "audit", "description": "x"}), Action::SpawnAgent("audit".into())),
+        ("copilot-cli", "Read", json!({"path": "/p/a"}), Action::ReadFile("/p/a".into())),
         ("copilot-cli", "create", json!({"path": "/p/a", "file_text": "x"}), writes("/p/a")),
         ("crush", "bash", json!({"command": "ls", "working_dir": "/srv"}), shell_at("/srv", "ls")),
+        ("crush", "mcp_tracker_close_ticket", json!({"ticket": 1}), mcp(None, "tracker_close_ticket")),
         ("cursor", "Shell", json!({"command": "ls", "working_directory": "/p"}), shell_at("/p", "ls")),
         ("cursor", "MCP:create_issue", json!({"title": "t"}), mcp(None, "create_issue")),
         ("droid", "Execute", json!({"command": "ls", "summary": "list"}), shell("ls")),
@@ -105,6 +118,18 @@ fn a_call_means_what_the_agent_does_with_it() {
 }
 
 #[test]
+fn the_name_of_a_servers_tool_is_told_apart_where_the_agent_names_the_server() {
+    let of = |agent: &str, tool: &str, server: &str| {
+        ActionMap::default().of(agent).action(tool, &json!({}), &ToolOrigin::Mcp(server.into()), "/work")
+    };
+    assert_eq!(of("gemini-cli", "mcp_my_db_read_file", "my_db"), mcp(Some("my_db"), "read_file"));
+    assert_eq!(of("kiro", "@git/push", "git"), mcp(Some("git"), "push"));
+    assert_eq!(of("claude-code", "mcp__git__push", "git"), mcp(Some("git"), "push"));
+    // A name that is not made in this way is whole.
+    assert_eq!(of("gemini-cli", "mcp_my_db_read", "db"), mcp(Some("db"), "mcp_my_db_read"));
+}
+
+#[test]
 fn every_agent_with_a_table_has_a_call_that_shows_it() {
     let without: Vec<_> = AGENTS.iter().map(|agent| agent.name).collect();
     let shown: Vec<_> = calls().iter().map(|(agent, ..)| *agent).collect();
@@ -143,6 +168,20 @@ fn an_agent_reads_its_own_arguments_and_no_others() {
     assert_eq!(action("my-agent", "bash", &json!({"command": "ls", "cmd": "rm x"})), shell("ls\nrm x"));
     assert_eq!(action("cline", "run_commands", &json!({"commands": "[\"ls\"]"})), other("shell"));
     assert_eq!(action("cline", "use_mcp_tool", &json!({"server_name": "db"})), other("mcp"));
+}
+
+#[test]
+fn a_tool_of_a_server_has_its_own_name_however_the_agent_spells_it() {
+    let of = |agent: &str, tool: &str, server: &str| {
+        let origin = ToolOrigin::Mcp(server.into());
+        ActionMap::default().of(agent).action(tool, &json!({}), &origin, "/work")
+    };
+    assert_eq!(of("goose", "github__create_issue", "github"), mcp(Some("github"), "create_issue"));
+    assert_eq!(of("cursor", "MCP:create_issue", "github"), mcp(Some("github"), "create_issue"));
+    assert_eq!(of("claude-code", "mcp__github__create_issue", "github"), mcp(Some("github"), "create_issue"));
+    // What looks like another server's tool is this server's own name.
+    assert_eq!(of("goose", "gitlab__create_issue", "github"), mcp(Some("github"), "gitlab__create_issue"));
+    assert_eq!(of("my-agent", "create_issue", "github"), mcp(Some("github"), "create_issue"));
 }
 
 #[test]

@@ -1,0 +1,141 @@
+//! A text in the shape of a tool's own result. Claude Code drops a replacement that has another shape than the result, and
+//! uses the result itself: a text in place of the object of its shell, for one.
+
+use serde_json::{Map, Value, json};
+
+/// Where the text of a result is, the likeliest place first.
+const PLACES: &[&str] =
+    &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
+
+/// Keys whose value says which kind of result it is. A short word there is no content, and without it the shape is another.
+const KINDS: &[&str] = &["type", "mode", "status", "kind"];
+
+/// A longer text below one of [`KINDS`] is content.
+const MAX_KIND: usize = 32;
+
+/// Copies of the output that the agent would show in place of the replaced one.
+const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
+
+/// `original` with `text` as its only content; and whether there was a place for the text.
+pub(in crate::agents) fn shaped(original: &Value, text: &str) -> (Value, bool) {
+    match original {
+        Value::Object(object) => {
+            let mut value = emptied_object(object);
+            let place = PLACES.iter().copied().find(|place| value.pointer(place).is_some_and(Value::is_string));
+            let found = place.and_then(|place| value.pointer_mut(place));
+            let is_placed = match found {
+                Some(place) => {
+                    *place = json!(text);
+                    true
+                }
+                None => place_anywhere(&mut value, original, text),
+            };
+            (value, is_placed)
+        }
+        // The content blocks of an MCP server.
+        Value::Array(blocks) if blocks.iter().all(Value::is_object) => {
+            (json!([{ "type": "text", "text": text }]), true)
+        }
+        Value::Array(_) => (json!([text]), true),
+        _ => (json!(text), true),
+    }
+}
+
+/// Whether a replacement has the shape of the original, as far as its outermost keys say.
+pub(in crate::agents) fn has_shape_of(original: &Value, replacement: &Value) -> bool {
+    match (original, replacement) {
+        (Value::Object(original), Value::Object(replacement)) => original.iter().all(|(key, value)| {
+            COPIES.contains(&key.as_str()) || replacement.get(key).is_some_and(|new| same_kind(value, new))
+        }),
+        _ => same_kind(original, replacement),
+    }
+}
+
+fn same_kind(one: &Value, other: &Value) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
+/// The same keys without any content.
+fn emptied_object(object: &Map<String, Value>) -> Value {
+    let kept = object.iter().filter(|(key, _)| !COPIES.contains(&key.as_str()));
+    Value::Object(kept.map(|(key, value)| (key.clone(), emptied(key, value))).collect())
+}
+
+fn emptied(key: &str, value: &Value) -> Value {
+    match value {
+        Value::String(word) if KINDS.contains(&key) && is_word(word) => value.clone(),
+        Value::String(_) => json!(""),
+        Value::Array(_) => json!([]),
+        // What says of a text that it is an image is wrong of ours.
+        Value::Bool(_) if key == "isImage" => json!(false),
+        Value::Object(object) => emptied_object(object),
+        other => other.clone(),
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    text.len() <= MAX_KIND && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-/".contains(c))
+}
+
+/// Puts the text into the first empty text, or else into the first list that had texts.
+fn place_anywhere(value: &mut Value, original: &Value, text: &str) -> bool {
+    let Some(object) = value.as_object_mut() else { return false };
+    if let Some(place) = object.iter_mut().find_map(|(_, value)| (value == "").then_some(value)) {
+        *place = json!(text);
+        return true;
+    }
+    let had_texts = |key: &str| original[key].as_array().is_some_and(|list| list.first().is_some_and(Value::is_string));
+    if let Some((_, place)) = object.iter_mut().find(|(key, _)| had_texts(key)) {
+        *place = json!([text]);
+        return true;
+    }
+    object.iter_mut().any(|(key, value)| place_anywhere(value, &original[key.as_str()], text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{has_shape_of, shaped};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_text_takes_the_shape_of_the_result_and_nothing_of_the_content_stays() {
+        let cases = [
+            (json!("secret"), json!("no")),
+            (json!(null), json!("no")),
+            (json!([{ "type": "text", "text": "secret" }]), json!([{ "type": "text", "text": "no" }])),
+            (json!(["secret"]), json!(["no"])),
+            (
+                json!({ "stdout": "secret", "stderr": "secret", "isImage": true, "persistedOutputPath": "/secret" }),
+                json!({ "stdout": "no", "stderr": "", "isImage": false }),
+            ),
+            (
+                json!({ "type": "text", "file": { "filePath": "/secret", "content": "secret", "numLines": 3 } }),
+                json!({ "type": "text", "file": { "filePath": "", "content": "no", "numLines": 3 } }),
+            ),
+            (
+                json!({ "filenames": ["secret"], "numFiles": 1, "truncated": false }),
+                json!({ "filenames": ["no"], "numFiles": 1, "truncated": false }),
+            ),
+            (
+                json!({ "mode": "content", "content": "secret", "filenames": ["secret"] }),
+                json!({ "mode": "content", "content": "no", "filenames": [] }),
+            ),
+            (json!({ "type": "a secret in words", "code": 200 }), json!({ "type": "no", "code": 200 })),
+            (json!({ "deep": { "note": "secret" } }), json!({ "deep": { "note": "no" } })),
+        ];
+        for (original, expected) in cases {
+            let (value, is_placed) = shaped(&original, "no");
+            assert_eq!((&value, is_placed), (&expected, true), "{original}");
+            assert!(!value.to_string().contains("secret"), "{value}");
+        }
+        assert_eq!(shaped(&json!({ "success": true }), "no"), (json!({ "success": true }), false));
+    }
+
+    #[test]
+    fn a_replacement_of_another_shape_is_told_from_one_of_the_same() {
+        let original = json!({ "stdout": "a", "stderr": "", "persistedOutputPath": "/x" });
+        let same = |replacement: Value| has_shape_of(&original, &replacement);
+        assert!(same(json!({ "stdout": "b", "stderr": "" })));
+        assert!(!same(json!({ "stdout": "b" })) && !same(json!("b")) && !same(json!({ "stdout": 1, "stderr": "" })));
+    }
+}

@@ -1,0 +1,133 @@
+//! People's own agents: the hook, the resident host, and the questions that wait for a person.
+
+use clap::{Args, Subcommand, ValueEnum};
+use hookhost_adapters::install::OnFailure;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const HOOK_EXAMPLES: &str = "\
+Examples:
+  hookhost hook claude-code < message.json
+  hookhost hook codex PreToolUse < message.json
+
+An agent calls the small program hookhost-hook, which does the same and starts faster.
+`hookhost install` writes that into the agent's files.";
+
+/// Settle the event that an agent tells its hook on the standard input, and print the reply in the agent's own language
+#[derive(Debug, Args)]
+#[command(after_help = HOOK_EXAMPLES)]
+pub(crate) struct HookArgs {
+    /// The agent, such as claude-code
+    pub(crate) agent: String,
+
+    /// The hook point, where the message does not say it
+    pub(crate) point: Option<String>,
+
+    /// What the agent is told where nobody answers
+    #[arg(long, value_name = "HOW", default_value = "deny")]
+    pub(crate) on_failure: FailureArg,
+
+    /// Settle it in this process, and print frames of the hook's protocol: for hookhost-hook
+    #[arg(long, hide = true)]
+    pub(crate) alone: bool,
+}
+
+/// What an agent is told where nobody answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailureArg {
+    /// No.
+    #[default]
+    Deny,
+    /// Nothing: it goes on.
+    Allow,
+}
+
+impl From<FailureArg> for OnFailure {
+    fn from(how: FailureArg) -> Self {
+        match how {
+            FailureArg::Deny => Self::Deny,
+            FailureArg::Allow => Self::Allow,
+        }
+    }
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  hookhost serve
+  hookhost serve --http 127.0.0.1:8750
+  hookhost serve --status | jq .rules
+  hookhost serve --stop";
+
+/// Be the resident host, which settles the events of all agents of this user; hooks start one by themselves
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// End after so many seconds in which no agent has asked [default: never; 1800 where a hook has started it]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) idle: Option<Duration>,
+
+    /// Listen for HTTP hooks, gateways and MCP clients at this address, too; they need the token that is printed
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+
+    /// Have the resident host end, once the events under way are settled
+    #[arg(long, conflicts_with_all = ["idle", "http", "status"])]
+    pub(crate) stop: bool,
+
+    /// Print what the resident host says of itself, and of the rules that count here, as JSON
+    #[arg(long, conflicts_with_all = ["idle", "http"])]
+    pub(crate) status: bool,
+
+    /// A hook has started it: it says nothing, and ends where another one is there
+    #[arg(long, hide = true)]
+    pub(crate) on_demand: bool,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(0) => Err("0 seconds would end it at once".to_owned()),
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => Err("it is no number of seconds".to_owned()),
+    }
+}
+
+const APPROVALS_EXAMPLES: &str = "\
+Examples:
+  hookhost approvals
+  hookhost approvals show claude-code:0199.12
+  hookhost approvals yes claude-code:0199.12
+  hookhost approvals no claude-code:0199.12 --because 'not on a Friday'";
+
+/// List the questions that no agent can show, and answer them; without an answer in time, the answer is no
+#[derive(Debug, Args)]
+#[command(after_help = APPROVALS_EXAMPLES)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ApprovalsCommand>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// Show exactly what would run, and who asks
+    Show {
+        /// The question, or the beginning of its identifier
+        id: String,
+    },
+    /// Let exactly this run, once
+    Yes {
+        /// The question, or the beginning of its identifier
+        id: String,
+    },
+    /// Do not let it run
+    No {
+        /// The question, or the beginning of its identifier
+        id: String,
+        /// What the model is told
+        #[arg(long, value_name = "TEXT")]
+        because: Option<String>,
+    },
+}

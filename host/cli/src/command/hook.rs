@@ -1,0 +1,99 @@
+//! `hookhost hook`: what the small program `hookhost-hook` does; and, for that program, a call settled in this process.
+
+use crate::args::HookArgs;
+use crate::directory_rules::UserConfigurations;
+use crate::exit::{CliError, Exit};
+use crate::{configuration, loading, output};
+use anyhow::anyhow;
+use hookhost_adapters::json::MAX_BYTES;
+use hookhost_adapters::message::VARIABLES;
+use hookhost_adapters::{Adapter, Message, all, by_name};
+use hookhost_hook::frame::Response;
+use hookhost_hook::hook::Hook;
+use hookhost_hook::place::Place;
+use hookhost_server::Settler;
+use std::io::{self, Read as _, Write as _};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use strsim::jaro_winkler;
+
+/// Calls at once: plugins are asked one after another, and beside them an observer may run.
+const AT_ONCE: NonZeroU32 = NonZeroU32::MIN.saturating_add(1);
+
+/// How long observers may work after the reply.
+const FOR_OBSERVERS: Duration = Duration::from_secs(2);
+
+/// How alike two names are that may mean the same.
+const LIKE: f64 = 0.8;
+
+/// The agent of this name.
+pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
+    by_name(name).ok_or_else(|| {
+        let names = || all().iter().map(|adapter| adapter.agent().name);
+        let likeness = |known: &&str| jaro_winkler(name, known);
+        let nearest = names().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|known| likeness(known) > LIKE);
+        let advice = match nearest {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => format!("it knows {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        CliError::usage(format!("hookhost knows no agent {name:?}: {advice}"))
+    })
+}
+
+pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
+    let place = Place::of_user();
+    let interrupted = AtomicBool::new(false);
+    let hook = Hook {
+        adapter: adapter(&args.agent)?,
+        point: args.point.as_deref(),
+        on_failure: args.on_failure.into(),
+        place: place.as_ref(),
+        interrupted: &interrupted,
+    };
+    let reply = hook.run(io::stdin().lock());
+    output::print(&reply.stdout)?;
+    let _ = io::stderr().write_all(reply.stderr.as_bytes());
+    Ok(if reply.exit == 0 { Exit::Done } else { Exit::Usage })
+}
+
+/// Settles the message in this process. What is printed are frames: the hook that has started it reads them.
+pub(crate) async fn alone(args: &HookArgs) -> Result<Exit, CliError> {
+    let response = settled(args).await.unwrap_or_else(|stop| Response::Refused(stop.message()));
+    say(&response)?;
+    Ok(Exit::Done)
+}
+
+async fn settled(args: &HookArgs) -> Result<Response, CliError> {
+    let adapter = adapter(&args.agent)?;
+    let directory = configuration::cwd()?;
+    let mut message = Vec::new();
+    let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    io::stdin().take(most).read_to_end(&mut message).map_err(|error| anyhow!("the message did not come: {error}"))?;
+    let variables: Vec<_> =
+        VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+    let host = loading::shared_host(configuration::find(None, &directory)?.config).await?;
+    let settler = Settler::new(host.clone(), Arc::new(UserConfigurations { at_once: Some(AT_ONCE) }));
+    let mut sent = Message::new(&message, &directory);
+    sent.point = args.point.as_deref();
+    sent.variables = &variables;
+    let waits = |seconds| {
+        // The hook that reads it may have gone: then nobody waits for the answer either.
+        let _ = say(&Response::Waiting { seconds });
+    };
+    let reply = settler.reply(adapter, &sent, &waits).await;
+    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
+    let response = Response::Reply { exit, stdout, stderr };
+    say(&response)?;
+    drop(settler);
+    // The hook has its reply, and may have ended this process by now.
+    let _ = host.drain(FOR_OBSERVERS).await;
+    Ok(response)
+}
+
+fn say(response: &Response) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    let said = stdout.write_all(&response.to_frame()).and_then(|()| stdout.flush());
+    said.map_err(|error| anyhow!("the reply cannot be printed: {error}").into())
+}

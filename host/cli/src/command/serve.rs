@@ -1,0 +1,167 @@
+//! `hookhost serve`: the resident host of this user, which settles the events of all agents.
+
+use crate::args::ServeArgs;
+use crate::directory_rules::UserConfigurations;
+use crate::exit::{CliError, Exit};
+use crate::{audit_log, configuration, interrupt, loading, output};
+use anyhow::anyhow;
+use hookhost::files::{self, Guard, Links};
+use hookhost_hook::connection::ConnectionError;
+use hookhost_hook::place::Place;
+use hookhost_hook::{hook, start};
+use hookhost_server::http::{self, Token};
+use hookhost_server::{Ended, Resident, Settler};
+use rand::{TryRng as _, rngs::SysRng};
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Upper bound of the file of the token, in bytes.
+const MAX_TOKEN: u64 = 4096;
+
+/// The shortest token, in characters: a shorter one can be guessed.
+const MIN_TOKEN: usize = 32;
+
+/// How long a resident host that a hook has started lives without being used.
+const IDLE: Duration = Duration::from_secs(1800);
+
+/// How long the resident host has to answer about itself.
+const FOR_STATUS: Duration = Duration::from_secs(5);
+
+/// How long it has to end.
+const FOR_THE_END: Duration = Duration::from_secs(35);
+
+pub(crate) async fn run(args: &ServeArgs) -> Result<Exit, CliError> {
+    let place = Place::below(&configuration::places()?.state);
+    if args.stop {
+        return stop(&place);
+    }
+    if args.status {
+        let status = hook::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
+        let status: serde_json::Value = serde_json::from_str(&status)
+            .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
+        output::print_json(&status)?;
+        return Ok(Exit::Done);
+    }
+    let Some(resident) = Resident::claim(&place).map_err(CliError::not_loaded)? else {
+        if args.on_demand {
+            return Ok(Exit::Done);
+        }
+        return Err(CliError::not_loaded(anyhow!("a resident host of yours is there already"))
+            .advise("hookhost serve --status")
+            .advise("hookhost serve --stop"));
+    };
+    serve(args, &place, resident).await
+}
+
+async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Exit, CliError> {
+    // The user's own file: what a project's file says counts for its own directory.
+    let own = configuration::places()?.config;
+    let host = loading::shared_host(configuration::find(None, &own)?.config).await?;
+    let settler = Arc::new(Settler::new(host.clone(), Arc::new(UserConfigurations::default())));
+    let cancel = CancellationToken::new();
+    let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    if !args.on_demand {
+        output::note(&format!("hookhost serves at {}\n", place.socket().display()));
+    }
+    let _http = match args.http {
+        Some(address) => Some(listen(address, Arc::clone(&settler)).await?),
+        None => None,
+    };
+    let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
+    let ended = resident.serve(Arc::clone(&settler), idle, cancel.cancelled()).await;
+    let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
+    drop(settler);
+    let done = audit_log::finish(&host, Ok(Exit::Done)).await;
+    if ended == Ended::Replaced
+        && let Ok(program) = start::program()
+        && let Err(error) = start::resident_host(&program, place)
+    {
+        // The next hook starts it.
+        tracing::warn!(%error, "the new version of the program could not be started");
+    }
+    if !args.on_demand {
+        output::note(match ended {
+            Ended::Idle => "ended: no agent has asked for a while\n",
+            Ended::Replaced => "ended: the program was replaced, and the new one serves\n",
+            Ended::SocketGone => "ended: the socket was removed\n",
+            _ => "ended\n",
+        });
+    }
+    done
+}
+
+/// Serves HTTP until what is returned is dropped.
+async fn listen(address: SocketAddr, settler: Arc<Settler>) -> Result<AbortOnDrop, CliError> {
+    let cannot =
+        |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
+    let listener = TcpListener::bind(address).await.map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let (file, secret) = token()?;
+    let home = configuration::places()?.home.unwrap_or_else(|| "/".into());
+    output::note(&format!("hookhost serves at http://{address}; the token is in {}\n", file.display()));
+    if !address.ip().is_loopback() {
+        output::note(&output::notice(
+            "others can reach this address: whoever knows the token can ask, and it goes over the network unencrypted",
+        ));
+    }
+    Ok(AbortOnDrop(tokio::spawn(http::serve(listener, settler, Token::new(&secret), home))))
+}
+
+struct AbortOnDrop(JoinHandle<Infallible>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The secret that HTTP clients have to know: the user's own, made when it is first needed.
+fn token() -> Result<(PathBuf, String), CliError> {
+    let file = configuration::places()?.state.join("http.token");
+    match files::read(&file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN) {
+        Ok(bytes) => {
+            let secret = String::from_utf8_lossy(&bytes).trim().to_owned();
+            if secret.len() < MIN_TOKEN {
+                return Err(CliError::not_loaded(anyhow!(
+                    "the token in {} is shorter than {MIN_TOKEN} characters: remove the file, and a new one is made",
+                    file.display()
+                )));
+            }
+            return Ok((file, secret));
+        }
+        Err(error) if error.is_missing() => {}
+        Err(error) => return Err(CliError::not_loaded(error)),
+    }
+    let mut bytes = [0; 32];
+    SysRng.try_fill_bytes(&mut bytes).map_err(|error| anyhow!("the system gives no random number: {error}"))?;
+    let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    audit_log::prepared()?;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let written = options.open(&file).and_then(|mut opened| opened.write_all(format!("{secret}\n").as_bytes()));
+    written.map_err(|error| anyhow!("the token cannot be written to {}: {error}", file.display()))?;
+    Ok((file, secret))
+}
+
+fn stop(place: &Place) -> Result<Exit, CliError> {
+    match hook::stop(place, FOR_THE_END) {
+        Ok(()) => output::print("The resident host has ended.\n")?,
+        Err(ConnectionError::NotThere(_)) => output::print("There is no resident host.\n")?,
+        Err(error) => return Err(not_answering(error)),
+    }
+    Ok(Exit::Done)
+}
+
+fn not_answering(error: ConnectionError) -> CliError {
+    let is_missing = matches!(error, ConnectionError::NotThere(_));
+    let stop = CliError::from(anyhow!(error));
+    if is_missing { stop.advise("hookhost serve") } else { stop }
+}

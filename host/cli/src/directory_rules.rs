@@ -1,0 +1,51 @@
+//! The rules of people's own agents: what counts in the directory of each message, found as for every other command.
+
+use crate::{configuration, loading};
+use hookhost::command::{ProjectFile, TrustStore};
+use hookhost::config::{Config, FILE_NAME};
+use hookhost_server::{Configurations, Found};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+/// The user's own file and the approved ones of the project.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UserConfigurations {
+    /// Calls at once, where the process settles no more than one event.
+    pub(crate) at_once: Option<NonZeroU32>,
+}
+
+impl Configurations for UserConfigurations {
+    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String> {
+        let found = configuration::find(None, directory).map_err(|stop| stop.message())?;
+        if let Some(loaded) = loaded {
+            loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
+        }
+        let changes = found.changes.iter().map(configuration::changed);
+        let inert = found.inert.iter().map(configuration::inert);
+        let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();
+        let mut config = found.config;
+        if let Some(calls) = self.at_once {
+            config.limit_concurrent_calls(calls);
+        }
+        Ok(Found::new(config).notes(notes))
+    }
+
+    fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = directory.ancestors().map(|directory| directory.join(FILE_NAME)).collect();
+        files.extend(ProjectFile::find(directory));
+        if let Ok(places) = configuration::places() {
+            files.push(places.user_file());
+            files.push(TrustStore::of(&places).file());
+        }
+        if let Some(config) = loaded {
+            files.extend(config.files().iter().cloned());
+            files.extend(config.enabled().filter_map(|entry| entry.code.path().map(Path::to_owned)));
+        }
+        // A link is followed: its target is what is written.
+        let targets: Vec<PathBuf> = files.iter().filter_map(|file| file.canonicalize().ok()).collect();
+        files.extend(targets);
+        files.sort();
+        files.dedup();
+        files
+    }
+}

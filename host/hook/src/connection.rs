@@ -1,0 +1,275 @@
+//! A connection to the resident host, or anything else that is waited for with a deadline.
+
+use crate::frame::{FrameError, MAX_FRAME, Request, Response};
+use crate::place::{MAX_SOCKET_PATH, Place};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The interval at which it is looked whether the hook was asked to end.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long an answer may take on its way after a person's time is over.
+const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
+
+/// How much is read at once, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// Why the resident host has not answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// No resident host is there: no socket, or nobody behind it.
+    #[error("no resident host answers at {}", .0.display())]
+    NotThere(PathBuf),
+    /// The socket belongs to another user, or another user's program is behind it.
+    #[error(
+        "the socket {} belongs to another user: remove it, and look who can write to its directory", .0.display()
+    )]
+    NotMine(PathBuf),
+    /// The time is over.
+    #[error("there was no answer within {} seconds", .0.as_secs_f32())]
+    TooLate(Duration),
+    /// The process was asked to end.
+    #[error("the hook was asked to end before there was an answer")]
+    Interrupted,
+    /// The other side has closed the connection.
+    #[error("the resident host ended before it answered")]
+    Closed,
+    /// The other side does not speak our language.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The system says no.
+    #[error("the resident host cannot be reached: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Until when something is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline<'a> {
+    began: Instant,
+    within: Duration,
+    interrupted: Option<&'a AtomicBool>,
+}
+
+impl<'a> Deadline<'a> {
+    /// So long from now on; also over once `interrupted` is set, which a signal handler may do.
+    #[must_use]
+    pub fn within(within: Duration, interrupted: Option<&'a AtomicBool>) -> Self {
+        Self { began: Instant::now(), within, interrupted }
+    }
+
+    /// The same from now on with another length.
+    #[must_use]
+    pub fn again(self, within: Duration) -> Self {
+        Self { began: Instant::now(), within, ..self }
+    }
+
+    /// From now on, as long as a person has to answer, and some seconds more.
+    #[must_use]
+    pub fn for_person(self, seconds: u32) -> Self {
+        self.again(Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER)
+    }
+
+    /// How long is left; an error if nothing is, or the process was asked to end.
+    ///
+    /// # Errors
+    /// [`ConnectionError::TooLate`] or [`ConnectionError::Interrupted`].
+    pub fn left(&self) -> Result<Duration, ConnectionError> {
+        if self.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(ConnectionError::Interrupted);
+        }
+        let left = self.within.saturating_sub(self.began.elapsed());
+        if left.is_zero() { Err(ConnectionError::TooLate(self.within)) } else { Ok(left) }
+    }
+
+    /// Waits until `file` can be read or written, as `flags` say.
+    ///
+    /// # Errors
+    /// As [`Self::left`].
+    pub fn wait(&self, file: &impl AsFd, flags: PollFlags) -> Result<(), ConnectionError> {
+        loop {
+            let slice = self.left()?.min(SIGNAL_INTERVAL);
+            let timeout = PollTimeout::try_from(slice.max(Duration::from_millis(1))).unwrap_or(PollTimeout::ZERO);
+            match poll(&mut [PollFd::new(file.as_fd(), flags)], timeout) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+    }
+
+    /// Reads to the end, of at most `most` bytes; what is beyond is left.
+    ///
+    /// # Errors
+    /// As [`Self::wait`], and where the system says no.
+    pub fn read_all(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
+        let mut all = Vec::new();
+        let mut piece = vec![0; PIECE];
+        while all.len() <= most {
+            self.wait(from, PollFlags::POLLIN)?;
+            match from.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => all.extend_from_slice(piece.get(..read).unwrap_or_default()),
+                Err(error) if is_for_later(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Writes all.
+    ///
+    /// # Errors
+    /// As [`Self::wait`], and where the system says no.
+    pub fn write_all(&self, to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> Result<(), ConnectionError> {
+        while !bytes.is_empty() {
+            self.wait(to, PollFlags::POLLOUT)?;
+            match to.write(bytes) {
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if is_for_later(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_for_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// A connection to the user's resident host.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+}
+
+impl Connection {
+    /// Connects. The program behind the socket must be of the same user, or root's.
+    ///
+    /// # Errors
+    /// [`ConnectionError::NotThere`] where nobody is behind the socket, and others.
+    pub fn open(place: &Place) -> Result<Self, ConnectionError> {
+        let socket = place.socket();
+        let stream = connect(place).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectionError::NotThere(socket.clone()),
+            _ => ConnectionError::Io(error),
+        })?;
+        if !is_trusted(peer(&stream)?) {
+            return Err(ConnectionError::NotMine(socket));
+        }
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream })
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// If it is not taken in time.
+    pub fn send(&mut self, request: &Request, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
+        deadline.write_all(&mut self.stream, &request.to_frame()).map_err(closed)
+    }
+
+    /// Waits for the next response.
+    ///
+    /// # Errors
+    /// If there is none in time, or it is not one.
+    pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+        receive_from(&mut self.stream, deadline)
+    }
+}
+
+/// Waits for the next response from a connection or a pipe.
+///
+/// # Errors
+/// If there is none in time, or it is not one.
+pub fn receive_from(from: &mut (impl Read + AsFd), deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+    let length = read_exactly(from, 4, deadline)?;
+    let length = length.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        return Err(FrameError::Garbage.into());
+    }
+    Ok(Response::from_body(&read_exactly(from, length, deadline)?)?)
+}
+
+fn read_exactly(
+    from: &mut (impl Read + AsFd),
+    count: usize,
+    deadline: Deadline<'_>,
+) -> Result<Vec<u8>, ConnectionError> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; count.min(PIECE)];
+    while bytes.len() < count {
+        deadline.wait(from, PollFlags::POLLIN)?;
+        let room = (count - bytes.len()).min(PIECE);
+        match from.read(piece.get_mut(..room).unwrap_or_default()) {
+            Ok(0) => return Err(ConnectionError::Closed),
+            Ok(read) => bytes.extend_from_slice(piece.get(..read).unwrap_or_default()),
+            Err(error) if is_for_later(&error) => {}
+            Err(error) => return Err(closed(error.into())),
+        }
+    }
+    Ok(bytes)
+}
+
+/// A connection that the other side has closed while it was written or read.
+fn closed(error: ConnectionError) -> ConnectionError {
+    match error {
+        ConnectionError::Io(error)
+            if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+        {
+            ConnectionError::Closed
+        }
+        other => other,
+    }
+}
+
+/// A socket whose path is too long for its address is reached by the directory that is open.
+fn connect(place: &Place) -> io::Result<UnixStream> {
+    let socket = place.socket();
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH {
+        return UnixStream::connect(socket);
+    }
+    let directory = std::fs::File::open(place.directory())?;
+    UnixStream::connect(short(&directory))
+}
+
+/// The socket below an open directory, as a path that is short.
+#[must_use]
+pub fn short(directory: &std::fs::File) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
+}
+
+/// Whether a process of this user may settle our events, or send us some: our own user, or root, who can do anything.
+#[must_use]
+pub fn is_trusted(user: u32) -> bool {
+    user == nix::unistd::geteuid().as_raw() || user == 0
+}
+
+/// The user whose process is on the other side.
+///
+/// # Errors
+/// If the system does not say.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
+    let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials)?;
+    Ok(credentials.uid())
+}
+
+/// The user whose process is on the other side.
+///
+/// # Errors
+/// If the system does not say.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
+    let (user, _) = nix::unistd::getpeereid(stream)?;
+    Ok(user.as_raw())
+}

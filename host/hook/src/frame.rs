@@ -1,0 +1,296 @@
+//! What is sent over the socket. A frame is its length, four bytes in little-endian order, and as many bytes.
+//!
+//! A request begins with [`MAGIC`], whose last byte is the version of this language. Texts and byte strings have their
+//! length, four bytes in little-endian order, before them.
+
+use std::path::PathBuf;
+
+/// How a request begins: three letters, and the version of the language.
+pub const MAGIC: [u8; 4] = *b"HKH\x01";
+
+/// Upper bound of a frame, in bytes: a message of 16 MiB, and room for what is around it.
+pub const MAX_FRAME: usize = 18 * 1024 * 1024;
+
+/// What is asked of the resident host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// An agent's message is settled.
+    Hook(HookRequest),
+    /// What the resident host knows of itself, as JSON, for the rules that count in this directory.
+    Status {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// The resident host ends, once the events under way are settled.
+    Stop,
+}
+
+/// A message of an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookRequest {
+    /// The agent, as the command line names it.
+    pub agent: String,
+    /// The hook point, where the command line names it; otherwise empty.
+    pub point: String,
+    /// The directory in which the hook was started.
+    pub directory: PathBuf,
+    /// Variables of the hook's environment that say where the project is.
+    pub variables: Vec<(String, String)>,
+    /// The message.
+    pub message: Vec<u8>,
+}
+
+/// What the resident host says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// A person is asked; a reply comes in so many seconds at most.
+    Waiting {
+        /// Seconds.
+        seconds: u32,
+    },
+    /// What the agent gets.
+    Reply {
+        /// The hook's exit code.
+        exit: u8,
+        /// Standard output.
+        stdout: Vec<u8>,
+        /// Standard error.
+        stderr: Vec<u8>,
+    },
+    /// The resident host does not settle it, and why.
+    Refused(String),
+    /// Its status, a JSON object.
+    Status(String),
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The other side speaks another language, or another version of this one.
+    #[error("the other side speaks another version of the protocol")]
+    OtherVersion,
+    /// The bytes end too early, go on too long, or hold what they cannot.
+    #[error("the other side sent what is not a frame")]
+    Garbage,
+}
+
+impl Request {
+    /// The frame, its length first.
+    #[must_use]
+    pub fn to_frame(&self) -> Vec<u8> {
+        let mut body = MAGIC.to_vec();
+        match self {
+            Self::Hook(HookRequest { agent, point, directory, variables, message }) => {
+                body.push(1);
+                put(&mut body, agent.as_bytes());
+                put(&mut body, point.as_bytes());
+                put(&mut body, bytes_of(directory));
+                put_count(&mut body, variables.len());
+                for (name, value) in variables {
+                    put(&mut body, name.as_bytes());
+                    put(&mut body, value.as_bytes());
+                }
+                put(&mut body, message);
+            }
+            Self::Status { directory } => {
+                body.push(2);
+                put(&mut body, bytes_of(directory));
+            }
+            Self::Stop => body.push(3),
+        }
+        framed(&body)
+    }
+
+    /// Reads the body of a frame.
+    ///
+    /// # Errors
+    /// If it is of another version, or no request.
+    pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
+        let Some((magic, rest)) = body.split_first_chunk::<4>() else { return Err(FrameError::Garbage) };
+        if *magic != MAGIC {
+            return Err(FrameError::OtherVersion);
+        }
+        let mut reader = Reader { rest };
+        let request = match reader.byte()? {
+            1 => {
+                let (agent, point) = (reader.text()?, reader.text()?);
+                let directory = reader.path()?;
+                let count = reader.count()?;
+                // Each has eight bytes at least, so a count that lies does not reserve much.
+                let mut variables = Vec::with_capacity(count.min(reader.rest.len() / 8));
+                for _ in 0..count {
+                    variables.push((reader.text()?, reader.text()?));
+                }
+                let message = reader.bytes()?.to_vec();
+                Self::Hook(HookRequest { agent, point, directory, variables, message })
+            }
+            2 => Self::Status { directory: reader.path()? },
+            3 => Self::Stop,
+            _ => return Err(FrameError::Garbage),
+        };
+        reader.end(request)
+    }
+}
+
+impl Response {
+    /// The frame, its length first.
+    #[must_use]
+    pub fn to_frame(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        match self {
+            Self::Waiting { seconds } => {
+                body.push(1);
+                body.extend_from_slice(&seconds.to_le_bytes());
+            }
+            Self::Reply { exit, stdout, stderr } => {
+                body.extend_from_slice(&[2, *exit]);
+                put(&mut body, stdout);
+                put(&mut body, stderr);
+            }
+            Self::Refused(why) => {
+                body.push(3);
+                put(&mut body, why.as_bytes());
+            }
+            Self::Status(json) => {
+                body.push(4);
+                put(&mut body, json.as_bytes());
+            }
+        }
+        framed(&body)
+    }
+
+    /// Reads the body of a frame.
+    ///
+    /// # Errors
+    /// If it is no response.
+    pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader { rest: body };
+        let response = match reader.byte()? {
+            1 => Self::Waiting { seconds: reader.number()? },
+            2 => {
+                let exit = reader.byte()?;
+                Self::Reply { exit, stdout: reader.bytes()?.to_vec(), stderr: reader.bytes()?.to_vec() }
+            }
+            3 => Self::Refused(reader.text()?),
+            4 => Self::Status(reader.text()?),
+            _ => return Err(FrameError::Garbage),
+        };
+        reader.end(response)
+    }
+}
+
+fn framed(body: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(body.len() + 4);
+    put(&mut frame, body);
+    frame
+}
+
+fn put(to: &mut Vec<u8>, bytes: &[u8]) {
+    put_count(to, bytes.len());
+    to.extend_from_slice(bytes);
+}
+
+fn put_count(to: &mut Vec<u8>, count: usize) {
+    // A longer one than MAX_FRAME is refused by the other side.
+    to.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn bytes_of(path: &std::path::Path) -> &[u8] {
+    use std::os::unix::ffi::OsStrExt as _;
+    path.as_os_str().as_bytes()
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn byte(&mut self) -> Result<u8, FrameError> {
+        let (&byte, rest) = self.rest.split_first().ok_or(FrameError::Garbage)?;
+        self.rest = rest;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u32, FrameError> {
+        let (bytes, rest) = self.rest.split_first_chunk::<4>().ok_or(FrameError::Garbage)?;
+        self.rest = rest;
+        Ok(u32::from_le_bytes(*bytes))
+    }
+
+    fn count(&mut self) -> Result<usize, FrameError> {
+        usize::try_from(self.number()?).map_err(|_| FrameError::Garbage)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], FrameError> {
+        let count = self.count()?;
+        let (bytes, rest) = self.rest.split_at_checked(count).ok_or(FrameError::Garbage)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    fn text(&mut self) -> Result<String, FrameError> {
+        std::str::from_utf8(self.bytes()?).map(str::to_owned).map_err(|_| FrameError::Garbage)
+    }
+
+    fn path(&mut self) -> Result<PathBuf, FrameError> {
+        use std::os::unix::ffi::OsStrExt as _;
+        Ok(PathBuf::from(std::ffi::OsStr::from_bytes(self.bytes()?)))
+    }
+
+    fn end<T>(self, value: T) -> Result<T, FrameError> {
+        if self.rest.is_empty() { Ok(value) } else { Err(FrameError::Garbage) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FrameError, HookRequest, Request, Response};
+    use proptest::prelude::*;
+
+    fn body(frame: &[u8]) -> &[u8] {
+        let (length, body) = frame.split_first_chunk::<4>().unwrap();
+        assert_eq!(u32::from_le_bytes(*length) as usize, body.len());
+        body
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_comes_as_it_was_sent(
+            agent in ".*", point in ".*", directory in ".*", variables in prop::collection::vec((".*", ".*"), 0..4),
+            message in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let request = Request::Hook(HookRequest { agent, point, directory: directory.into(), variables, message });
+            prop_assert_eq!(Request::from_body(body(&request.to_frame())), Ok(request));
+        }
+
+        #[test]
+        fn a_response_comes_as_it_was_sent(
+            exit in any::<u8>(), stdout in prop::collection::vec(any::<u8>(), 0..200), seconds in any::<u32>(), text in ".*",
+        ) {
+            for response in [
+                Response::Reply { exit, stdout: stdout.clone(), stderr: text.clone().into_bytes() },
+                Response::Waiting { seconds }, Response::Refused(text.clone()), Response::Status(text),
+            ] {
+                prop_assert_eq!(Response::from_body(body(&response.to_frame())), Ok(response));
+            }
+        }
+
+        #[test]
+        fn what_is_no_frame_is_refused_and_nothing_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Response::from_body(&bytes);
+            let _ = Request::from_body(&bytes);
+            bytes.splice(0..0, *b"HKH\x01");
+            let _ = Request::from_body(&bytes);
+        }
+    }
+
+    #[test]
+    fn another_version_is_told_from_garbage() {
+        assert_eq!(Request::from_body(b"HKH\x02\x03"), Err(FrameError::OtherVersion));
+        assert_eq!(Request::from_body(b"HKH\x01\x09"), Err(FrameError::Garbage));
+        assert_eq!(Request::from_body(b"HKH\x01\x03extra"), Err(FrameError::Garbage));
+        assert_eq!(Request::from_body(b"HK"), Err(FrameError::Garbage));
+        assert_eq!(Request::from_body(b"HKH\x01\x03"), Ok(Request::Stop));
+    }
+}

@@ -1,0 +1,183 @@
+//! The hook: one message of an agent, and its reply, whatever happens meanwhile.
+
+use crate::connection::{Connection, ConnectionError, Deadline};
+use crate::frame::{HookRequest, Request, Response};
+use crate::place::Place;
+use crate::start;
+use crate::unanswered::Unanswered;
+use hookhost_adapters::install::OnFailure;
+use hookhost_adapters::json::MAX_BYTES;
+use hookhost_adapters::message::VARIABLES;
+use hookhost_adapters::{Adapter, Message, Reply, detect};
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long a call may take in which no person is asked, where the agent waits longer.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// A hook as its command line says.
+#[derive(Clone, Copy)]
+pub struct Hook<'a> {
+    /// The agent that the command line names.
+    pub adapter: &'static dyn Adapter,
+    /// The hook point that it names.
+    pub point: Option<&'a str>,
+    /// What counts where nobody answers.
+    pub on_failure: OnFailure,
+    /// Where the resident host is; absent where the user has no directory for it.
+    pub place: Option<&'a Place>,
+    /// Set when the process is asked to end.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl Hook<'_> {
+    /// Reads the message and returns the reply.
+    pub fn run(&self, mut input: impl Read + AsFd) -> Reply {
+        let deadline = Deadline::within(self.within(), Some(self.interrupted));
+        let directory = std::env::current_dir().unwrap_or_default();
+        let variables: Vec<_> =
+            VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+        let message = match deadline.read_all(&mut input, MAX_BYTES) {
+            Ok(message) => message,
+            Err(error) => {
+                return self.unanswered(&[], &directory, &format!("the agent's message did not come: {error}"));
+            }
+        };
+        let request = HookRequest {
+            agent: self.adapter.agent().name.to_owned(),
+            point: self.point.unwrap_or_default().to_owned(),
+            directory: directory.clone(),
+            variables,
+            message,
+        };
+        let response = self.ask(&request, deadline);
+        match response {
+            Ok(Response::Reply { exit, stdout, stderr }) => {
+                match (String::from_utf8(stdout), String::from_utf8(stderr)) {
+                    (Ok(stdout), Ok(stderr)) => {
+                        let mut reply = Reply::empty();
+                        (reply.exit, reply.stdout, reply.stderr) = (exit, stdout, stderr);
+                        reply
+                    }
+                    _ => self.unanswered(&request.message, &directory, "the reply is not UTF-8"),
+                }
+            }
+            Ok(Response::Refused(why)) => self.unanswered(&request.message, &directory, &why),
+            Ok(_) => self.unanswered(&request.message, &directory, "the resident host answered another question"),
+            Err(error) => self.unanswered(&request.message, &directory, &error.to_string()),
+        }
+    }
+
+    /// The time for a call in which no person is asked: well below that of the agent.
+    fn within(&self) -> Duration {
+        let point = self.point.and_then(|point| self.adapter.agent().point(point));
+        let agents = point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout)));
+        WITHIN.min(agents.mul_f32(0.7))
+    }
+
+    fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+        let Some(place) = self.place else { return self.alone(request, None, deadline) };
+        match resident(place, request, deadline) {
+            // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
+            Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_)) => {
+                self.alone(request, Some(place), deadline)
+            }
+            answered => answered,
+        }
+    }
+
+    fn alone(
+        &self,
+        request: &HookRequest,
+        place: Option<&Place>,
+        deadline: Deadline<'_>,
+    ) -> Result<Response, ConnectionError> {
+        let program = start::program()?;
+        // A failure to start it is no failure of this call.
+        let starting = place.and_then(|place| start::resident_host(&program, place).ok().flatten());
+        let settled = start::alone(&program, request, deadline);
+        drop(starting);
+        settled
+    }
+
+    /// The reply where nobody answered: no, unless the operator chose otherwise. It is noted for the log.
+    #[must_use]
+    pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> Reply {
+        let mut sent = Message::new(message, directory);
+        sent.point = self.point;
+        let adapter = detect(self.adapter, &sent);
+        let read = adapter.decode(&sent);
+        let point = match &read {
+            Ok(call) => Some(call.point.clone()),
+            Err(unreadable) => unreadable.point.clone().or_else(|| self.point.map(str::to_owned)),
+        };
+        let name = adapter.agent().name;
+        let allows = self.on_failure == OnFailure::Allow;
+        let unanswered = Unanswered::now(name, point.as_deref().unwrap_or_default(), why, allows);
+        let noted = self.place.is_some_and(|place| unanswered.note(place).is_ok());
+        if allows {
+            return adapter.neutral(point.as_deref());
+        }
+        let lost = if noted { "" } else { " This could not be noted for the audit log either." };
+        let why = why.trim_end_matches('.');
+        let why = format!("hookhost could not settle this event: {why}.{lost} `hookhost doctor {name}` says more.");
+        match &read {
+            Ok(call) => adapter.unsettled(call, &why),
+            Err(_) => adapter.fail(point.as_deref(), &why),
+        }
+    }
+}
+
+/// Has the resident host settle a message.
+fn resident(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+    let mut connection = Connection::open(place)?;
+    connection.send(&Request::Hook(request.clone()), deadline)?;
+    loop {
+        match connection.receive(deadline)? {
+            Response::Waiting { seconds } => deadline = deadline.for_person(seconds),
+            response => return Ok(response),
+        }
+    }
+}
+
+/// What the resident host says of itself and of the rules that count in `directory`, a JSON object.
+///
+/// # Errors
+/// If none is there, or it does not answer.
+pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
+    let deadline = Deadline::within(within, None);
+    let mut connection = Connection::open(place)?;
+    connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
+    match connection.receive(deadline)? {
+        Response::Status(json) => Ok(json),
+        _ => Err(crate::frame::FrameError::Garbage.into()),
+    }
+}
+
+/// Has the resident host end, once the events under way are settled. Returns when it has closed the connection.
+///
+/// # Errors
+/// If none is there, or it does not end in time.
+pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
+    let deadline = Deadline::within(within, None);
+    let mut connection = Connection::open(place)?;
+    connection.send(&Request::Stop, deadline)?;
+    match connection.receive(deadline) {
+        Err(ConnectionError::Closed) => Ok(()),
+        Err(error) => Err(error),
+        Ok(Response::Refused(why)) => Err(std::io::Error::other(why).into()),
+        Ok(_) => Err(crate::frame::FrameError::Garbage.into()),
+    }
+}
+
+impl std::fmt::Debug for Hook<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hook")
+            .field("agent", &self.adapter.agent().name)
+            .field("point", &self.point)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,194 @@
+//! HTTP: hooks of agents that can post them, gateways, and the MCP endpoint. Every request but `GET /health` has to bring the
+//! token.
+//!
+//! | request | what it is |
+//! |---|---|
+//! | `POST /hooks/AGENT`, `POST /hooks/AGENT/POINT` | an agent's message; the body of the answer is the hook's reply |
+//! | `POST /beta/litellm_basic_guardrail_api` | LiteLLM's guardrail |
+//! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
+//! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
+//! | `GET /health` | whether somebody is there |
+
+use crate::mcp;
+use crate::settle::Settler;
+use hookhost_adapters::json::MAX_BYTES;
+use hookhost_adapters::{Message, by_name};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// How long a client may take to send the head of a request.
+const FOR_A_HEAD: Duration = Duration::from_secs(10);
+
+/// The secret that each request brings.
+#[derive(Clone)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// This secret. Only its digest is kept.
+    #[must_use]
+    pub fn new(secret: &str) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// Whether a client knows it. Digests are compared, so that the time it takes tells nothing of the secret.
+    fn is(&self, said: &str) -> bool {
+        Self::new(said).0 == self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// What each connection needs.
+struct Served {
+    settler: Arc<Settler>,
+    token: Token,
+    /// The directory of messages that name none.
+    home: PathBuf,
+}
+
+/// Serves until the future is dropped. `home` is the directory of messages that name none.
+pub async fn serve(listener: TcpListener, settler: Arc<Settler>, token: Token, home: PathBuf) -> Infallible {
+    let served = Arc::new(Served { settler, token, home });
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        // An answer is small, and the agent waits for it.
+        let _ = stream.set_nodelay(true);
+        let served = Arc::clone(&served);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let served = Arc::clone(&served);
+                async move { Ok::<_, Infallible>(respond(&served, request).await) }
+            });
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD);
+            if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+        });
+    }
+}
+
+type Answer = Response<Full<Bytes>>;
+
+async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
+    let path = request.uri().path().to_owned();
+    if request.method() == Method::GET && path == "/health" {
+        return text(StatusCode::OK, "hookhost is there\n");
+    }
+    if !is_known(served, &request) {
+        let mut answer =
+            text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return answer;
+    }
+    let Some(route) = Route::of(&path) else {
+        return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
+    };
+    if request.method() != Method::POST {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
+    }
+    let body = match Limited::new(request.into_body(), MAX_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return text(StatusCode::PAYLOAD_TOO_LARGE, "the message is larger than 16 MiB\n");
+        }
+        Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
+    };
+    match route {
+        Route::Hook { agent, point } => hook(served, agent, point, &body).await,
+        Route::Mcp => model_context(served, &body).await,
+    }
+}
+
+/// Whether the client knows the token.
+fn is_known(served: &Served, request: &Request<Incoming>) -> bool {
+    let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let bearer = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    bearer.or_else(|| header("x-api-key")).is_some_and(|said| served.token.is(said.trim()))
+}
+
+enum Route<'a> {
+    Hook { agent: &'a str, point: Option<&'a str> },
+    Mcp,
+}
+
+impl<'a> Route<'a> {
+    fn of(path: &'a str) -> Option<Self> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        Some(match parts.as_slice() {
+            ["hooks", agent] => Self::Hook { agent, point: None },
+            ["hooks", agent, point] => Self::Hook { agent, point: Some(point) },
+            ["beta", "litellm_basic_guardrail_api"] => Self::Hook { agent: "litellm", point: None },
+            ["agentgateway", point @ ("request" | "response")] => {
+                Self::Hook { agent: "agentgateway", point: Some(point) }
+            }
+            ["mcp"] => Self::Mcp,
+            _ => return None,
+        })
+    }
+}
+
+async fn hook(served: &Served, agent: &str, point: Option<&str>, body: &[u8]) -> Answer {
+    let Some(adapter) = by_name(agent) else {
+        return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
+    };
+    let mut message = Message::new(body, &served.home);
+    message.point = point;
+    let reply = served.settler.reply(adapter, &message, &|_| {}).await;
+    if reply.exit != 0 && reply.stdout.is_empty() {
+        // An agent that can only be told by an exit code: it has to read this as a hook that failed.
+        return text(StatusCode::INTERNAL_SERVER_ERROR, &reply.stderr);
+    }
+    json(reply.stdout)
+}
+
+async fn model_context(served: &Served, body: &[u8]) -> Answer {
+    let request: Value = match serde_json::from_slice(body) {
+        Ok(request) => request,
+        Err(error) => {
+            let why =
+                format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":{:?}}}}}"#, error.to_string());
+            return json(why);
+        }
+    };
+    match mcp::answer(&served.settler, &request, &served.home).await {
+        Some(answer) => json(answer.to_string()),
+        None => text(StatusCode::ACCEPTED, ""),
+    }
+}
+
+fn json(body: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn text(status: StatusCode, body: &str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body.to_owned())));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}

@@ -1,0 +1,32 @@
+//! The resident host: settles the events of people's own agents, for all of a user's sessions and projects at once.
+//!
+//! Data flows down this list and never back up:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`rules`] | which rules count in which directory, loaded again as their files change |
+//! | [`sessions`] | the agents' sessions, kept across calls |
+//! | `once` | calls that are reported twice, and settled once |
+//! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
+//! | [`settle`] | from an agent's message to its reply |
+//! | `mcp` | the tool by which agents ask without starting a process |
+//! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
+//! | [`resident`] | the socket, and the life of the process behind it |
+//!
+//! It is an embedder like any other: it uses nothing of the engine that an outsider cannot.
+
+#![deny(missing_docs)]
+#![cfg(unix)]
+
+mod events;
+pub mod http;
+mod mcp;
+mod once;
+pub mod resident;
+pub mod rules;
+pub mod sessions;
+pub mod settle;
+
+pub use resident::{Ended, Resident, ResidentError};
+pub use rules::{Configurations, Found};
+pub use settle::Settler;

@@ -1,0 +1,115 @@
+//! The MCP endpoint, by which an agent that is connected to it asks without starting a process: one tool, `hook`, whose
+//! arguments are a hook message and the agent that it is of.
+//!
+//! It speaks what a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`), without sessions and
+//! without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
+
+use crate::settle::Settler;
+use hookhost_adapters::{Message, by_name};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// The versions of the protocol that it speaks, the newest first.
+const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18"];
+
+/// The tool.
+const TOOL: &str = "hook";
+
+/// Fields that an agent's templates can only pass as JSON within a text.
+const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
+
+/// The answer to a request; `None` to a notification.
+pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path) -> Option<Value> {
+    let Some(object) = request.as_object() else {
+        return Some(error(&Value::Null, -32600, "a request is one JSON object; batches are not taken"));
+    };
+    let method = object.get("method").and_then(Value::as_str).unwrap_or_default();
+    let Some(id) = object.get("id").filter(|id| !id.is_null()) else {
+        return if method.is_empty() { Some(error(&Value::Null, -32600, "`method` is missing")) } else { None };
+    };
+    let parameters = object.get("params").and_then(Value::as_object);
+    Some(match method {
+        "initialize" => result(id, &initialize(parameters)),
+        "ping" => result(id, &json!({})),
+        "tools/list" => result(id, &json!({ "tools": [tool()] })),
+        "tools/call" => match call(settler, parameters, home).await {
+            Ok(answer) => result(id, &answer),
+            Err(why) => error(id, -32602, &why),
+        },
+        other => error(id, -32601, &format!("there is no method `{other}` here")),
+    })
+}
+
+fn result(id: &Value, result: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+fn error(id: &Value, code: i32, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+fn initialize(parameters: Option<&Map<String, Value>>) -> Value {
+    let asked = parameters.and_then(|parameters| parameters.get("protocolVersion")).and_then(Value::as_str);
+    let version = VERSIONS.iter().find(|known| asked == Some(**known)).or(VERSIONS.first()).copied();
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "hookhost", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+fn tool() -> Value {
+    json!({
+        "name": TOOL,
+        "description": "Settles an event that an agent tells its hooks, and returns the hook's reply. It is for hooks, and not \
+                        for models.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "agent": { "type": "string", "description": "the agent, such as claude-code" },
+                "point": { "type": "string", "description": "the hook point, such as PreToolUse" },
+                "message": { "type": "object", "description": "the hook message; otherwise its fields are arguments" },
+            },
+            "required": ["agent"],
+        },
+    })
+}
+
+async fn call(settler: &Settler, parameters: Option<&Map<String, Value>>, home: &Path) -> Result<Value, String> {
+    let parameters = parameters.ok_or("`params` is missing")?;
+    let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
+    if name != TOOL {
+        return Err(format!("there is no tool {name:?} here, only {TOOL:?}"));
+    }
+    let arguments = parameters.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let agent = text("agent").ok_or("the argument `agent` is missing")?;
+    let adapter = by_name(agent).ok_or_else(|| format!("hookhost knows no agent {agent:?}"))?;
+    let message = message(&arguments)?;
+    let mut sent = Message::new(&message, home);
+    sent.point = text("point");
+    let reply = settler.reply(adapter, &sent, &|_| {}).await;
+    let is_error = reply.exit != 0;
+    let said = if is_error && reply.stdout.is_empty() { reply.stderr } else { reply.stdout };
+    Ok(json!({ "content": [{ "type": "text", "text": said }], "isError": is_error }))
+}
+
+/// The hook message, as an agent would write it to a hook's standard input.
+fn message(arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
+    let mut fields = match arguments.get("message") {
+        Some(Value::Object(fields)) => fields.clone(),
+        Some(_) => return Err("the argument `message` is not an object".to_owned()),
+        None => arguments.clone(),
+    };
+    for key in ["agent", "point", "message"] {
+        fields.remove(key);
+    }
+    for key in JSON_IN_TEXTS {
+        if let Some(Value::String(text)) = fields.get(*key)
+            && let Ok(value) = hookhost_adapters::json::value(text)
+        {
+            fields.insert((*key).to_owned(), value);
+        }
+    }
+    serde_json::to_vec(&fields).map_err(|error| error.to_string())
+}

@@ -1,0 +1,325 @@
+//! The socket, and the life of the process behind it.
+//!
+//! One resident host serves a user: it holds a lock of the kernel's, which is free when the process has ended, however it
+//! ended. It ends when nobody has used it for a while, when it is told to, when its program was replaced by another version,
+//! and when its socket is not its own any more. Before it ends it settles what is under way; a hook that comes meanwhile
+//! settles its call by itself.
+
+use crate::settle::Settler;
+use hookhost_adapters::{Message, by_name};
+use hookhost_hook::connection::{is_trusted, peer, short};
+use hookhost_hook::frame::{HookRequest, MAX_FRAME, Request, Response};
+use hookhost_hook::place::{MAX_SOCKET_PATH, Place};
+use hookhost_hook::unanswered::Unanswered;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Notify, mpsc};
+
+/// How long a request may take to come.
+const FOR_A_REQUEST: Duration = Duration::from_secs(10);
+
+/// How long the events under way are waited for at the end.
+const FOR_THE_LAST: Duration = Duration::from_secs(30);
+
+/// The interval at which it is looked whether the process has a reason to end.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why a process is not the resident host.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResidentError {
+    /// The directory of the socket cannot be used.
+    #[error("the directory {} of the resident host cannot be used: {why}", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// The socket cannot be made.
+    #[error("the resident host cannot listen at {}: {error}", socket.display())]
+    Socket {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Why a resident host has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// Nobody has used it for a while.
+    Idle,
+    /// It was told to.
+    Stopped,
+    /// Its program is another one now: one of that program is to take its place.
+    Replaced,
+    /// Its socket was removed, or another one is there.
+    SocketGone,
+}
+
+/// The right to be the resident host, and its socket.
+#[derive(Debug)]
+pub struct Resident {
+    place: Place,
+    listener: std::os::unix::net::UnixListener,
+    socket: (u64, u64),
+    program: Option<(PathBuf, (u64, u64, i64))>,
+    _lock: File,
+}
+
+impl Resident {
+    /// Claims the place: makes its directory, takes its lock and listens. `None` where another resident host is there.
+    ///
+    /// # Errors
+    /// If the directory is not the user's alone, or there can be no socket in it.
+    pub fn claim(place: &Place) -> Result<Option<Self>, ResidentError> {
+        let directory = place.directory();
+        let unusable = |why: String| ResidentError::Directory { directory: directory.to_owned(), why };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(|error| unusable(error.to_string()))?;
+        let found = fs::metadata(directory).map_err(|error| unusable(error.to_string()))?;
+        if !is_trusted(found.uid()) {
+            return Err(unusable(format!("it belongs to another user (uid {}): remove it", found.uid())));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
+                .map_err(|error| unusable(format!("others can reach it: {error}")))?;
+        }
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.lock());
+        let lock = lock.map_err(|error| unusable(error.to_string()))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs::TryLockError::Error(error)) => return Err(unusable(error.to_string())),
+        }
+        let listener = listen(place).map_err(|error| ResidentError::Socket { socket: place.socket(), error })?;
+        let socket = identity(&place.socket()).unwrap_or_default();
+        let program = std::env::current_exe().ok().and_then(|program| {
+            let version = version_of(&program)?;
+            Some((program, version))
+        });
+        Ok(Some(Self { place: place.clone(), listener, socket, program, _lock: lock }))
+    }
+
+    /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too.
+    ///
+    /// # Errors
+    /// If the socket cannot be listened at.
+    pub async fn serve(
+        self,
+        settler: Arc<Settler>,
+        idle: Option<Duration>,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<Ended> {
+        self.listener.set_nonblocking(true)?;
+        let listener = UnixListener::from_std(self.listener.try_clone()?)?;
+        let shared =
+            Arc::new(Shared { settler, told: Notify::new(), at_work: AtomicUsize::new(0), done: Notify::new() });
+        self.take_unanswered(&shared.settler);
+        let mut used = Instant::now();
+        let mut look = tokio::time::interval(LOOK_INTERVAL);
+        tokio::pin!(stop);
+        let ended = loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        used = Instant::now();
+                        serve_soon(&shared, stream);
+                    }
+                    // Too many open files: those that are open will be closed.
+                    Err(error) => {
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                },
+                _ = look.tick() => {
+                    if shared.at_work.load(Ordering::Acquire) > 0 {
+                        used = Instant::now();
+                    }
+                    if let Some(why) = self.reason_to_end(used, idle) {
+                        break why;
+                    }
+                    self.take_unanswered(&shared.settler);
+                }
+                () = shared.told.notified() => break Ended::Stopped,
+                () = &mut stop => break Ended::Stopped,
+            }
+        };
+        if ended != Ended::SocketGone {
+            // From here on hooks settle their calls by themselves, or start another resident host.
+            let _ = fs::remove_file(self.place.socket());
+        }
+        while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
+            serve_soon(&shared, stream);
+        }
+        let last = async {
+            while shared.at_work.load(Ordering::Acquire) > 0 {
+                shared.done.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(FOR_THE_LAST, last).await;
+        Ok(ended)
+    }
+
+    fn reason_to_end(&self, used: Instant, idle: Option<Duration>) -> Option<Ended> {
+        if identity(&self.place.socket()) != Some(self.socket) {
+            return Some(Ended::SocketGone);
+        }
+        if let Some((program, version)) = &self.program
+            && version_of(program).is_some_and(|now| now != *version)
+        {
+            return Some(Ended::Replaced);
+        }
+        idle.is_some_and(|idle| used.elapsed() >= idle).then_some(Ended::Idle)
+    }
+
+    /// Records the calls that nobody answered before.
+    fn take_unanswered(&self, settler: &Settler) {
+        match Unanswered::take(&self.place) {
+            Ok(calls) => calls.iter().for_each(|call| settler.note_unanswered(call)),
+            Err(error) => tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+        }
+    }
+}
+
+/// What the connections share.
+struct Shared {
+    settler: Arc<Settler>,
+    /// Told to end.
+    told: Notify,
+    at_work: AtomicUsize,
+    done: Notify,
+}
+
+/// Counts a connection that is served.
+struct AtWork(Arc<Shared>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.at_work.fetch_sub(1, Ordering::AcqRel);
+        self.0.done.notify_one();
+    }
+}
+
+fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
+    shared.at_work.fetch_add(1, Ordering::AcqRel);
+    let at_work = AtWork(Arc::clone(shared));
+    tokio::spawn(async move {
+        if let Err(error) = converse(&at_work.0, stream).await {
+            tracing::debug!(%error, "a hook has gone before it had its answer");
+        }
+    });
+}
+
+/// Serves one connection: one request, and its responses.
+async fn converse(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
+    if !is_trusted(peer(&stream)?) {
+        tracing::warn!("a process of another user has connected, and gets no answer");
+        return Ok(());
+    }
+    let body = match tokio::time::timeout(FOR_A_REQUEST, read_frame(&mut stream)).await {
+        Ok(body) => body?,
+        Err(_) => return Ok(()),
+    };
+    match Request::from_body(&body) {
+        Err(error) => say(&mut stream, &Response::Refused(error.to_string())).await,
+        Ok(Request::Stop) => {
+            shared.told.notify_one();
+            // The connection closes when the process has ended, and so tells that it has.
+            let mut end = [0];
+            let _ = stream.read(&mut end).await;
+            Ok(())
+        }
+        Ok(Request::Status { directory }) => {
+            let status = shared.settler.status(&directory).await.to_string();
+            say(&mut stream, &Response::Status(status)).await
+        }
+        Ok(Request::Hook(request)) => hook(shared, stream, request).await,
+    }
+}
+
+/// Settles a message. Where the hook has gone meanwhile, nothing of the event runs.
+async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> io::Result<()> {
+    let HookRequest { agent, point, directory, variables, message } = &request;
+    let Some(adapter) = by_name(agent) else {
+        let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
+        return say(&mut stream, &Response::Refused(why)).await;
+    };
+    let mut sent = Message::new(message, directory);
+    sent.point = (!point.is_empty()).then_some(point.as_str());
+    sent.variables = variables;
+    let (send, mut waits) = mpsc::unbounded_channel();
+    let waiting = |seconds| {
+        let _ = send.send(seconds);
+    };
+    let reply = shared.settler.reply(adapter, &sent, &waiting);
+    tokio::pin!(reply);
+    let mut more = [0];
+    loop {
+        tokio::select! {
+            biased;
+            reply = &mut reply => {
+                let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
+                return say(&mut stream, &Response::Reply { exit, stdout, stderr }).await;
+            }
+            Some(seconds) = waits.recv() => say(&mut stream, &Response::Waiting { seconds }).await?,
+            // The hook says nothing more. It has gone, or it breaks the protocol.
+            _ = stream.read(&mut more) => return Ok(()),
+        }
+    }
+}
+
+async fn read_frame(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).await?;
+    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
+    }
+    // Not at once: a length that lies reserves nothing.
+    let mut body = Vec::new();
+    stream.take(length as u64).read_to_end(&mut body).await?;
+    if body.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(body) }
+}
+
+async fn say(stream: &mut UnixStream, response: &Response) -> io::Result<()> {
+    stream.write_all(&response.to_frame()).await?;
+    stream.flush().await
+}
+
+/// Listens at the place's socket; what was there is removed, since the lock says that nobody is behind it.
+fn listen(place: &Place) -> io::Result<std::os::unix::net::UnixListener> {
+    let socket = place.socket();
+    match fs::remove_file(&socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if socket.as_os_str().len() <= MAX_SOCKET_PATH {
+        return std::os::unix::net::UnixListener::bind(socket);
+    }
+    let directory = File::open(place.directory())?;
+    std::os::unix::net::UnixListener::bind(short(&directory))
+}
+
+/// What tells a file from another one.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What tells a program from a newer one.
+fn version_of(program: &Path) -> Option<(u64, u64, i64)> {
+    fs::metadata(program).ok().map(|metadata| (metadata.ino(), metadata.size(), metadata.mtime()))
+}

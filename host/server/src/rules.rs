@@ -1,0 +1,193 @@
+//! Which rules count in which directory. The files that say so are looked at with each event, so that no event is settled under
+//! rules that were replaced before it.
+
+use hookhost::config::Config;
+use hookhost::{Host, RuleSet};
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Upper bound of the directories whose rules are kept; those that were used last.
+const MAX_DIRECTORIES: usize = 256;
+
+/// Finds the configuration of a directory.
+pub trait Configurations: Send + Sync {
+    /// The configuration that counts in `directory`. `loaded` is the one that counted there before: where a file of it has
+    /// stopped counting, that is an error, since a program that the agent runs could have removed it.
+    ///
+    /// # Errors
+    /// One sentence, with the next step.
+    fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String>;
+
+    /// The files that say what counts in `directory`, whether or not they are there.
+    fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf>;
+}
+
+/// A configuration that was found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Found {
+    /// What counts.
+    pub config: Config,
+    /// What the user has to know about it, a sentence each: files that do not count, or are not as they were approved.
+    pub notes: Vec<String>,
+}
+
+impl Found {
+    /// This configuration, about which nothing has to be said.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self { config, notes: Vec::new() }
+    }
+
+    /// The same with sentences for the user.
+    #[must_use]
+    pub fn notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
+        self
+    }
+}
+
+/// The rules of a directory.
+#[derive(Clone, Debug)]
+pub struct DirectoryRules {
+    /// The rules.
+    pub rules: RuleSet,
+    /// What the user has to know about them.
+    pub notes: Arc<[String]>,
+}
+
+/// The rules of all directories.
+pub struct RulesByDirectory {
+    host: Host,
+    configurations: Arc<dyn Configurations>,
+    known: Mutex<HashMap<PathBuf, Arc<Known>>>,
+    uses: AtomicU64,
+}
+
+struct Known {
+    used: AtomicU64,
+    state: tokio::sync::Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    stamps: Vec<(PathBuf, Stamp)>,
+    config: Option<Config>,
+    loaded: Option<DirectoryRules>,
+    /// Why there are no rules.
+    problem: String,
+}
+
+/// What tells a file from a changed one: device, number, size and time of its last change; absent where it is not there.
+type Stamp = Option<(u64, u64, u64, i64, i64)>;
+
+impl RulesByDirectory {
+    /// None yet.
+    #[must_use]
+    pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
+        Self { host, configurations, known: Mutex::default(), uses: AtomicU64::new(0) }
+    }
+
+    /// The rules that count in `directory` now.
+    ///
+    /// # Errors
+    /// One sentence, where none could ever be loaded there. Where changed rules cannot be loaded, those before stay, and the
+    /// notes say why.
+    pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
+        let known = self.known(directory);
+        let mut state = known.state.lock().await;
+        let stamps = stamps(state.stamps.iter().map(|(path, _)| path.clone()));
+        if state.stamps.is_empty() || stamps != state.stamps {
+            self.load(directory, &mut state).await;
+        }
+        state.loaded.clone().ok_or_else(|| state.problem.clone())
+    }
+
+    /// How many directories are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether no directory is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn known(&self, directory: &Path) -> Arc<Known> {
+        let now = self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(directory) {
+            known.used.store(now, Ordering::Relaxed);
+            return Arc::clone(known);
+        }
+        if all.len() >= MAX_DIRECTORIES {
+            let oldest = all.iter().min_by_key(|(_, known)| known.used.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.map(|(path, _)| path.clone()) {
+                all.remove(&oldest);
+            }
+        }
+        let known = Arc::new(Known { used: AtomicU64::new(now), state: tokio::sync::Mutex::default() });
+        all.insert(directory.to_owned(), Arc::clone(&known));
+        known
+    }
+
+    async fn load(&self, directory: &Path, state: &mut State) {
+        // Before the files are read: what changes from here on is looked at with the next event.
+        let before = stamps(self.configurations.files(directory, state.config.as_ref()));
+        let found = self.configurations.find(directory, state.config.as_ref());
+        let loaded = match found {
+            Ok(found) => self.take_up(found, state).await,
+            Err(why) => Err(why),
+        };
+        let now = self.configurations.files(directory, state.config.as_ref());
+        state.stamps = before.into_iter().filter(|(path, _)| now.contains(path)).collect();
+        let known: Vec<_> = state.stamps.iter().map(|(path, _)| path.clone()).collect();
+        // A file that only the new configuration names.
+        state.stamps.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
+        if let Err(why) = loaded {
+            tracing::warn!(directory = %directory.display(), why, "changed rules are not taken up");
+            match &mut state.loaded {
+                Some(kept) => {
+                    kept.notes = [format!("changed rules are not taken up, those that were loaded stay: {why}")].into();
+                }
+                None => state.problem = why,
+            }
+        }
+    }
+
+    async fn take_up(&self, found: Found, state: &mut State) -> Result<(), String> {
+        let rules = match &state.loaded {
+            Some(loaded) => {
+                let reloaded = self.host.reload_rules(&loaded.rules, &found.config).await;
+                reloaded.map(|_| loaded.rules.clone())
+            }
+            None => self.host.load_rules(&found.config).await,
+        };
+        let rules = rules.map_err(|error| error.to_string())?;
+        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into() });
+        state.config = Some(found.config);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for RulesByDirectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RulesByDirectory").field("directories", &self.len()).finish_non_exhaustive()
+    }
+}
+
+fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {
+    let stamp = |path: PathBuf| {
+        let stamp = fs::metadata(&path)
+            .ok()
+            .map(|metadata| (metadata.dev(), metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+        (path, stamp)
+    };
+    files.into_iter().map(stamp).collect()
+}

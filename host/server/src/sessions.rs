@@ -1,0 +1,220 @@
+//! The agents' sessions: the same for all calls that name the same one, whichever process reports them.
+
+use crate::rules::DirectoryRules;
+use hookhost::contract::Task;
+use hookhost::session::SessionError;
+use hookhost::{Host, Session, SessionSpec};
+use hookhost_adapters::AgentSession;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::OnceCell;
+
+/// Upper bound of the handles that are kept; those that were used last. A session outlives its handle.
+const MAX_HANDLES: usize = 1000;
+
+/// How long a handle is kept that is not used.
+const MAX_IDLE: Duration = Duration::from_secs(3600);
+
+/// Upper bound of the calls of a session whose arguments are remembered until they have run.
+const MAX_REMEMBERED: usize = 256;
+
+/// How often in a row plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
+pub const MAX_CONTINUED: u32 = 8;
+
+/// Upper bound of an identifier of the engine's sessions, in bytes.
+const MAX_ID: usize = 256;
+
+/// All sessions of this process.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    handles: Mutex<HashMap<Key, Arc<Handle>>>,
+}
+
+/// What tells handles apart: a session whose agent changes its directory gets another handle of the same session.
+type Key = (String, PathBuf, PathBuf);
+
+/// A handle of a session.
+#[derive(Debug)]
+pub struct Handle {
+    /// The engine's handle.
+    pub session: Session,
+    /// Whether `session-start` was settled, or had been in an earlier process; holds the tasks that plugins then had.
+    pub(crate) started: OnceCell<()>,
+    memory: Mutex<Memory>,
+}
+
+/// What the resident host remembers of a session between two calls.
+#[derive(Debug, Default)]
+struct Memory {
+    used: Option<Instant>,
+    /// The arguments that were allowed for calls that have not run yet, the latest last.
+    allowed: VecDeque<(String, Value)>,
+    /// Tasks of plugins that the agent could not take yet.
+    owed: Vec<Task>,
+    /// Texts that model or user have read.
+    said: HashSet<String>,
+    /// How often in a row the agent was kept from stopping.
+    continued: u32,
+}
+
+impl Sessions {
+    /// The handle of an agent's session.
+    ///
+    /// # Errors
+    /// If its directory is not an absolute path.
+    pub fn of(
+        &self,
+        host: &Host,
+        agent: &str,
+        named: &AgentSession,
+        rules: &DirectoryRules,
+    ) -> Result<Arc<Handle>, SessionError> {
+        let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
+        let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
+        let workspace = workspace(named);
+        let key = (id.clone(), named.cwd.clone(), workspace.clone());
+        let mut handles = self.handles();
+        if let Some(handle) = handles.get(&key) {
+            handle.memory().used = Some(Instant::now());
+            return Ok(Arc::clone(handle));
+        }
+        let mut spec = SessionSpec::new(agent, &workspace).id(id).rules(&rules.rules);
+        spec.cwd.clone_from(&named.cwd);
+        spec.interactive = named.interactive;
+        if named.subagent.is_some() {
+            spec = spec.under(top, 1);
+        }
+        let session = host.open_session(spec)?;
+        let memory = Memory { used: Some(Instant::now()), ..Memory::default() };
+        let handle = Arc::new(Handle { session, started: OnceCell::new(), memory: Mutex::new(memory) });
+        drop_unused(&mut handles);
+        handles.insert(key, Arc::clone(&handle));
+        Ok(handle)
+    }
+
+    /// Drops the handles of a session that has ended.
+    pub fn end(&self, id: &str) {
+        self.handles().retain(|(known, ..), _| known != id);
+    }
+
+    /// How many handles are open.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.handles().len()
+    }
+
+    /// Whether no handle is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn handles(&self) -> MutexGuard<'_, HashMap<Key, Arc<Handle>>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn drop_unused(handles: &mut HashMap<Key, Arc<Handle>>) {
+    let used = |handle: &Handle| handle.memory().used;
+    handles.retain(|_, handle| used(handle).is_none_or(|used| used.elapsed() < MAX_IDLE));
+    if handles.len() >= MAX_HANDLES
+        && let Some(oldest) = handles.iter().min_by_key(|(_, handle)| used(handle)).map(|(key, _)| key.clone())
+    {
+        handles.remove(&oldest);
+    }
+}
+
+/// `AGENT:ID`, which no other agent's session has. What the engine does not take as an identifier is named by its digest.
+fn identifier(agent: &str, id: &str) -> String {
+    let plain = format!("{agent}:{id}");
+    if plain.len() <= MAX_ID && !id.contains(char::is_control) {
+        return plain;
+    }
+    let mut digest = String::new();
+    for byte in Sha256::digest(id) {
+        let _ = write!(digest, "{byte:02x}");
+    }
+    let agent: String = agent.chars().take(64).collect();
+    format!("{agent}:sha256-{digest}")
+}
+
+/// The project's root: what the agent says, or the nearest directory above that has a `.git`.
+fn workspace(named: &AgentSession) -> PathBuf {
+    if named.workspace != named.cwd {
+        return named.workspace.clone();
+    }
+    let root = named.cwd.ancestors().find(|directory| directory.join(".git").exists());
+    root.map_or_else(|| named.cwd.clone(), Path::to_owned)
+}
+
+impl Handle {
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the arguments that a call may run with.
+    pub(crate) fn remember(&self, call: &str, arguments: Value) {
+        let mut memory = self.memory();
+        memory.allowed.retain(|(known, _)| known != call);
+        if memory.allowed.len() >= MAX_REMEMBERED {
+            memory.allowed.pop_front();
+        }
+        memory.allowed.push_back((call.to_owned(), arguments));
+    }
+
+    /// The arguments that a call may have run with; absent where they are not known any more.
+    pub(crate) fn allowed(&self, call: &str) -> Option<Value> {
+        let mut memory = self.memory();
+        let at = memory.allowed.iter().position(|(known, _)| known == call)?;
+        memory.allowed.remove(at).map(|(_, arguments)| arguments)
+    }
+
+    /// Whether a text is said for the first time since the last prompt.
+    pub(crate) fn is_said_first(&self, text: &str) -> bool {
+        self.memory().said.insert(text.to_owned())
+    }
+
+    /// The user has sent a prompt.
+    pub(crate) fn prompted(&self) {
+        let mut memory = self.memory();
+        memory.said.clear();
+        memory.continued = 0;
+    }
+
+    /// Keeps tasks for the next moment at which the agent can take some.
+    pub(crate) fn owe(&self, tasks: Vec<Task>) {
+        self.memory().owed.extend(tasks);
+    }
+
+    /// The tasks that were kept.
+    pub(crate) fn owed(&self) -> Vec<Task> {
+        std::mem::take(&mut self.memory().owed)
+    }
+
+    /// Counts that the agent is kept from stopping; false where it must be let go.
+    pub(crate) fn may_continue(&self) -> bool {
+        let mut memory = self.memory();
+        memory.continued += 1;
+        memory.continued <= MAX_CONTINUED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::identifier;
+
+    #[test]
+    fn sessions_of_two_agents_are_never_the_same_one() {
+        assert_eq!(identifier("codex", "thr_1"), "codex:thr_1");
+        assert_ne!(identifier("codex", "1"), identifier("claude-code", "1"));
+        for odd in ["a\nb", &"x".repeat(300)] {
+            let id = identifier("codex", odd);
+            assert!(id.starts_with("codex:sha256-") && id.len() < 256 && !id.contains(char::is_control), "{id}");
+        }
+    }
+}

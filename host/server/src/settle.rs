@@ -1,0 +1,543 @@
+//! From an agent's message to its reply.
+
+use crate::events::{self, Said};
+use crate::once::{Once, Settled};
+use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
+use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
+use hookhost::audit::{DeliveryKind, EventRecord};
+use hookhost::config::{Entry, Settings};
+use hookhost::contract::{Action, Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
+use hookhost::native::Rule;
+use hookhost::session::DispatchOptions;
+use hookhost::{Begun, Config, Host};
+use hookhost_adapters::{
+    Abilities, Adapter, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade, detect,
+};
+use hookhost_hook::unanswered::Unanswered;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// How long before the agent stops waiting for its hook a person's time is over.
+const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
+
+/// The name under which the canary is rejected.
+const CANARY: &str = "hookhost-canary";
+
+/// Told for how many seconds a person is waited for.
+pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
+
+/// Settles agents' messages.
+pub struct Settler {
+    host: Host,
+    rules: RulesByDirectory,
+    sessions: Sessions,
+    once: Once,
+    canary: OnceCell<DirectoryRules>,
+}
+
+impl Settler {
+    /// Settles them on this host, under the rules that `configurations` finds for the directory of each message.
+    #[must_use]
+    pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
+        Self {
+            rules: RulesByDirectory::new(host.clone(), configurations),
+            host,
+            sessions: Sessions::default(),
+            once: Once::default(),
+            canary: OnceCell::new(),
+        }
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The open sessions.
+    #[must_use]
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> &RulesByDirectory {
+        &self.rules
+    }
+
+    /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before a person is waited
+    /// for.
+    pub async fn reply(&self, named: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
+        let adapter = detect(named, message);
+        let call = match adapter.decode(message) {
+            Ok(call) => call,
+            Err(unreadable) => {
+                let point = unreadable.point.as_deref().or(message.point);
+                let why = format!("its message cannot be read: {unreadable}");
+                self.note_unsettled(adapter, point.unwrap_or_default(), message.directory, &why).await;
+                return adapter.fail(point, &failed(adapter, &why));
+            }
+        };
+        match self.settled(adapter, &call, waits).await {
+            Ok((outcome, handle, event)) => {
+                let (outcome, lost) = degrade(&call, outcome, adapter.agent().abilities(&call.point));
+                for degradation in lost {
+                    let note = degradation.sentence();
+                    handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
+                }
+                adapter.encode(&call, &outcome)
+            }
+            Err(why) => {
+                self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
+                adapter.unsettled(&call, &failed(adapter, &why))
+            }
+        }
+    }
+
+    /// Records that an agent's event could not be settled, as far as that is possible.
+    async fn note_unsettled(&self, adapter: &dyn Adapter, point: &str, directory: &Path, why: &str) {
+        tracing::warn!(agent = adapter.agent().name, point, why, "an event could not be settled");
+        let directory = if directory.is_absolute() { directory } else { Path::new("/") };
+        let agent = adapter.agent().name;
+        let spec = hookhost::SessionSpec::new(agent, directory).id(format!("{agent}:unsettled"));
+        if let Ok(session) = self.host.open_session(spec) {
+            session.note_delivery(None, point, DeliveryKind::Unanswered, why);
+        }
+    }
+
+    async fn settled(
+        &self,
+        adapter: &'static dyn Adapter,
+        call: &HookCall,
+        waits: Waits<'_>,
+    ) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
+        let rules = if is_canary(call) { self.canary().await? } else { self.rules.of(&call.session.cwd).await? };
+        let name = adapter.agent().name;
+        let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
+        let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes };
+        asked.start().await;
+        let settled = match self.once.slot(handle.session.id(), call) {
+            None => asked.settle(waits).await?,
+            Some(slot) => {
+                let tell = |seconds| {
+                    slot.waiting.send_replace(seconds);
+                    waits(seconds);
+                };
+                let mut asking = slot.waiting.subscribe();
+                let answer = slot.answer.get_or_try_init(|| asked.settle(&tell));
+                tokio::pin!(answer);
+                loop {
+                    tokio::select! {
+                        biased;
+                        settled = &mut answer => break settled?.clone(),
+                        // The first report has a person asked: whoever reports it again waits as long.
+                        Ok(()) = asking.changed() => waits(*asking.borrow_and_update()),
+                    }
+                }
+            }
+        };
+        if matches!(call.event, HookEvent::SessionEnd) {
+            self.sessions.end(handle.session.id());
+        }
+        Ok((settled.outcome, handle, settled.event))
+    }
+
+    /// The rules that reject the canary, and nothing else.
+    async fn canary(&self) -> Result<DirectoryRules, String> {
+        let load = async || {
+            let rule = Rule::new().before_tool_call(|_, call: &ToolCall| {
+                let is_denied = matches!(&call.action, Action::Shell(shell) if shell.command == canary::DENIED);
+                is_denied
+                    .then(|| Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
+            });
+            let entry = Entry::from_rule(CANARY, rule);
+            let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
+            let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
+            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]) })
+        };
+        self.canary.get_or_try_init(load).await.cloned()
+    }
+}
+
+impl std::fmt::Debug for Settler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settler").field("sessions", &self.sessions.len()).finish_non_exhaustive()
+    }
+}
+
+/// What model or user read where an event could not be settled.
+fn failed(adapter: &dyn Adapter, why: &str) -> String {
+    let why = why.trim_end_matches('.');
+    format!("hookhost could not settle this event: {why}. `hookhost doctor {}` says more.", adapter.agent().name)
+}
+
+fn is_canary(call: &HookCall) -> bool {
+    let HookEvent::BeforeToolCall(tool) = &call.event else { return false };
+    let holds = |value: &Value| value.as_str() == Some(canary::DENIED);
+    tool.arguments.as_object().is_some_and(|arguments| {
+        arguments.values().any(|value| holds(value) || value.as_array().is_some_and(|list| list.iter().any(holds)))
+    })
+}
+
+/// An agent's event, and the session in which it is settled.
+struct Asked<'a> {
+    adapter: &'static dyn Adapter,
+    call: &'a HookCall,
+    handle: &'a Handle,
+    notes: &'a [String],
+}
+
+impl Asked<'_> {
+    fn can(&self) -> Abilities {
+        self.adapter.agent().abilities(&self.call.point)
+    }
+
+    /// Settles `session-start` before the first event of a session that nobody has told it of.
+    async fn start(&self) {
+        let tells = matches!(self.call.event, HookEvent::SessionStart { is_resumed: false });
+        if self.handle.started.initialized() || tells && self.handle.session.is_new() {
+            return;
+        }
+        let start = async || {
+            if self.handle.session.is_new() {
+                self.handle.owe(self.handle.session.session_start().await.outcome);
+            }
+        };
+        self.handle.started.get_or_init(start).await;
+    }
+
+    async fn settle(&self, waits: Waits<'_>) -> Result<Settled, String> {
+        let (answer, event) = self.answer(waits).await?;
+        let can = self.can();
+        let mut outcome = Outcome::new(answer);
+        if can.adds_context {
+            for reminder in self.handle.session.reminders() {
+                let text = format!("{} says: {}", reminder.plugin, reminder.body);
+                if self.handle.is_said_first(&text) {
+                    outcome = outcome.context(text);
+                }
+            }
+        }
+        if can.tells_user {
+            let notices = self.handle.session.take_notices().into_iter().map(|notice| notice.text);
+            for text in self.notes.iter().cloned().chain(notices) {
+                if self.handle.is_said_first(&text) {
+                    outcome = outcome.notice(text);
+                }
+            }
+        }
+        outcome.notices.extend(self.not_applied(event.as_deref()));
+        Ok(Settled { outcome, event })
+    }
+
+    async fn answer(&self, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
+        let (handle, session) = (self.handle, &self.handle.session);
+        match &self.call.event {
+            HookEvent::SessionStart { is_resumed } => {
+                if *is_resumed || !session.is_new() || handle.started.initialized() {
+                    let payload = events::custom(self.adapter.agent().name, &self.call.point, self.raw_value());
+                    let (_, told) = self.dispatch(EventKind::CustomEvent, payload, waits).await?;
+                    return Ok((Answer::Neutral, Some(told.event)));
+                }
+                let settled = session.session_start().await;
+                let _ = handle.started.set(());
+                Ok((self.tasks(settled.outcome), Some(settled.record.id)))
+            }
+            HookEvent::Stop { .. } => {
+                let (said, told) = self.dispatch(EventKind::TaskComplete, events::completion(), waits).await?;
+                let mut tasks = tasks_of(said);
+                let (said, _) = self.dispatch(EventKind::QueueEmpty, self.payload(), waits).await?;
+                tasks.extend(tasks_of(said));
+                let answer = self.tasks(tasks);
+                Ok((self.unless_too_often(answer), Some(told.event)))
+            }
+            HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => self.gate_call(tool, waits).await,
+            HookEvent::PromptSubmit { prompt } => {
+                handle.prompted();
+                self.text(prompt, waits).await
+            }
+            HookEvent::FinalText { text } | HookEvent::AfterCompaction { summary: text } => {
+                self.text(text, waits).await
+            }
+            HookEvent::AfterToolCall { result, .. } => {
+                let (said, told) = self.dispatch(EventKind::AfterToolCall, self.payload(), waits).await?;
+                let answer = match said {
+                    Said::Value(value) => match serde_json::from_value::<ToolResult>(value) {
+                        Ok(value) if value == *result => Answer::Neutral,
+                        Ok(value) => Answer::ReplacedResult(value),
+                        Err(error) => return Err(format!("the result of after-tool-call cannot be read: {error}")),
+                    },
+                    Said::No(no) => Answer::Rejected(no),
+                    _ => Answer::Neutral,
+                };
+                Ok((answer, Some(told.event)))
+            }
+            HookEvent::SubagentStart { prompt, .. } => self.gate_text("prompt", prompt, waits).await,
+            HookEvent::BeforeInference(_) | HookEvent::BeforeCompaction => self.gate_text("", "", waits).await,
+            HookEvent::AgentError { .. } => {
+                let (said, told) = self.dispatch(EventKind::AgentError, self.payload(), waits).await?;
+                let answer = self.tasks(tasks_of(said));
+                Ok((self.unless_too_often(answer), Some(told.event)))
+            }
+            event => {
+                let kind = event.kind();
+                let (said, told) = self.dispatch(kind, self.payload(), waits).await?;
+                let answer = match said {
+                    Said::No(no) => Answer::Rejected(no),
+                    _ => Answer::Neutral,
+                };
+                Ok((answer, Some(told.event)))
+            }
+        }
+    }
+
+    fn payload(&self) -> Value {
+        events::payload(self.adapter.agent().name, self.call, u32::from(self.call.session.subagent.is_some()))
+    }
+
+    fn raw_value(&self) -> Value {
+        serde_json::from_str(&self.call.raw).unwrap_or_default()
+    }
+
+    /// Settles an event. A question is asked by the approval queue.
+    async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Told), String> {
+        match self.begin(kind, payload, waits).await? {
+            Put::Said(said, told) => Ok((said, told)),
+            // Only where `asks`, which only calls have.
+            Put::HandedOver(_) => Err(format!("{kind} was handed to the agent, which cannot ask about it")),
+        }
+    }
+
+    async fn begin(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<Put, String> {
+        let mut options = DispatchOptions::default();
+        options.raw = Some(self.call.raw.clone());
+        let begun = self.handle.session.begin_event(kind, payload, options).await;
+        let mut begun = begun.map_err(|error| format!("its {kind} is not valid: {error}"))?;
+        let asks_itself = self.can().asks && kind == EventKind::BeforeToolCall;
+        loop {
+            let pending = match begun {
+                Begun::Settled(settled) => {
+                    let told = Told::of(*settled.record);
+                    return Ok(Put::Said(events::said(kind, settled.outcome)?, told));
+                }
+                Begun::Escalated(pending) => pending,
+            };
+            let request = pending.request().clone();
+            if asks_itself {
+                let handed = pending.hand_over(self.adapter.agent().name).await;
+                handed.map_err(|error| format!("its question could not be handed over: {error}"))?;
+                return Ok(Put::HandedOver(Box::new(request)));
+            }
+            let limit = self.persons_time(request.deadline);
+            waits(u32::try_from(limit.as_secs()).unwrap_or(u32::MAX));
+            begun = match tokio::time::timeout(limit, pending.wait()).await {
+                Ok(begun) => begun,
+                Err(_) => {
+                    let by = request.questions.iter().map(|question| question.by.to_string()).collect();
+                    let asked = hookhost_adapters::reason::asked(&request.questions);
+                    let reason = format!("{asked} (nobody answered within {} seconds)", limit.as_secs());
+                    let no = Rejection::host(by, Cause::NotApproved, reason);
+                    return Ok(Put::Said(Said::No(no), Told { event: request.id, ..Told::default() }));
+                }
+            };
+        }
+    }
+
+    /// How long a person has: no longer than the agent waits for its hook.
+    fn persons_time(&self, deadline: Duration) -> Duration {
+        let point = self.adapter.agent().point(&self.call.point);
+        let agents = point.map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
+        deadline.min(Duration::from_secs(u64::from(agents)).saturating_sub(BEFORE_THE_AGENTS))
+    }
+
+    async fn gate_call(&self, tool: &ToolUse, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
+        let (said, told) = match self.begin(EventKind::BeforeToolCall, self.payload(), waits).await? {
+            Put::Said(said, told) => (said, told),
+            Put::HandedOver(request) => {
+                let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
+                let arguments = value.get("arguments").cloned().unwrap_or_default();
+                let changed = (!request.changed_by.is_empty()).then(|| arguments.clone());
+                self.remember(tool, arguments);
+                let answer = Answer::Ask { questions: request.questions, arguments: changed };
+                return Ok((answer, Some(request.id)));
+            }
+        };
+        let event = Some(told.event.clone());
+        let answer = match said {
+            Said::Value(value) => {
+                let arguments = value.get("arguments").cloned().unwrap_or_default();
+                self.remember(tool, arguments.clone());
+                if told.changed_by.is_empty() {
+                    match (&told.approved_by, &self.call.event) {
+                        (Some(by), _) => Answer::Approved { by: by.clone() },
+                        // A person has said yes to just this, and need not be asked by the agent once more.
+                        (None, HookEvent::PermissionRequest(_)) if told.is_approved => {
+                            Answer::Approved { by: "a person".to_owned() }
+                        }
+                        _ => Answer::Neutral,
+                    }
+                } else {
+                    Answer::Changed { arguments, by: told.changed_by.clone() }
+                }
+            }
+            Said::Responded { response, by } => self.responded(tool, response, by, waits).await?,
+            Said::No(no) => Answer::Rejected(no),
+            Said::Tasks(_) | Said::Nothing => return Err("the outcome of before-tool-call cannot be read".to_owned()),
+        };
+        Ok((answer, event))
+    }
+
+    /// A result that a plugin gave passes `after-tool-call` like a tool's.
+    async fn responded(&self, tool: &ToolUse, response: Value, by: String, waits: Waits<'_>) -> Result<Answer, String> {
+        let unreadable = |error| format!("the result of the plugin {by} cannot be read: {error}");
+        let result: ToolResult = serde_json::from_value(response).map_err(unreadable)?;
+        let payload = events::after_tool_call(tool, &result, ResultSource::Plugin);
+        Ok(match self.dispatch(EventKind::AfterToolCall, payload, waits).await?.0 {
+            Said::Value(value) => Answer::Responded { result: serde_json::from_value(value).map_err(unreadable)?, by },
+            Said::No(no) => Answer::Rejected(no),
+            _ => Answer::Responded { result, by },
+        })
+    }
+
+    fn remember(&self, tool: &ToolUse, arguments: Value) {
+        if let Some(id) = &tool.id {
+            self.handle.remember(id, arguments);
+        }
+    }
+
+    /// After a call has run: says so where it ran with other arguments than were allowed.
+    fn not_applied(&self, event: Option<&str>) -> Option<String> {
+        let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return None };
+        let allowed = self.handle.allowed(call.id.as_deref()?)?;
+        if allowed == call.arguments {
+            return None;
+        }
+        let note = format!(
+            "the agent ran {} with other arguments than those that were allowed: another hook of the agent may have changed \
+             them, or it did not take the change of a plugin",
+            call.name
+        );
+        self.handle.session.note_delivery(event, &self.call.point, DeliveryKind::ChangeNotApplied, &note);
+        self.can().tells_user.then_some(note)
+    }
+
+    /// A transform of a text.
+    async fn text(&self, text: &str, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
+        let (said, told) = self.dispatch(self.call.event.kind(), self.payload(), waits).await?;
+        let answer = match said {
+            Said::Value(Value::String(value)) if value == text => Answer::Neutral,
+            Said::Value(Value::String(value)) => Answer::Replaced(value),
+            Said::No(no) => Answer::Rejected(no),
+            _ => return Err(format!("the outcome of {} cannot be read", self.call.event.kind())),
+        };
+        Ok((answer, Some(told.event)))
+    }
+
+    /// A gate whose value agents do not take back changed, but for the text `part` of it, or whose response is a text.
+    async fn gate_text(&self, part: &str, text: &str, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
+        let (said, told) = self.dispatch(self.call.event.kind(), self.payload(), waits).await?;
+        let answer = match said {
+            Said::Value(_) if told.changed_by.is_empty() => Answer::Neutral,
+            Said::Value(value) => match value.get(part).and_then(Value::as_str) {
+                Some(value) if value != text => Answer::Replaced(value.to_owned()),
+                _ => Answer::Changed { arguments: value, by: told.changed_by.clone() },
+            },
+            Said::Responded { response: Value::String(response), .. } => Answer::Replaced(response),
+            Said::No(no) => Answer::Rejected(no),
+            _ => return Err(format!("the outcome of {} cannot be read", self.call.event.kind())),
+        };
+        Ok((answer, Some(told.event)))
+    }
+
+    /// The tasks of plugins, and those that were kept; they are kept where the agent takes none here.
+    fn tasks(&self, tasks: Vec<Task>) -> Answer {
+        if !self.can().goes_on {
+            self.handle.owe(tasks);
+            return Answer::Neutral;
+        }
+        let mut all = self.handle.owed();
+        all.extend(tasks);
+        if all.is_empty() { Answer::Neutral } else { Answer::GoOn(all) }
+    }
+
+    fn unless_too_often(&self, answer: Answer) -> Answer {
+        if matches!(answer, Answer::GoOn(_)) && !self.handle.may_continue() {
+            let note = format!("plugins kept the agent going {MAX_CONTINUED} times in a row: it may stop now");
+            self.handle.session.note_delivery(None, &self.call.point, DeliveryKind::Degraded, &note);
+            return Answer::Neutral;
+        }
+        answer
+    }
+}
+
+/// How an event came out.
+enum Put {
+    Said(Said, Told),
+    /// The agent asks its user what the request asks.
+    HandedOver(Box<hookhost::approval::ApprovalRequest>),
+}
+
+/// What of an event's record counts for its reply.
+#[derive(Default)]
+struct Told {
+    event: String,
+    changed_by: Vec<String>,
+    approved_by: Option<String>,
+    /// Whether a person was asked; then there was a yes.
+    is_approved: bool,
+}
+
+impl Told {
+    fn of(record: EventRecord) -> Self {
+        let EventRecord { id, changed_by, approved_by, questions, .. } = record;
+        Self { event: id, changed_by, approved_by, is_approved: !questions.is_empty() }
+    }
+}
+
+fn tasks_of(said: Said) -> Vec<Task> {
+    match said {
+        Said::Tasks(tasks) => tasks,
+        _ => Vec::new(),
+    }
+}
+
+impl Settler {
+    /// Records a call that no host answered.
+    pub fn note_unanswered(&self, call: &Unanswered) {
+        let Unanswered { agent, point, time, why, was_allowed, .. } = call;
+        let consequence = if *was_allowed { "it could go on, since the operator chose so" } else { "it was told no" };
+        let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
+        let spec = hookhost::SessionSpec::new(agent, Path::new("/")).id(format!("{agent}:unsettled"));
+        match self.host.open_session(spec) {
+            Ok(session) => session.note_delivery(None, point, DeliveryKind::Unanswered, &note),
+            Err(error) => tracing::error!(%error, agent, note, "a call that nobody answered cannot be recorded"),
+        }
+    }
+
+    /// What counts in `directory`, and what is at work.
+    pub async fn status(&self, directory: &Path) -> Value {
+        let rules = match self.rules.of(directory).await {
+            Ok(DirectoryRules { rules, notes }) => {
+                let plugins: Vec<Value> = rules
+                    .plugins()
+                    .iter()
+                    .map(|plugin| json!({ "name": plugin.name(), "digest": plugin.code_id().to_string() }))
+                    .collect();
+                let files: Vec<String> = rules.config().files().iter().map(|file| file.display().to_string()).collect();
+                json!({ "files": files, "plugins": plugins, "notes": *notes })
+            }
+            Err(why) => json!({ "problem": why }),
+        };
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "process": std::process::id(),
+            "sessions": self.sessions.len(),
+            "directories": self.rules.len(),
+            "rules": rules,
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! The socket, and the life of the process behind it.
+
+use crate::support::{Lab, bash, decision};
+use hookhost::contract::{Refusal, ToolCall};
+use hookhost::native::Rule;
+use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
+use hookhost_hook::frame::{HookRequest, Request, Response};
+use hookhost_hook::hook;
+use hookhost_hook::place::Place;
+use hookhost_hook::unanswered::Unanswered;
+use hookhost_server::{Ended, Resident};
+use serde_json::Value;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn rule() -> Rule {
+    Rule::new()
+        .before_tool_call(|_, call: &ToolCall| call.arguments.contains("denied").then(|| Refusal::new("it is denied")))
+}
+
+struct Running {
+    lab: Lab,
+    place: Place,
+    ended: JoinHandle<std::io::Result<Ended>>,
+}
+
+impl Running {
+    async fn new(idle: Option<Duration>) -> Self {
+        let lab = Lab::new(rule()).await;
+        let place = Place::below(lab.directory.path());
+        let resident = Resident::claim(&place).unwrap().unwrap();
+        let settler = Arc::clone(&lab.settler);
+        let ended = tokio::spawn(async move { resident.serve(settler, idle, std::future::pending()).await });
+        Self { lab, place, ended }
+    }
+
+    async fn ask(&self, message: Value) -> Result<Response, ConnectionError> {
+        let place = self.place.clone();
+        spawn_blocking(move || ask(&place, &message)).await.unwrap()
+    }
+}
+
+fn ask(place: &Place, message: &Value) -> Result<Response, ConnectionError> {
+    let deadline = Deadline::within(LONG, None);
+    let mut connection = Connection::open(place)?;
+    connection.send(&request(message), deadline)?;
+    connection.receive(deadline)
+}
+
+fn request(message: &Value) -> Request {
+    let message = message.to_string().into_bytes();
+    Request::Hook(HookRequest {
+        agent: "claude-code".into(),
+        directory: "/work".into(),
+        message,
+        ..HookRequest::default()
+    })
+}
+
+fn said(response: Response) -> Value {
+    let Response::Reply { exit: 0, stdout, .. } = response else { panic!("{response:?}") };
+    if stdout.is_empty() { Value::Null } else { serde_json::from_slice(&stdout).unwrap() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_has_one_resident_host_and_it_ends_when_it_is_told_to() {
+    let running = Running::new(None).await;
+    assert!(Resident::claim(&running.place).unwrap().is_none());
+    let response = running.ask(bash("PreToolUse", "1", "echo denied")).await.unwrap();
+    assert_eq!(decision(&said(response)), "deny");
+    let place = running.place.clone();
+    let status = spawn_blocking(move || hook::status(&place, Path::new("/work"), LONG)).await.unwrap().unwrap();
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["rules"]["plugins"][0]["name"], "rule");
+    let place = running.place.clone();
+    spawn_blocking(move || hook::stop(&place, LONG)).await.unwrap().unwrap();
+    assert_eq!(running.ended.await.unwrap().unwrap(), Ended::Stopped);
+    assert!(matches!(ask(&running.place, &bash("PreToolUse", "2", "ls")), Err(ConnectionError::NotThere(_))));
+    // Its lock is free, and another one can take its place.
+    assert!(Resident::claim(&running.place).unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_when_nobody_uses_it_and_when_its_socket_is_gone() {
+    let running = Running::new(Some(Duration::from_millis(1))).await;
+    assert_eq!(running.ended.await.unwrap().unwrap(), Ended::Idle);
+    assert!(!running.place.socket().exists());
+    let running = Running::new(None).await;
+    std::fs::remove_file(running.place.socket()).unwrap();
+    assert_eq!(running.ended.await.unwrap().unwrap(), Ended::SocketGone);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_hooks_at_once_over_twenty_sessions_each_get_their_own_answer() {
+    let running = Running::new(None).await;
+    let asked = (0..200).map(|number| {
+        let word = if number % 3 == 0 { "denied" } else { "hello" };
+        let mut message = bash("PreToolUse", &number.to_string(), &format!("echo {word}"));
+        message["session_id"] = format!("s{}", number % 20).into();
+        let place = running.place.clone();
+        let answer = spawn_blocking(move || said(ask(&place, &message).unwrap()));
+        async move { (number, answer.await.unwrap()) }
+    });
+    for asked in asked.collect::<Vec<_>>() {
+        let (number, answer) = asked.await;
+        assert_eq!(decision(&answer) == "deny", number % 3 == 0, "{number}: {answer}");
+    }
+    assert_eq!(running.lab.events("before-tool-call").len(), 200);
+    assert_eq!(running.lab.settler.sessions().len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_another_version_and_a_client_that_vanishes_harm_nobody_else() {
+    let running = Running::new(None).await;
+    for bytes in [&b"\x04\0\0\0HKH\x09"[..], b"\x05\0\0\0HKH\x01\x77", b"\xff\xff\xff\xff", b"\x10\0\0\0short", b""] {
+        let mut stream = std::os::unix::net::UnixStream::connect(running.place.socket()).unwrap();
+        stream.write_all(bytes).unwrap();
+    }
+    let mut gone = std::os::unix::net::UnixStream::connect(running.place.socket()).unwrap();
+    gone.write_all(&request(&bash("PreToolUse", "1", "ls")).to_frame()).unwrap();
+    drop(gone);
+    let response = running.ask(bash("PreToolUse", "2", "echo denied")).await.unwrap();
+    assert_eq!(decision(&said(response)), "deny");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_answered_is_recorded_when_a_resident_host_is_there_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = Place::below(directory.path());
+    Unanswered::now("claude-code", "PreToolUse", "no resident host answered", false).note(&place).unwrap();
+    let lab = Lab::new(rule()).await;
+    let resident = Resident::claim(&place).unwrap().unwrap();
+    let settler = Arc::clone(&lab.settler);
+    let idle = Some(Duration::from_millis(1));
+    assert_eq!(resident.serve(settler, idle, std::future::pending()).await.unwrap(), Ended::Idle);
+    let [delivery] = lab.deliveries().await.try_into().unwrap();
+    assert!(delivery.note.contains("no resident host answered") && delivery.note.contains("it was told no"));
+}

@@ -1,0 +1,236 @@
+//! What a message of an agent leads to.
+
+use crate::support::{Lab, bash, decision, message};
+use hookhost::audit::{DeliveryKind, Record};
+use hookhost::contract::{
+    Action, AnswerKind, CompletionVerdict, Escalation, OutcomeKind, Refusal, Task, TextVerdict, ToolCall,
+    ToolCallVerdict, ToolResult, ToolResultVerdict,
+};
+use hookhost::native::Rule;
+use hookhost_adapters::{Message, by_name, canary};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+fn command(call: &ToolCall) -> &str {
+    match &call.action {
+        Action::Shell(shell) => &shell.command,
+        _ => "",
+    }
+}
+
+/// Rejects what holds `denied`, changes `original`, asks about `asked`, answers `answered`, approves `approved`.
+fn rule() -> Rule {
+    Rule::new()
+        .before_tool_call(|_, call: &ToolCall| match command(call) {
+            text if text.contains("denied") => Refusal::new("it is denied").code("test.denied").into(),
+            text if text.contains("original") => {
+                let mut action = call.action.clone();
+                if let Action::Shell(shell) = &mut action {
+                    shell.command = shell.command.replace("original", "rewritten");
+                }
+                ToolCallVerdict::Rewrite(action)
+            }
+            text if text.contains("asked") => Escalation::new("may it?").code("test.asked").into(),
+            text if text.contains("answered") => ToolCallVerdict::Respond(ToolResult::text("the answer")),
+            _ => ToolCallVerdict::Allow,
+        })
+        .after_tool_call(|_, came| {
+            let text = &came.tool_result.text;
+            if text.contains("secret") {
+                return ToolResultVerdict::Replace(ToolResult::text(text.replace("secret", "[masked]")));
+            }
+            ToolResultVerdict::Keep
+        })
+        .prompt_submit(|_, prompt| prompt.contains("mellon").then(|| Refusal::new("it holds the password")))
+}
+
+#[tokio::test]
+async fn a_no_reaches_the_agent_with_its_reason_and_the_log_has_the_agents_own_message() {
+    let lab = Lab::new(rule()).await;
+    let said = lab.said(&bash("PreToolUse", "1", "echo denied")).await;
+    assert_eq!(decision(&said), "deny");
+    let reason = said["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.starts_with("Rejected by rule: it is denied [test.denied]. This is a policy"), "{reason}");
+    let [record] = lab.events("before-tool-call").try_into().unwrap();
+    assert_eq!((record.outcome, record.header.session.as_str()), (OutcomeKind::Rejected, "claude-code:s"));
+    let raw: Value = serde_json::from_str(record.raw.as_deref().unwrap()).unwrap();
+    assert_eq!(raw, bash("PreToolUse", "1", "echo denied"), "nothing of the message is lost");
+    assert_eq!(lab.said(&bash("PreToolUse", "2", "echo hello")).await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_call_that_is_reported_twice_is_settled_once_and_both_get_the_same_answer() {
+    let lab = Lab::new(rule()).await;
+    let call = bash("PreToolUse", "1", "echo denied");
+    let (first, second) = tokio::join!(lab.said(&call), lab.said(&call));
+    let third = lab.said(&call).await;
+    assert!(first == second && second == third && decision(&first) == "deny");
+    assert_eq!(lab.events("before-tool-call").len(), 1);
+    // An agent that gives two calls one number has both settled.
+    assert_eq!(lab.said(&bash("PreToolUse", "1", "echo hello")).await, Value::Null);
+    assert_eq!(lab.events("before-tool-call").len(), 2);
+}
+
+#[tokio::test]
+async fn a_changed_call_is_handed_back_and_one_that_ran_otherwise_is_recorded_and_told() {
+    let lab = Lab::new(rule()).await;
+    let said = lab.said(&bash("PreToolUse", "1", "echo original")).await;
+    assert_eq!(said["hookSpecificOutput"]["updatedInput"], json!({ "command": "echo rewritten" }));
+    let mut after = bash("PostToolUse", "1", "echo rewritten");
+    after["tool_response"] = json!({ "stdout": "rewritten", "stderr": "" });
+    assert_eq!(lab.said(&after).await, Value::Null);
+    assert!(lab.deliveries().await.is_empty());
+
+    lab.said(&bash("PreToolUse", "2", "echo original")).await;
+    let mut after = bash("PostToolUse", "2", "echo original");
+    after["tool_response"] = json!({ "stdout": "original", "stderr": "" });
+    let said = lab.said(&after).await;
+    assert!(said["systemMessage"].as_str().unwrap().contains("with other arguments"), "{said}");
+    let [delivery] = lab.deliveries().await.try_into().unwrap();
+    assert_eq!(delivery.what, DeliveryKind::ChangeNotApplied);
+    assert_eq!(delivery.id, Some(lab.events("after-tool-call")[1].id.clone()));
+}
+
+#[tokio::test]
+async fn a_result_is_masked_before_the_model_reads_it() {
+    let lab = Lab::new(rule()).await;
+    let mut after = bash("PostToolUse", "1", "cat x");
+    after["tool_response"] = json!({ "stdout": "the secret", "stderr": "" });
+    let said = lab.said(&after).await;
+    assert_eq!(said["hookSpecificOutput"]["updatedToolOutput"], json!("the [masked]"));
+}
+
+#[tokio::test]
+async fn what_the_agent_cannot_express_becomes_stricter_and_the_log_says_so() {
+    let lab = Lab::new(rule()).await;
+    let said = lab.said(&bash("PreToolUse", "1", "echo answered")).await;
+    assert_eq!(decision(&said), "deny");
+    let reason = said["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("the answer"), "{reason}");
+    let [delivery] = lab.deliveries().await.try_into().unwrap();
+    assert_eq!(delivery.what, DeliveryKind::Degraded);
+    assert_eq!(delivery.id, Some(lab.events("before-tool-call")[0].id.clone()));
+}
+
+#[tokio::test]
+async fn a_question_is_put_by_the_agents_own_prompt_where_that_is_dependable() {
+    let lab = Lab::new(rule()).await;
+    let said = lab.said(&bash("PreToolUse", "1", "echo asked")).await;
+    assert_eq!(decision(&said), "ask");
+    assert_eq!(said["hookSpecificOutput"]["permissionDecisionReason"], "rule asks: may it? [test.asked]");
+    let answers = lab.records().into_iter().filter_map(|record| match record {
+        Record::Approval(answer) => Some(answer),
+        _ => None,
+    });
+    let [answer] = answers.collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!((answer.answer.kind, answer.outcome), (AnswerKind::HandedOver, OutcomeKind::Escalated));
+    assert_eq!(answer.answer.via.as_deref(), Some("claude-code"));
+    assert!(answer.effects_hold);
+    assert!(lab.settler.host().questions().await.unwrap().is_empty(), "nobody else is asked");
+}
+
+#[tokio::test]
+async fn the_session_begins_once_and_goes_on_across_calls_and_processes() {
+    let begun = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&begun);
+    let rule = Rule::new().session_start(move |_, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Vec::<Task>::new()
+    });
+    let lab = Lab::new(rule).await;
+    lab.said(&bash("PreToolUse", "1", "ls")).await;
+    lab.said(&message("SessionStart", json!({ "source": "startup" }))).await;
+    lab.said(&message("SessionStart", json!({ "source": "resume" }))).await;
+    lab.said(&bash("PreToolUse", "2", "ls")).await;
+    let mut elsewhere = bash("PreToolUse", "3", "ls");
+    elsewhere["cwd"] = json!("/work/src");
+    lab.said(&elsewhere).await;
+    assert_eq!(begun.load(Ordering::Relaxed), 1);
+    assert_eq!(lab.events("session-start").len(), 1);
+    assert_eq!(lab.events("before-tool-call").len(), 3);
+    assert_eq!(lab.events("custom-event").len(), 2, "what else the agent says of its start is observed");
+    lab.said(&message("SessionEnd", json!({}))).await;
+    assert_eq!(lab.events("session-end").len(), 1);
+    // A session that goes on after its end is opened again.
+    assert_eq!(lab.said(&bash("PreToolUse", "4", "ls")).await, Value::Null);
+    assert_eq!(lab.events("session-start").len(), 1);
+}
+
+#[tokio::test]
+async fn a_sub_agents_call_is_settled_in_a_session_below_that_of_its_agent() {
+    let lab = Lab::new(rule()).await;
+    let mut call = bash("PreToolUse", "1", "echo denied");
+    call["agent_id"] = json!("agent-7");
+    assert_eq!(decision(&lab.said(&call).await), "deny");
+    let opened = lab.records().into_iter().find_map(|record| match record {
+        Record::Session(opened) => Some(*opened),
+        _ => None,
+    });
+    let opened = opened.unwrap();
+    assert_eq!(opened.header.session, "claude-code:s:agent-7");
+    assert_eq!((opened.parent.as_deref(), opened.depth), (Some("claude-code:s"), 1));
+}
+
+#[tokio::test]
+async fn tasks_of_plugins_keep_the_agent_going_but_not_for_ever() {
+    let rule = Rule::new()
+        .queue_empty(|_, _| CompletionVerdict::GoOn(vec![Task { prompt: "run the tests".to_owned(), title: None }]));
+    let lab = Lab::new(rule).await;
+    let stop = || message("Stop", json!({ "stop_hook_active": false }));
+    for _ in 0..8 {
+        assert_eq!(lab.said(&stop()).await, json!({ "decision": "block", "reason": "run the tests" }));
+    }
+    assert_eq!(lab.said(&stop()).await, Value::Null);
+    lab.said(&message("UserPromptSubmit", json!({ "prompt": "once more" }))).await;
+    assert_eq!(lab.said(&stop()).await["decision"], "block");
+}
+
+#[tokio::test]
+async fn a_prompt_is_refused_and_one_that_the_agent_cannot_replace_is_refused_too() {
+    let lab = Lab::new(rule()).await;
+    let said = lab.said(&message("UserPromptSubmit", json!({ "prompt": "mellon" }))).await;
+    assert_eq!(said["decision"], "block");
+    let lab = Lab::new(Rule::new().prompt_submit(|_, _| TextVerdict::Replace("another".to_owned()))).await;
+    let said = lab.said(&message("UserPromptSubmit", json!({ "prompt": "one" }))).await;
+    assert_eq!(said["decision"], "block");
+    assert_eq!(lab.deliveries().await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_denied_and_recorded() {
+    let lab = Lab::new(rule()).await;
+    let adapter = by_name("claude-code").unwrap();
+    for bytes in [
+        &b""[..],
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash"}"#,
+        br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"a","command":"b"}}"#,
+    ] {
+        let mut sent = Message::new(bytes, Path::new("/work"));
+        sent.point = Some("PreToolUse");
+        let reply = lab.settler.reply(adapter, &sent, &|_| {}).await;
+        let said: Value = serde_json::from_str(&reply.stdout).unwrap_or_default();
+        assert!(decision(&said) == "deny" || reply.exit == 2, "{reply:?}");
+    }
+    let deliveries = lab.deliveries().await;
+    assert_eq!(deliveries.len(), 6);
+    assert!(deliveries.iter().all(|delivery| delivery.what == DeliveryKind::Unanswered));
+    // An event that nobody knows is observed, and a relative directory is no reason to go on.
+    assert_eq!(lab.said(&message("SomethingNew", json!({ "x": 1 }))).await, Value::Null);
+    assert_eq!(lab.events("custom-event")[0].original.get().contains("claude-code/SomethingNew"), true);
+    let mut relative = bash("PreToolUse", "9", "ls");
+    relative["cwd"] = json!("work");
+    assert_eq!(decision(&lab.said(&relative).await), "deny");
+}
+
+#[tokio::test]
+async fn the_canary_is_denied_under_any_rules_and_its_neighbour_passes() {
+    let lab = Lab::new(Rule::new()).await;
+    assert_eq!(decision(&lab.said(&bash("PreToolUse", "1", canary::DENIED)).await), "deny");
+    assert_eq!(lab.said(&bash("PreToolUse", "2", canary::PASSED)).await, Value::Null);
+    assert_eq!(lab.events("before-tool-call")[0].by, ["hookhost-canary"]);
+}
