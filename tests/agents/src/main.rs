@@ -27,7 +27,7 @@ mod run;
 
 use agents::RealAgent;
 use anyhow::{Context as _, Result, bail};
-use hook::Hook;
+use hook::{Built, Hook};
 use report::{Report, Tally};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn options(words: &[String]) -> Result<Options> {
     }
     let hook = match (stand_in, hookhost, program, plugin) {
         (Some(program), None, None, None) => Hook::StandIn { program },
-        (None, Some(hookhost), Some(program), Some(plugin)) => Hook::Built { hookhost, program, plugin },
+        (None, Some(hookhost), Some(program), Some(plugin)) => Hook::Built(Built { hookhost, program, plugin }),
         _ => bail!("what is tested? `--hookhost FILE --hook FILE --plugin FILE`, or `--stand-in FILE`"),
     };
     let known = || agents::all().iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", ");

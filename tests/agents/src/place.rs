@@ -53,6 +53,11 @@ impl Place {
         self.root.join("recorded")
     }
 
+    /// Where hookhost keeps compiled plugins, for all cases of a run.
+    pub(crate) fn compiled(&self) -> PathBuf {
+        self.root.ancestors().nth(2).unwrap_or(&self.root).join("compiled")
+    }
+
     /// A file of the project, as text; `None` where it is not there.
     pub(crate) fn file(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.project().join(name)).ok()

@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,8 @@ pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
         ("TMPDIR".into(), text(&place.temporary())),
         ("TERM".into(), "xterm".into()),
         ("LANG".into(), "C.UTF-8".into()),
+        // All else of hookhost is below the home directory; compiled plugins are the same in each case.
+        ("HOOKHOST_CACHE_DIR".into(), text(&place.compiled())),
     ]
 }
 
@@ -67,7 +70,10 @@ pub(crate) fn variables(place: &Place) -> Vec<(String, String)> {
 /// # Errors
 /// If it cannot be started.
 pub(crate) fn run(place: &Place, start: &Start, limit: Duration) -> Result<Ended> {
-    let (stdout, stderr) = (place.root.join("stdout"), place.root.join("stderr"));
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let output = |name: &str| place.root.join(format!("{number:02}.{name}"));
+    let (stdout, stderr) = (output("stdout"), output("stderr"));
     let file = |path: &Path| File::create(path).with_context(|| format!("cannot make {}", path.display()));
     let mut command = Command::new(&start.program);
     command.args(&start.arguments).env_clear().envs(variables(place)).envs(start.variables.iter().cloned());

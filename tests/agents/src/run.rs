@@ -4,7 +4,7 @@ use crate::agents::RealAgent;
 use crate::hook::{Hook, Told};
 use crate::model::{Exchange, Model, Script, Step};
 use crate::place::Place;
-use crate::process::{self, Ended};
+use crate::process::{self, Ended, Start};
 use crate::report::Report;
 use anyhow::{Context as _, Result};
 use hookhost_adapters::{Abilities, Agent, by_name};
@@ -19,6 +19,8 @@ pub(crate) struct Run<'a> {
     pub(crate) place: Place,
     /// How the agent ended, each time.
     pub(crate) ended: Vec<Ended>,
+    /// Further variables that the agent is started with.
+    pub(crate) variables: Vec<(String, String)>,
     known: &'static Agent,
     hook: &'a Hook,
     model: Model,
@@ -38,16 +40,46 @@ impl<'a> Run<'a> {
         hook.install(agent, &place)?;
         agent.after_install(&place)?;
         let known = by_name(agent.name()).context("there is no such adapter")?.agent();
-        Ok(Self { agent, place, ended: Vec::new(), known, hook, model, exchanges: Vec::new() })
+        Ok(Self { agent, place, ended: Vec::new(), variables: Vec::new(), known, hook, model, exchanges: Vec::new() })
     }
 
     /// Runs the agent with a prompt, once.
     pub(crate) fn once(&mut self, prompt: &str, scripts: Vec<Script>) -> Result<()> {
         self.model.follow(scripts);
-        let ended = process::run(&self.place, &self.agent.start(&self.place, prompt), process::LIMIT)?;
+        let ended = process::run(&self.place, &self.start(prompt), process::LIMIT)?;
         self.exchanges.extend(self.model.exchanges());
         self.ended.push(ended);
         Ok(())
+    }
+
+    /// Runs the agent with a prompt, once, and `meanwhile` at the same time. It is told whether the agent has ended.
+    ///
+    /// # Errors
+    /// If the agent cannot be started, or what is done meanwhile fails.
+    pub(crate) fn once_while(
+        &mut self,
+        prompt: &str,
+        scripts: Vec<Script>,
+        meanwhile: impl FnOnce(&Place, &dyn Fn() -> bool) -> Result<()>,
+    ) -> Result<()> {
+        self.model.follow(scripts);
+        let start = self.start(prompt);
+        let place = &self.place;
+        let ended = std::thread::scope(|scope| {
+            let agent = scope.spawn(|| process::run(place, &start, process::LIMIT));
+            let done = meanwhile(place, &|| agent.is_finished());
+            let ended = agent.join().map_err(|_| anyhow::anyhow!("a thread failed"))?;
+            done.and(ended)
+        })?;
+        self.exchanges.extend(self.model.exchanges());
+        self.ended.push(ended);
+        Ok(())
+    }
+
+    fn start(&self, prompt: &str) -> Start {
+        let mut start = self.agent.start(&self.place, prompt);
+        start.variables.extend(self.variables.iter().cloned());
+        start
     }
 
     /// Runs the agent until it has done these shell commands: some agents end their run when a call is rejected.
@@ -119,7 +151,7 @@ impl<'a> Run<'a> {
             let _ = write!(details, "--- {} {:?}: {}\n", exchange.line, exchange.step, exchange.said);
         }
         for told in self.told().unwrap_or_default() {
-            let _ = write!(details, "--- hook {}: {}\n", told.point, told.means);
+            let _ = writeln!(details, "--- hook {}", told.shown);
         }
         details
     }

@@ -1,6 +1,6 @@
 //! Claude Code.
 
-use super::{KEY, RealAgent};
+use super::{KEY, RealAgent, Served, TOKEN, Way};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
@@ -51,6 +51,36 @@ impl RealAgent for ClaudeCode {
     fn subagent(&self, prompt: &str) -> Option<Call> {
         let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general-purpose" });
         Some(Call::new("Agent", arguments))
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &[Way::Http, Way::McpTool]
+    }
+
+    fn ask_by(&self, way: Way, place: &Place, served: &Served) -> Result<()> {
+        let Served { url, token } = served;
+        let hook = match way {
+            Way::Http => json!({
+                "type": "http", "url": format!("{url}/hooks/claude-code/PreToolUse"), "timeout": 20, "onFailure": "block",
+                "headers": { "Authorization": format!("Bearer ${TOKEN}") }, "allowedEnvVars": [TOKEN],
+            }),
+            Way::McpTool => json!({
+                "type": "mcp_tool", "server": "hookhost", "tool": "hook", "timeout": 20, "onFailure": "block",
+                "input": {
+                    "agent": "claude-code", "point": "PreToolUse", "hook_event_name": "PreToolUse",
+                    "session_id": "${session_id}", "cwd": "${cwd}", "tool_name": "${tool_name}",
+                    "tool_input": "${tool_input}", "tool_use_id": "${tool_use_id}",
+                },
+            }),
+        };
+        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
+        place.write_home(".claude/settings.json", &json!({ "hooks": hooks }).to_string())?;
+        if way == Way::McpTool {
+            let headers = json!({ "Authorization": format!("Bearer {token}") });
+            let server = json!({ "type": "http", "url": format!("{url}/mcp"), "headers": headers });
+            place.write_home(".claude.json", &json!({ "mcpServers": { "hookhost": server } }).to_string())?;
+        }
+        Ok(())
     }
 
     fn runs_without_hook(&self) -> bool {

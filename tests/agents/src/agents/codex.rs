@@ -1,6 +1,6 @@
 //! Codex.
 
-use super::{KEY, RealAgent};
+use super::{KEY, RealAgent, Served, TOKEN, Way};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
@@ -48,6 +48,28 @@ impl RealAgent for Codex {
 
     fn subagent(&self, prompt: &str) -> Option<Call> {
         Some(Call::new("spawn_agent", json!({ "message": prompt })))
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &[Way::McpTool]
+    }
+
+    fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
+        let file = place.home().join(".codex/config.toml");
+        let server =
+            format!("\n[mcp_servers.hookhost]\nurl = \"{}/mcp\"\nbearer_token_env_var = \"{TOKEN}\"\n", served.url);
+        let config = std::fs::read_to_string(&file)? + &server;
+        place.write_home(".codex/config.toml", &config)?;
+        let hook = json!({
+            "type": "mcp_tool", "server": "hookhost", "tool": "hook", "timeout": 20,
+            "input": {
+                "agent": "codex", "point": "PreToolUse", "hook_event_name": "PreToolUse",
+                "session_id": "${session_id}", "turn_id": "${turn_id}", "cwd": "${cwd}", "model": "${model}",
+                "tool_name": "${tool_name}", "tool_input": "${tool_input}", "tool_use_id": "${tool_use_id}",
+            },
+        });
+        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
+        place.write_home(".codex/hooks.json", &json!({ "hooks": hooks }).to_string())
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI, with a model provider of its own: so it needs no login.
 
-use super::{KEY, RealAgent};
+use super::{KEY, RealAgent, Served, Way};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
@@ -48,6 +48,19 @@ impl RealAgent for Copilot {
             "agent_type": "general-purpose", "name": "part", "description": "a part", "prompt": prompt,
         });
         Some(Call::new("task", arguments))
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &[Way::Http]
+    }
+
+    fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
+        let hook = json!({
+            "type": "http", "url": format!("{}/hooks/copilot-cli/preToolUse", served.url), "timeoutSec": 20,
+            "headers": { "Authorization": format!("Bearer {}", served.token) },
+        });
+        let hooks = json!({ "version": 1, "hooks": { "preToolUse": [hook] } });
+        place.write_home(".copilot/hooks/hookhost.json", &hooks.to_string())
     }
 
     fn runs_without_hook(&self) -> bool {

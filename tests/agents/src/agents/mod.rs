@@ -68,9 +68,43 @@ pub(crate) trait RealAgent: Sync {
         false
     }
 
+    /// The other ways by which it can ask its hook before a call.
+    fn ways(&self) -> &'static [Way] {
+        &[]
+    }
+
+    /// Writes into its configuration that it asks in this way before each call. It is started with the variable [`TOKEN`].
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn ask_by(&self, _way: Way, _place: &Place, _served: &Served) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether a call runs where the hook program is missing.
     fn runs_without_hook(&self) -> bool;
 }
+
+/// A way besides a process by which an agent asks its hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It posts the message.
+    Http,
+    /// It calls a tool of an MCP server to which it is connected.
+    McpTool,
+}
+
+/// The resident host's HTTP, as an agent has to know it.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    /// The address, without a slash at the end.
+    pub(crate) url: String,
+    /// The secret that each request has to bring.
+    pub(crate) token: String,
+}
+
+/// The variable in which an agent gets the secret.
+pub(crate) const TOKEN: &str = "HOOKHOST_TOKEN";
 
 /// The agents, in the order in which they are run.
 pub(crate) fn all() -> &'static [&'static dyn RealAgent] {

@@ -3,6 +3,7 @@
 mod failures;
 mod gate;
 mod life;
+mod resident;
 
 use crate::agents::RealAgent;
 use crate::hook::Hook;
@@ -14,17 +15,23 @@ use std::path::Path;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     check: fn(&mut Run<'_>) -> Result<()>,
+    /// Whether it is about the built programs: the stand-in is no resident host.
+    needs_built: bool,
 }
 
 /// All of them.
 pub(crate) const CASES: &[Case] = &[
-    Case { name: "calls", check: gate::calls },
-    Case { name: "prompt", check: gate::prompt },
-    Case { name: "stop", check: gate::stop },
-    Case { name: "subagent", check: gate::subagent },
-    Case { name: "results", check: life::results },
-    Case { name: "life", check: life::life },
-    Case { name: "missing", check: failures::missing },
+    Case { name: "calls", check: gate::calls, needs_built: false },
+    Case { name: "prompt", check: gate::prompt, needs_built: false },
+    Case { name: "stop", check: gate::stop, needs_built: false },
+    Case { name: "subagent", check: gate::subagent, needs_built: false },
+    Case { name: "results", check: life::results, needs_built: false },
+    Case { name: "life", check: life::life, needs_built: false },
+    Case { name: "missing", check: failures::missing, needs_built: false },
+    Case { name: "dead", check: failures::dead, needs_built: true },
+    Case { name: "approvals", check: resident::approvals, needs_built: true },
+    Case { name: "ways", check: resident::ways, needs_built: true },
+    Case { name: "install", check: resident::install, needs_built: true },
 ];
 
 /// Runs a case, and prints its checks.
@@ -32,6 +39,9 @@ pub(crate) const CASES: &[Case] = &[
 /// # Errors
 /// If something fails that is not what is checked.
 pub(crate) fn run(case: &Case, agent: &dyn RealAgent, hook: &Hook, root: &Path, cache: &Path) -> Result<()> {
+    if case.needs_built && hook.built().is_err() {
+        return Ok(());
+    }
     let mut run = Run::prepare(agent, hook, root, cache)?;
     (case.check)(&mut run)?;
     run.keep()
