@@ -81,7 +81,7 @@ const TASKS: [Task; 12] = [
     },
     Task {
         name: "ci",
-        help: "compiler, format, clippy, docs, public items, then exactly `cargo xtask test`, then `cargo xtask instructions`",
+        help: "compiler, format, clippy, docs, public items, `cargo xtask test`, `cargo xtask instructions`, four of the agents",
         run: |workspace, _| checks::ci(workspace),
     },
 ];

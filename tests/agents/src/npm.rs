@@ -31,6 +31,9 @@ const KEPT: &[&str] = &[
     "SSL_CERT_FILE",
 ];
 
+/// How long npm may take for one package, in seconds as `timeout` reads them.
+const LIMIT: &str = "600";
+
 impl Package {
     /// The directory that it is installed in, below the cache.
     pub(crate) fn directory(&self) -> String {
@@ -52,8 +55,8 @@ impl Package {
         fs::write(directory.join("package.json"), "{\"private\":true}\n")?;
         println!("==> installing {} {}", self.name, self.version);
         // Packages run scripts of their own: they see nothing of the caller but how the registry is reached.
-        let mut npm = Command::new("npm");
-        npm.env_clear().envs(std::env::vars_os().filter(|(name, _)| {
+        let mut npm = Command::new("timeout");
+        npm.args([LIMIT, "npm"]).env_clear().envs(std::env::vars_os().filter(|(name, _)| {
             let name = name.to_string_lossy();
             name == "PATH" || KEPT.contains(&&*name) || name.to_ascii_lowercase().starts_with("npm_config_")
         }));
@@ -62,8 +65,9 @@ impl Package {
         {
             npm.env("NPM_CONFIG_USERCONFIG", user.join(".npmrc"));
         }
-        npm.env("HOME", &home).args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
-        npm.arg(&directory).arg(format!("{}@{}", self.name, self.version));
+        npm.env("HOME", &home).env("npm_config_fetch_retries", "1");
+        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(&directory);
+        npm.arg(format!("{}@{}", self.name, self.version));
         match npm.output() {
             Ok(output) if output.status.success() => Ok(fs::write(done, "")?),
             Ok(output) => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What became of a check.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     kind: Kind,

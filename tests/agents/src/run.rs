@@ -1,7 +1,7 @@
 //! The runs of an agent in a case, and what was seen of them.
 
 use crate::agents::RealAgent;
-use crate::hook::{Hook, Told};
+use crate::hook::{Hook, Received};
 use crate::model::{Exchange, Model, Script, Step};
 use crate::place::Place;
 use crate::process::{self, Ended, Start};
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         self.exchanges.iter().any(|exchange| exchange.body.contains(text))
     }
 
-    pub(crate) fn told(&self) -> Result<Vec<Told>> {
+    pub(crate) fn told(&self) -> Result<Vec<Received>> {
         self.hook.told(&self.place)
     }
 
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         self.place.file(name)
     }
 
-    /// Prints what became of a check.
+    /// Prints the outcome of a check.
     pub(crate) fn check(&self, what: &str, holds: bool) {
         let report = if holds { Report::pass(what) } else { Report::fail(what, self.details()) };
         println!("{}", report.line());

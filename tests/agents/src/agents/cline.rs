@@ -13,7 +13,7 @@ pub(super) struct Cline;
 
 const PACKAGE: Package = Package { short: "cline", name: "cline", version: "3.0.65" };
 
-const QUIET: &[(&str, &str)] =
+const NO_TELEMETRY: &[(&str, &str)] =
     &[("DO_NOT_TRACK", "1"), ("CLINE_NO_AUTO_UPDATE", "1"), ("CLINE_TELEMETRY_DISABLED", "1")];
 
 impl RealAgent for Cline {
@@ -28,14 +28,14 @@ impl RealAgent for Cline {
     fn prepare(&self, place: &Place) -> Result<()> {
         let url = format!("{}/v1", place.model);
         let arguments = ["auth", "-p", "openai-compatible", "-k", KEY, "-m", "mock-model", "-b", &url];
-        let start = PACKAGE.start(&place.cache, "cline", &arguments).with(QUIET);
+        let start = PACKAGE.start(&place.cache, "cline", &arguments).with(NO_TELEMETRY);
         let ended = process::run(place, &start, process::LIMIT)?;
         ensure!(ended.code == Some(0), "cline auth failed: {}", ended.said());
         Ok(())
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        PACKAGE.start(&place.cache, "cline", &["-P", "openai-compatible", "-m", "mock-model", prompt]).with(QUIET)
+        PACKAGE.start(&place.cache, "cline", &["-P", "openai-compatible", "-m", "mock-model", prompt]).with(NO_TELEMETRY)
     }
 
     fn shell(&self, command: &str) -> Call {

@@ -38,7 +38,7 @@ impl RealAgent for OpenCode {
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
         PACKAGE.start(&place.cache, "opencode", &["run", prompt]).with(&[
-            // It wants a package from npm before it loads plugins: a registry that knows nothing lets it go on at once.
+            // It wants a package from npm before it loads plugins: a registry that knows nothing lets it continue at once.
             ("npm_config_registry", &place.model),
             ("npm_config_fetch_retries", "0"),
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),

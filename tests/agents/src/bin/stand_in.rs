@@ -1,4 +1,4 @@
-//! Stands in for the small hook program, the resident host and the test's plugin at once: it decodes, decides by the test's
+//! Takes the place of the small hook program, the resident host and the test's plugin at once: it decodes, decides by the test's
 //! rules, degrades and encodes. So an adapter can be tried with the real agent within seconds of a change.
 //!
 //! Called as `hookhost-hook AGENT POINT`. Each message and its reply are written below `../recorded`, seen from the program.

@@ -2,7 +2,7 @@
 
 mod failures;
 mod gate;
-mod life;
+mod session;
 mod resident;
 
 use crate::agents::RealAgent;
@@ -25,8 +25,8 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "prompt", check: gate::prompt, needs_built: false },
     Case { name: "stop", check: gate::stop, needs_built: false },
     Case { name: "subagent", check: gate::subagent, needs_built: false },
-    Case { name: "results", check: life::results, needs_built: false },
-    Case { name: "life", check: life::life, needs_built: false },
+    Case { name: "results", check: session::results, needs_built: false },
+    Case { name: "session", check: session::session, needs_built: false },
     Case { name: "missing", check: failures::missing, needs_built: false },
     Case { name: "dead", check: failures::dead, needs_built: true },
     Case { name: "approvals", check: resident::approvals, needs_built: true },

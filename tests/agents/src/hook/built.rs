@@ -1,7 +1,7 @@
 //! The built programs: installed, allowed and asked as a user does it.
 
 use super::{
-    PROGRAM, Told,
+    PROGRAM, Received,
     command::{succeeds, wait_for_a_person},
     put,
 };
@@ -41,11 +41,11 @@ impl Built {
 }
 
 /// The events in the audit log.
-pub(super) fn told(place: &Place) -> Result<Vec<Told>> {
+pub(super) fn told(place: &Place) -> Result<Vec<Received>> {
     let log = succeeds(place, &["audit", "show", "--all", "--json"])?;
     let records = log.stdout.lines().filter(|line| !line.trim().is_empty()).map(|line| {
         let record: Value = serde_json::from_str(line).with_context(|| format!("this is no record: {line}"))?;
-        Ok(serde_json::from_value(record["event"].clone()).ok().map(|event| Told {
+        Ok(serde_json::from_value(record["event"].clone()).ok().map(|event| Received {
             event,
             text: line.to_owned(),
             shown: line.chars().take(400).collect(),

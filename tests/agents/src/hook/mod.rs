@@ -27,7 +27,7 @@ pub(crate) enum Hook {
 
 /// An event that the hook was told.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Received {
     /// Its kind.
     pub(crate) event: EventKind,
     /// All of it, as JSON.
@@ -64,7 +64,7 @@ impl Hook {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub(crate) fn told(&self, place: &Place) -> Result<Vec<Told>> {
+    pub(crate) fn told(&self, place: &Place) -> Result<Vec<Received>> {
         match self {
             Self::StandIn { .. } => stand_in::told(place),
             Self::Built(_) => built::told(place),

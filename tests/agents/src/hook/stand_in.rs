@@ -1,6 +1,6 @@
 //! The stand-in, and the files of an agent as its adapter plans them.
 
-use super::Told;
+use super::Received;
 use crate::agents::RealAgent;
 use crate::place::{Place, write};
 use anyhow::{Context as _, Result, bail};
@@ -77,14 +77,14 @@ fn reach<'a>(value: &'a mut Value, keys: &[String]) -> &'a mut Value {
 ///
 /// # Errors
 /// If a record cannot be read.
-pub(super) fn told(place: &Place) -> Result<Vec<Told>> {
+pub(super) fn told(place: &Place) -> Result<Vec<Received>> {
     let mut files: Vec<_> = fs::read_dir(place.recorded())?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
     let read = |file: &std::path::PathBuf| {
         let record: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
         let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
         let event = serde_json::from_value(record["event"].clone())?;
-        Ok(Told { event, text: record["message"].to_string(), shown: format!("{}: {}", text("point"), text("means")) })
+        Ok(Received { event, text: record["message"].to_string(), shown: format!("{}: {}", text("point"), text("means")) })
     };
     files.iter().map(read).collect()
 }

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// A request, and what became of it.
+/// A request, and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     /// The method and the path.

@@ -87,7 +87,7 @@ fn id(kind: &str) -> String {
     format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The elements of an array, none where it is none.
+/// The elements of an array, empty where it is something else.
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().map_or(&[], Vec::as_slice)
 }

@@ -34,7 +34,7 @@ pub(super) fn results(run: &mut Run<'_>) -> Result<()> {
 }
 
 /// A session from its start to its end.
-pub(super) fn life(run: &mut Run<'_>) -> Result<()> {
+pub(super) fn session(run: &mut Run<'_>) -> Result<()> {
     let main = vec![run.shell("echo hello > out.txt"), Step::Text("one masked-word".into())];
     let more = vec![run.shell("echo more > more.txt"), Step::Text("two masked-words".into())];
     let scripts = vec![Script { name: "main", steps: main }, Script { name: "more", steps: more }];
@@ -67,7 +67,7 @@ pub(super) fn life(run: &mut Run<'_>) -> Result<()> {
         }
     }
     if run.can(EventKind::QueueEmpty).is_some_and(|can| can.goes_on) {
-        run.check("the agent goes on with a plugin's task, once", run.file("more.txt").as_deref() == Some("more\n"));
+        run.check("the agent continues with a plugin's task, once", run.file("more.txt").as_deref() == Some("more\n"));
     }
     if run.can(EventKind::FinalizeContent).is_some_and(|can| can.replaces) {
         let said = run.ended.iter().map(|ended| ended.stdout.as_str()).collect::<String>();
