@@ -35,7 +35,9 @@ impl RealAgent for Cline {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        PACKAGE.start(&place.cache, "cline", &["-P", "openai-compatible", "-m", "mock-model", prompt]).with(NO_TELEMETRY)
+        PACKAGE
+            .start(&place.cache, "cline", &["-P", "openai-compatible", "-m", "mock-model", prompt])
+            .with(NO_TELEMETRY)
     }
 
     fn shell(&self, command: &str) -> Call {

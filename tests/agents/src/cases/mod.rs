@@ -2,8 +2,8 @@
 
 mod failures;
 mod gate;
-mod session;
 mod resident;
+mod session;
 
 use crate::agents::RealAgent;
 use crate::hook::Hook;

@@ -84,7 +84,11 @@ pub(super) fn told(place: &Place) -> Result<Vec<Received>> {
         let record: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
         let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
         let event = serde_json::from_value(record["event"].clone())?;
-        Ok(Received { event, text: record["message"].to_string(), shown: format!("{}: {}", text("point"), text("means")) })
+        Ok(Received {
+            event,
+            text: record["message"].to_string(),
+            shown: format!("{}: {}", text("point"), text("means")),
+        })
     };
     files.iter().map(read).collect()
 }
