@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
+mod agents;
 mod allow_and_trust;
 mod audit;
 mod auth;

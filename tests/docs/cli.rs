@@ -38,13 +38,22 @@ fn run(user: &User, command: &str) -> Vec<String> {
         shell.env(key, value);
     }
     let directory = hookhost().parent().expect("its directory").to_owned();
-    shell.env("PATH", format!("{}:{}", directory.display(), std::env::var("PATH").expect("PATH")));
+    let own = user.path("bin");
+    shell.env("PATH", format!("{}:{}:{}", own.display(), directory.display(), std::env::var("PATH").expect("PATH")));
+    shell.env("HOOKHOST_HOOK_PROGRAM", own.join("hookhost-hook"));
     let Ended { code, stdout, .. } = Ended::of(&mut shell);
     let mut lines: Vec<String> = stdout.lines().map(str::to_owned).collect();
     if code != Some(0) {
         lines.push(format!("[exit {}]", code.map_or("by a signal".into(), |code| code.to_string())));
     }
     lines
+}
+
+/// Makes a program that is a script.
+fn program(user: &User, name: &str, script: &str) {
+    let path = user.write(&format!("../bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a program of the test can be made executable");
 }
 
 fn fits(pattern: &str, line: &str) -> bool {
@@ -83,6 +92,10 @@ fn every_command_of_the_reference_prints_what_the_reference_says() {
     for name in ["path_guard", "bounded_shell", "token_budget", "shell_guard"] {
         user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).unwrap());
     }
+    // Stand-ins for an agent and for the hook with the resident host behind it.
+    let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+    program(&user, "claude", "echo '2.1.330 (Claude Code)'");
+    program(&user, "hookhost-hook", &format!("case $(cat) in *canary-denied*) echo '{deny}';; esac"));
     let examples = examples(&text);
     assert!(examples.len() >= 12, "the examples were not found: {examples:#?}");
     for Example { line, command, expected } in &examples {

@@ -13,7 +13,7 @@ fn configs() -> Vec<Config> {
     let source = Source::new("/home/me/.config/hookhost/hookhost.toml", Layer::User);
     let source = source.with_home(Some("/home/me".into()));
     let parse = |text: &String| {
-        Config::parse(text, &source, &["agent", "mcp"]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+        Config::parse(text, &source, &["agent", "agents", "mcp"]).unwrap_or_else(|error| panic!("{error}\n{text}"))
     };
     blocks_of(&page("docs/using.md"), "toml").iter().map(parse).collect()
 }
@@ -21,7 +21,7 @@ fn configs() -> Vec<Config> {
 #[test]
 fn every_toml_block_is_a_configuration() {
     let configs = configs();
-    assert_eq!(configs.len(), 8);
+    assert_eq!(configs.len(), 9);
     let agent = configs.iter().find_map(|config| config.section::<AgentSection>("agent").expect("a section"));
     assert_eq!(agent.expect("a block with [agent]").provider.as_deref(), Some("local"));
     let mcp = configs.iter().find_map(|config| config.section::<McpSection>("mcp").expect("a section"));

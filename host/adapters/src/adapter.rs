@@ -2,13 +2,14 @@
 
 use crate::agent::{Abilities, Agent};
 use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
+use crate::install::{Context, JsonDialect, NotInstallable, Plan};
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::reply::Reply;
+use std::path::Path;
 
 /// An agent: how its messages are read and answered, and where its hook is named. Its directory has the same files as that of
-/// each other agent: `mod.rs` (what is known of it), `decode.rs`, `encode.rs`, `install.rs`. What its tools do is in the table
+/// each other agent: `mod.rs` (what is known of it), `decode.rs`, `encode.rs`, `install.rs`, `canary.rs`. What its tools do is in the table
 /// of the contract (`hookhost_contract::action`).
 pub trait Adapter: Sync {
     /// What is known of the agent.
@@ -50,7 +51,7 @@ pub trait Adapter: Sync {
     /// that nobody could read the strictest reply counts.
     fn fail(&self, point: Option<&str>, why: &str) -> Reply;
 
-    /// The reply that says nothing: the agent goes on as it would without a hook.
+    /// The reply that says nothing: the agent continues as it would without a hook.
     fn neutral(&self, point: Option<&str>) -> Reply;
 
     /// What has to be in which of the agent's files.
@@ -58,4 +59,32 @@ pub trait Adapter: Sync {
     /// # Errors
     /// If the agent has no such files in this scope.
     fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable>;
+
+    /// What the agent reads in its JSON files.
+    fn json_dialect(&self) -> JsonDialect {
+        JsonDialect::Strict
+    }
+
+    /// The hook point before a tool runs, and the message with which the agent would tell there that its model wants to run
+    /// this shell command in this directory; `hookhost doctor --prove` hands it to the hook that the agent's file names. The
+    /// session that it names is [`canary::SESSION`](crate::canary::SESSION). Absent where no process is called: then only the
+    /// agent itself can prove that it asks.
+    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        let _ = (command, directory);
+        None
+    }
+
+    /// Whether the agent takes a reply at a hook point for a no: the call does not run, and the agent has not merely met a hook
+    /// that failed. It is asked only of agents that have a [`canary`](Self::canary).
+    fn denies(&self, point: &str, reply: &Reply) -> bool {
+        let _ = (point, reply);
+        false
+    }
+
+    /// The words of a command, the program first, by which the agent does what `prompt` says without a person, and may use
+    /// its shell tool for that. Absent where there is none.
+    fn headless(&self, prompt: &str) -> Option<Vec<String>> {
+        let _ = prompt;
+        None
+    }
 }

@@ -94,7 +94,7 @@ pub struct Abilities {
     pub merges: bool,
     /// It takes a result in place of running the call.
     pub responds: bool,
-    /// It asks its user, and does not go on without a yes, also where nobody is there.
+    /// It asks its user, and does not continue without a yes, also where nobody is there.
     pub asks: bool,
     /// It takes another text or result in place of the one that it has.
     pub replaces: bool,
@@ -104,7 +104,7 @@ pub struct Abilities {
     pub adds_context: bool,
     /// Its user reads a text.
     pub tells_user: bool,
-    /// It goes on with another task.
+    /// It continues with another task.
     pub goes_on: bool,
     /// It ends its run.
     pub stops: bool,

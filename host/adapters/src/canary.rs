@@ -5,3 +5,6 @@ pub const DENIED: &str = "echo hookhost-canary-denied";
 
 /// A shell command that is harmless, and that rules let pass.
 pub const PASSED: &str = "echo hookhost-canary-passed";
+
+/// The session in which canary calls happen: what the log has of it is no event of a person's work.
+pub const SESSION: &str = "hookhost-doctor";

@@ -24,13 +24,13 @@ pub enum Degradation {
     RejectionNotPossible,
     /// It uses the text or the result that was to be replaced or withheld.
     ReplacementNotPossible,
-    /// It asks its user all the same.
+    /// It asks its user nevertheless.
     ApprovalNotPossible,
     /// Its model does not read what plugins remind it of.
     ContextNotPossible,
     /// Its user does not read what plugins say.
     NoticeNotPossible,
-    /// It does not go on with the tasks of plugins.
+    /// It does not continue with the tasks of plugins.
     TasksNotPossible,
     /// It does not end its run; the call is rejected.
     StopNotPossible,
@@ -52,7 +52,7 @@ impl Degradation {
                 "the agent cannot be hindered at this hook point: the rejection had no effect"
             }
             Self::ReplacementNotPossible => "the agent takes no other text or result here: it used the one that it had",
-            Self::ApprovalNotPossible => "the agent asks its user all the same",
+            Self::ApprovalNotPossible => "the agent asks its user nevertheless",
             Self::ContextNotPossible => "the agent's model does not read reminders here",
             Self::NoticeNotPossible => "the agent's user cannot be told anything here",
             Self::TasksNotPossible => "the agent takes no tasks here",

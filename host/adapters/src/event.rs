@@ -117,9 +117,9 @@ impl AgentSession {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HookEvent {
-    /// The session begins; or goes on, where it was interrupted.
+    /// The session begins; or continues, where it was interrupted.
     SessionStart {
-        /// Whether the agent says that it goes on.
+        /// Whether the agent says that it continues.
         is_resumed: bool,
     },
     /// The session ends.

@@ -1,4 +1,4 @@
-//! Which files of an agent have to name the hook. This is data: whoever installs writes the files.
+//! Which files of an agent have to name the hook. This is data: anyone who installs writes the files.
 
 use crate::agent::Agent;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub enum OnFailure {
     /// It says no.
     #[default]
     Deny,
-    /// It lets the agent go on, since the operator chose so (`on-failure = "allow"`).
+    /// It lets the agent continue, since the operator chose so (`on-failure = "allow"`).
     Allow,
 }
 
@@ -150,6 +150,18 @@ impl FilePlan {
             Self::Whole { path, .. } | Self::Json { path, .. } => path,
         }
     }
+}
+
+/// What an agent reads beyond strict JSON. A file with more than that is broken for it, and none of its hooks run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JsonDialect {
+    /// Nothing.
+    #[default]
+    Strict,
+    /// Comments.
+    Comments,
+    /// Comments, and commas after the last element.
+    CommentsAndCommas,
 }
 
 /// An entry of a JSON file.

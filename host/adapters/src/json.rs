@@ -34,7 +34,7 @@ pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
 /// Reads a JSON value in which no object has a key twice.
 ///
 /// # Errors
-/// One sentence on why it is none.
+/// One sentence on why it is not one.
 pub fn value(text: &str) -> Result<Value, String> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for Strict {
 }
 
 /// A message's fields, each read as the type that it has to have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Fields {
     object: Map<String, Value>,
 }

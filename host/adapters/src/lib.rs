@@ -11,7 +11,7 @@
 //! | [`json`] | messages as JSON objects, read strictly |
 //! | [`message`] | what an agent sent, and from where |
 //! | [`event`] | the event that it means |
-//! | [`outcome`] | what became of the event, as far as an agent can be told |
+//! | [`outcome`] | the outcome of the event, as far as an agent can be told |
 //! | [`agent`] | what is known of an agent: its hook points, what it can do at each, what it covers |
 //! | [`reason`] | sentences for models and users |
 //! | [`canary`] | the calls that prove that a hook is obeyed |

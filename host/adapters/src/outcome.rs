@@ -1,4 +1,4 @@
-//! What became of an event, as far as an agent can be told.
+//! The outcome of an event, as far as an agent can be told.
 
 use hookhost_contract::{Question, Rejection, Task, ToolResult};
 use serde_json::Value;
@@ -74,6 +74,6 @@ pub enum Answer {
     Replaced(String),
     /// This result takes the place of the tool's.
     ReplacedResult(ToolResult),
-    /// The agent goes on with these tasks.
+    /// The agent continues with these tasks.
     GoOn(Vec<Task>),
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The exit code of the hook. It is never 1: agents read that as a hook that failed, and go on.
+    /// The exit code of the hook. It is never 1: agents read that as a hook that failed, and continue.
     pub exit: u8,
     /// Standard output; over HTTP the body.
     pub stdout: String,
@@ -34,7 +34,7 @@ impl Reply {
     }
 
     /// Exit code 2 and a text on the standard error. Most agents read that as a no. The text is never empty: then some would
-    /// go on.
+    /// continue.
     #[must_use]
     pub fn exit_2(text: &str) -> Self {
         let text = if text.trim().is_empty() { "rejected by policy" } else { text };

@@ -3,6 +3,7 @@
 //! A project's file that does not count is announced, with the command that approves it, and so is
 //! one that is not what was approved and counts.
 
+use crate::agents_section::AgentsSection;
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
@@ -16,7 +17,7 @@ use hookhost_agent::sent::SentVariable;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that are not the engine's.
-pub(crate) const SECTIONS: &[&str] = &["agent", "mcp"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp"];
 
 /// The directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
@@ -52,6 +53,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     let found = found.map_err(not_loaded)?;
     // For every command, a file counts only if all of it is right.
     agent(&found.config)?;
+    agents(&found.config)?;
     mcp(&found.config)?;
     sent_variables(&found.config)?;
     Ok(found)
@@ -60,6 +62,11 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
 /// The section `[agent]`.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
     Ok(config.section("agent").map_err(not_loaded)?.unwrap_or_default())
+}
+
+/// The section `[agents]`.
+pub(crate) fn agents(config: &Config) -> Result<AgentsSection, CliError> {
+    Ok(config.section("agents").map_err(not_loaded)?.unwrap_or_default())
 }
 
 /// The file of keys that `hookhost auth` keeps.

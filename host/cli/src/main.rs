@@ -1,11 +1,14 @@
 //! The `hookhost` command: a thin shell over the engine and the agent. Each subcommand is a file of `command`.
 
+mod agent_places;
+mod agents_section;
 mod args;
 mod audit_log;
 mod command;
 mod configuration;
 mod directory_rules;
 mod exit;
+mod inside_agent;
 mod interrupt;
 mod loading;
 mod output;

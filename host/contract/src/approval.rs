@@ -109,7 +109,7 @@ pub enum AnswerKind {
     TooLate,
     /// The process that asked has ended, so that nobody runs the call.
     AskerGone,
-    /// The agent asks its own user, and does not go on without a yes. What the user answered is not known; a result of the
+    /// The agent asks its own user, and does not continue without a yes. What the user answered is not known; a result of the
     /// call says that it ran.
     HandedOver,
 }

@@ -70,7 +70,7 @@ pub enum FrameError {
     /// The other side speaks another language, or another version of this one.
     #[error("the other side speaks another version of the protocol")]
     OtherVersion,
-    /// The bytes end too early, go on too long, or hold what they cannot.
+    /// The bytes end too early, continue too long, or hold what they cannot.
     #[error("the other side sent what is not a frame")]
     Garbage,
 }

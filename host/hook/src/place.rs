@@ -52,7 +52,7 @@ impl Place {
         self.directory.join("host.lock")
     }
 
-    /// The lock of whoever starts the resident host.
+    /// The lock of anyone who starts the resident host.
     #[must_use]
     pub fn starting(&self) -> PathBuf {
         self.directory.join("starting.lock")

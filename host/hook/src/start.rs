@@ -30,14 +30,14 @@ pub fn program() -> io::Result<PathBuf> {
 /// returned is dropped.
 ///
 /// # Errors
-/// If it cannot be started. The call is settled all the same.
+/// If it cannot be started. The call is settled nevertheless.
 pub fn resident_host(program: &Path, place: &Place) -> io::Result<Option<File>> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.starting())?;
     if lock.try_lock().is_err() {
         return Ok(None);
     }
-    // It says there what goes wrong; a file that has grown large begins anew.
+    // It says there what goes wrong; a file that has grown large begins again.
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.log())?;
     if log.metadata()?.len() > MAX_LOG {
         log.set_len(0)?;

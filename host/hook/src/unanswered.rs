@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted; that something was is said all the same.
+/// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted; that something was is said nevertheless.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A call that nobody answered.
@@ -22,7 +22,7 @@ pub struct Unanswered {
     pub time: u64,
     /// Why, one sentence.
     pub why: String,
-    /// Whether the agent could go on, since the operator chose so.
+    /// Whether the agent could continue, since the operator chose so.
     pub was_allowed: bool,
 }
 

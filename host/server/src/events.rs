@@ -32,9 +32,9 @@ pub(crate) fn payload(agent: &str, call: &HookCall, depth: u32) -> Value {
             json!({ "progress": { "tasks": 0, "turns": 0, "input-tokens": 0, "output-tokens": 0 } })
         }
         HookEvent::AgentError { message } => json!({ "message": message }),
-        HookEvent::Custom { payload } => custom(agent, &call.point, payload.clone()),
+        HookEvent::Custom { payload } => custom(agent, &call.point, payload),
         // A hook's event that this version does not know is observed like one without a counterpart.
-        _ => custom(agent, &call.point, json!({})),
+        _ => custom(agent, &call.point, &json!({})),
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn after_tool_call(call: &ToolUse, result: &ToolResult, source: Resul
 }
 
 /// The parameters of `custom-event` for what has no counterpart.
-pub(crate) fn custom(agent: &str, point: &str, payload: Value) -> Value {
+pub(crate) fn custom(agent: &str, point: &str, payload: &Value) -> Value {
     json!({ "event": { "name": format!("{agent}/{point}"), "payload": payload } })
 }
 
@@ -84,7 +84,7 @@ pub(crate) enum Said {
 /// Reads an outcome.
 ///
 /// # Errors
-/// If it is none that this version knows. Then nothing may happen.
+/// If it is not one that this version knows. Then nothing may happen.
 pub(crate) fn said(kind: EventKind, outcome: Value) -> Result<Said, String> {
     let strange = || format!("the outcome of {kind} cannot be read");
     match outcome {

@@ -81,6 +81,7 @@ fn content(call: &HookCall) -> u64 {
             tool.arguments.to_string().hash(&mut hasher);
             result.text.hash(&mut hasher);
         }
+        HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.hash(&mut hasher),
         _ => {}
     }
     hasher.finish()

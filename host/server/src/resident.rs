@@ -126,8 +126,13 @@ impl Resident {
     ) -> io::Result<Ended> {
         self.listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(self.listener.try_clone()?)?;
-        let shared =
-            Arc::new(Shared { settler, told: Notify::new(), at_work: AtomicUsize::new(0), done: Notify::new() });
+        let shared = Arc::new(Shared {
+            settler,
+            told: Notify::new(),
+            at_work: AtomicUsize::new(0),
+            done: Notify::new(),
+            ended: Notify::new(),
+        });
         self.take_unanswered(&shared.settler);
         let mut used = Instant::now();
         let mut look = tokio::time::interval(LOOK_INTERVAL);
@@ -171,6 +176,9 @@ impl Resident {
             }
         };
         let _ = tokio::time::timeout(FOR_THE_LAST, last).await;
+        // The place is free before anybody is told so.
+        drop(self);
+        shared.ended.notify_waiters();
         Ok(ended)
     }
 
@@ -202,6 +210,8 @@ struct Shared {
     told: Notify,
     at_work: AtomicUsize,
     done: Notify,
+    /// The place is free for another resident host.
+    ended: Notify,
 }
 
 /// Counts a connection that is served.
@@ -218,14 +228,15 @@ fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
     shared.at_work.fetch_add(1, Ordering::AcqRel);
     let at_work = AtWork(Arc::clone(shared));
     tokio::spawn(async move {
-        if let Err(error) = converse(&at_work.0, stream).await {
+        if let Err(error) = converse(at_work, stream).await {
             tracing::debug!(%error, "a hook has gone before it had its answer");
         }
     });
 }
 
 /// Serves one connection: one request, and its responses.
-async fn converse(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
+async fn converse(at_work: AtWork, mut stream: UnixStream) -> io::Result<()> {
+    let shared = Arc::clone(&at_work.0);
     if !is_trusted(peer(&stream)?) {
         tracing::warn!("a process of another user has connected, and gets no answer");
         return Ok(());
@@ -237,17 +248,21 @@ async fn converse(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
     match Request::from_body(&body) {
         Err(error) => say(&mut stream, &Response::Refused(error.to_string())).await,
         Ok(Request::Stop) => {
+            let ended = shared.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            // Its end waits for all that are at work, and this one waits for its end.
+            drop(at_work);
             shared.told.notify_one();
-            // The connection closes when the process has ended, and so tells that it has.
-            let mut end = [0];
-            let _ = stream.read(&mut end).await;
+            // The connection closes then, and so tells that it has ended.
+            ended.await;
             Ok(())
         }
         Ok(Request::Status { directory }) => {
             let status = shared.settler.status(&directory).await.to_string();
             say(&mut stream, &Response::Status(status)).await
         }
-        Ok(Request::Hook(request)) => hook(shared, stream, request).await,
+        Ok(Request::Hook(request)) => hook(&shared, stream, request).await,
     }
 }
 

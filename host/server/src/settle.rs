@@ -26,7 +26,7 @@ const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
 
-/// Told for how many seconds a person is waited for.
+/// Recorded for how many seconds a person is waited for.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// Settles agents' messages.
@@ -82,15 +82,12 @@ impl Settler {
                 return adapter.fail(point, &failed(adapter, &why));
             }
         };
-        match self.settled(adapter, &call, waits).await {
-            Ok((outcome, handle, event)) => {
-                let (outcome, lost) = degrade(&call, outcome, adapter.agent().abilities(&call.point));
-                for degradation in lost {
-                    let note = degradation.sentence();
-                    handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
-                }
-                adapter.encode(&call, &outcome)
-            }
+        match self.all_settled(adapter, &call, waits).await {
+            Ok(outcomes) if call.further.is_empty() => match outcomes.first() {
+                Some(outcome) => adapter.encode(&call, outcome),
+                None => adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
+            },
+            Ok(outcomes) => adapter.encode_all(&call, &outcomes),
             Err(why) => {
                 self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
                 adapter.unsettled(&call, &failed(adapter, &why))
@@ -107,6 +104,26 @@ impl Settler {
         if let Ok(session) = self.host.open_session(spec) {
             session.note_delivery(None, point, DeliveryKind::Unanswered, why);
         }
+    }
+
+    /// Settles each event of a message, in order. What the agent cannot express is made stricter.
+    async fn all_settled(
+        &self,
+        adapter: &'static dyn Adapter,
+        call: &HookCall,
+        waits: Waits<'_>,
+    ) -> Result<Vec<Outcome>, String> {
+        let mut outcomes = Vec::new();
+        for part in call.parts() {
+            let (outcome, handle, event) = self.settled(adapter, &part, waits).await?;
+            let (outcome, lost) = degrade(&part, outcome, adapter.abilities(&part));
+            for degradation in lost {
+                let note = degradation.sentence();
+                handle.session.note_delivery(event.as_deref(), &part.point, DeliveryKind::Degraded, note);
+            }
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
     }
 
     async fn settled(
@@ -134,7 +151,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut answer => break settled?.clone(),
-                        // The first report has a person asked: whoever reports it again waits as long.
+                        // The first report has a person asked: anyone who reports it again waits as long.
                         Ok(()) = asking.changed() => waits(*asking.borrow_and_update()),
                     }
                 }
@@ -193,7 +210,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn can(&self) -> Abilities {
-        self.adapter.agent().abilities(&self.call.point)
+        self.adapter.abilities(self.call)
     }
 
     /// Settles `session-start` before the first event of a session that nobody has told it of.
@@ -239,7 +256,7 @@ impl Asked<'_> {
         match &self.call.event {
             HookEvent::SessionStart { is_resumed } => {
                 if *is_resumed || !session.is_new() || handle.started.initialized() {
-                    let payload = events::custom(self.adapter.agent().name, &self.call.point, self.raw_value());
+                    let payload = events::custom(self.adapter.agent().name, &self.call.point, &self.raw_value());
                     let (_, told) = self.dispatch(EventKind::CustomEvent, payload, waits).await?;
                     return Ok((Answer::Neutral, Some(told.event)));
                 }
@@ -304,7 +321,7 @@ impl Asked<'_> {
     }
 
     /// Settles an event. A question is asked by the approval queue.
-    async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Told), String> {
+    async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Recorded), String> {
         match self.begin(kind, payload, waits).await? {
             Put::Said(said, told) => Ok((said, told)),
             // Only where `asks`, which only calls have.
@@ -321,7 +338,7 @@ impl Asked<'_> {
         loop {
             let pending = match begun {
                 Begun::Settled(settled) => {
-                    let told = Told::of(*settled.record);
+                    let told = Recorded::of(*settled.record);
                     return Ok(Put::Said(events::said(kind, settled.outcome)?, told));
                 }
                 Begun::Escalated(pending) => pending,
@@ -341,7 +358,7 @@ impl Asked<'_> {
                     let asked = hookhost_adapters::reason::asked(&request.questions);
                     let reason = format!("{asked} (nobody answered within {} seconds)", limit.as_secs());
                     let no = Rejection::host(by, Cause::NotApproved, reason);
-                    return Ok(Put::Said(Said::No(no), Told { event: request.id, ..Told::default() }));
+                    return Ok(Put::Said(Said::No(no), Recorded { event: request.id, ..Recorded::default() }));
                 }
             };
         }
@@ -476,14 +493,14 @@ impl Asked<'_> {
 
 /// How an event came out.
 enum Put {
-    Said(Said, Told),
+    Said(Said, Recorded),
     /// The agent asks its user what the request asks.
     HandedOver(Box<hookhost::approval::ApprovalRequest>),
 }
 
 /// What of an event's record counts for its reply.
 #[derive(Default)]
-struct Told {
+struct Recorded {
     event: String,
     changed_by: Vec<String>,
     approved_by: Option<String>,
@@ -491,7 +508,7 @@ struct Told {
     is_approved: bool,
 }
 
-impl Told {
+impl Recorded {
     fn of(record: EventRecord) -> Self {
         let EventRecord { id, changed_by, approved_by, questions, .. } = record;
         Self { event: id, changed_by, approved_by, is_approved: !questions.is_empty() }
@@ -509,7 +526,8 @@ impl Settler {
     /// Records a call that no host answered.
     pub fn note_unanswered(&self, call: &Unanswered) {
         let Unanswered { agent, point, time, why, was_allowed, .. } = call;
-        let consequence = if *was_allowed { "it could go on, since the operator chose so" } else { "it was told no" };
+        let consequence =
+            if *was_allowed { "it could continue, since the operator chose so" } else { "it was told no" };
         let note = format!("at {time} ms since the Unix epoch the agent got no outcome ({why}): {consequence}");
         let spec = hookhost::SessionSpec::new(agent, Path::new("/")).id(format!("{agent}:unsettled"));
         match self.host.open_session(spec) {

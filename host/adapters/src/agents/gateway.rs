@@ -25,13 +25,17 @@ use std::collections::HashMap;
 /// A text is refused, or another one takes its place.
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, ..Abilities::NONE };
 
+/// How long a gateway waits for an answer is set in its configuration, and its client waits with it: a person has less than this
+/// to answer, in seconds.
+const TIMEOUT: u16 = 10;
+
 /// The hook points of a gateway.
 pub(super) const POINTS: &[HookPoint] = &[
-    HookPoint::new("request.prompt", EventKind::PromptSubmit, TEXT),
-    HookPoint::new("request.tool-result", EventKind::AfterToolCall, TEXT),
-    HookPoint::new("response.text", EventKind::FinalizeContent, TEXT),
+    HookPoint::new("request.prompt", EventKind::PromptSubmit, TEXT).timeout(TIMEOUT),
+    HookPoint::new("request.tool-result", EventKind::AfterToolCall, TEXT).timeout(TIMEOUT),
+    HookPoint::new("response.text", EventKind::FinalizeContent, TEXT).timeout(TIMEOUT),
     // A gateway takes no other call: the whole response is refused.
-    HookPoint::new("response.tool-call", EventKind::BeforeToolCall, Abilities::REJECTS),
+    HookPoint::new("response.tool-call", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(TIMEOUT),
     // Messages with none of these.
     HookPoint::new("request", EventKind::CustomEvent, Abilities::NONE),
     HookPoint::new("response", EventKind::CustomEvent, Abilities::NONE),
@@ -72,7 +76,7 @@ impl<'a> Spoken<'a> {
         Self { role, texts, message }
     }
 
-    /// What it means at `position` of a request, if it is asked about: whoever has an unknown role speaks as the user.
+    /// What it means at `position` of a request, if it is asked about: anyone who has an unknown role speaks as the user.
     pub(super) fn piece(&self, position: usize, calls: &Calls, places: Vec<usize>) -> Option<Piece> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {

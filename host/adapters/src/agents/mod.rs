@@ -80,6 +80,10 @@ pub fn detect(named: &'static dyn Adapter, message: &Message<'_>) -> &'static dy
         "windsurf"
     } else if has("clineVersion") {
         "cline"
+    } else if has("event") && has("matcher_context") {
+        "goose"
+    } else if has("sessionId") && has("toolName") && !has("hookEventName") {
+        "copilot-cli"
     } else if has("turn_id") && has("model") && has("hook_event_name") {
         "codex"
     } else {

@@ -133,7 +133,7 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
             |tool, arguments| {
                 (
                     None,
-                    json!({ "event": "PreToolUse", "session_id": "s", "working_dir": "/project", "tool_name": tool, "tool_input": arguments }),
+                    json!({ "event": "PreToolUse", "matcher_context": tool, "session_id": "s", "working_dir": "/project", "tool_name": tool, "tool_input": arguments }),
                 )
             },
             [

@@ -20,7 +20,8 @@ fn agents_are_in_the_order_of_their_names_and_each_name_is_one_agents() {
 
 #[test]
 fn each_message_means_what_the_table_of_hook_points_says() {
-    for (agent, name, file) in fixtures() {
+    let known = fixtures().into_iter().filter(|(agent, ..)| AGENTS.contains(&agent.as_str()));
+    for (agent, name, file) in known {
         let fixture: Fixture = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         let adapter = by_name(&agent).unwrap();
         let bytes = serde_json::to_vec(&fixture.input).unwrap();
@@ -212,7 +213,7 @@ fn an_agent_that_fixes_how_long_it_waits_is_not_told_otherwise() {
 }
 
 #[test]
-fn where_the_machine_has_no_hooks_of_an_agent_that_is_said_with_what_to_do() {
+fn where_the_machine_has_no_hooks_of_an_agent_the_reason_says_what_to_do() {
     for agent in AGENTS {
         let context = Context {
             scope: Scope::Managed,

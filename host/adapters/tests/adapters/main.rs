@@ -5,6 +5,7 @@
 mod actions;
 mod bad_input;
 mod broken_messages;
+mod canaries;
 mod data;
 mod goldens;
 mod judge;

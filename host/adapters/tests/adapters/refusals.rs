@@ -163,7 +163,7 @@ fn a_change_that_leaves_an_argument_out_is_rejected_where_the_agent_would_merge_
 }
 
 #[test]
-fn codex_is_not_asked_to_run_a_command_that_is_none() {
+fn codex_is_not_asked_to_run_what_is_no_command() {
     let cases = cases();
     let case = cases.iter().find(|case| case.name == "codex/PreToolUse").unwrap();
     let answer = Answer::Changed { arguments: serde_json::json!({ "cmd": "ls" }), by: vec!["careful".into()] };

@@ -1,9 +1,11 @@
 //! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
 
+mod agents;
 mod log;
 mod resident;
 mod session;
 
+pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
@@ -64,6 +66,10 @@ pub(crate) enum Command {
     Session(SessionArgs),
     Allow(AllowArgs),
     Trust(TrustArgs),
+    Install(InstallArgs),
+    Uninstall(UninstallArgs),
+    Doctor(DoctorArgs),
+    Agents(AgentsArgs),
     Inspect(InspectArgs),
     Hooks(HooksArgs),
     Tools(ToolsArgs),

@@ -38,7 +38,7 @@ pub(crate) enum FailureArg {
     /// No.
     #[default]
     Deny,
-    /// Nothing: it goes on.
+    /// Nothing: it continues.
     Allow,
 }
 
@@ -114,17 +114,17 @@ pub(crate) struct ApprovalsArgs {
 pub(crate) enum ApprovalsCommand {
     /// Show exactly what would run, and who asks
     Show {
-        /// The question, or the beginning of its identifier
+        /// The question, or a prefix of its identifier
         id: String,
     },
     /// Let exactly this run, once
     Yes {
-        /// The question, or the beginning of its identifier
+        /// The question, or a prefix of its identifier
         id: String,
     },
     /// Do not let it run
     No {
-        /// The question, or the beginning of its identifier
+        /// The question, or a prefix of its identifier
         id: String,
         /// What the model is told
         #[arg(long, value_name = "TEXT")]

@@ -1,15 +1,18 @@
 //! The commands, a file each. A command returns how it ended, or a [`CliError`] with what went wrong and what helps.
 
+mod agents;
 mod allow;
 mod approvals;
 mod audit;
 mod auth;
 mod cache;
 mod dispatch;
+mod doctor;
 mod external;
 mod hook;
 mod hooks;
 mod inspect;
+mod install;
 mod repl;
 mod replay;
 mod run;
@@ -17,6 +20,7 @@ mod serve;
 mod session;
 mod tools;
 mod trust;
+mod uninstall;
 
 use crate::args::{Cli, Command, SessionCommand};
 use crate::exit::{CliError, Exit};
@@ -43,6 +47,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         },
         Command::Allow(args) => wait_for(allow::run(&args)),
         Command::Trust(args) => trust::run(&args),
+        Command::Install(args) => install::run(&args),
+        Command::Uninstall(args) => uninstall::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Agents(args) => agents::run(&args),
         Command::Inspect(args) => wait_for(inspect::run(&args)),
         Command::Hooks(args) => wait_for(hooks::run(&args)),
         Command::Auth(args) => auth::run(&args),

@@ -109,7 +109,7 @@ async fn listen(address: SocketAddr, settler: Arc<Settler>) -> Result<AbortOnDro
     output::note(&format!("hookhost serves at http://{address}; the token is in {}\n", file.display()));
     if !address.ip().is_loopback() {
         output::note(&output::notice(
-            "others can reach this address: whoever knows the token can ask, and it goes over the network unencrypted",
+            "others can reach this address: anyone who knows the token can ask, and it goes over the network unencrypted",
         ));
     }
     Ok(AbortOnDrop(tokio::spawn(http::serve(listener, settler, Token::new(&secret), home))))

@@ -3,6 +3,7 @@
 use crate::args::TrustArgs;
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{CliError, Exit};
+use crate::inside_agent;
 use crate::output::{
     self, difference, entry, quoted,
     style::{DIM, GOOD, NAME, WARNING},
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<Exit, CliError> {
     if args.list {
         return list(&store);
     }
+    inside_agent::refuse("changes which files are trusted")?;
     let cwd = configuration::cwd()?;
     if args.revoke {
         return revoke(&store, &named_or_nearest(&store, args.path.as_deref(), &cwd)?);

@@ -3,7 +3,7 @@
 use super::truncate::cut;
 use super::{one_line, printable};
 use serde_json::Value;
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+use similar::{Algorithm, DiffTag, TextDiff, capture_diff_slices_deadline};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,14 @@ pub(crate) fn of_texts(before: &str, after: &str, most: usize) -> String {
         differing_lines(&mut text, before, after, most);
     }
     text
+}
+
+/// The difference of a file as `diff -u` writes it. A file that is not there is `/dev/null`.
+pub(crate) fn unified(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(before.unwrap_or_default(), after.unwrap_or_default());
+    let name = |text: Option<&str>| if text.is_some() { path } else { "/dev/null" };
+    let (old, new) = (name(before), name(after));
+    printable(&diff.unified_diff().header(&one_line(old), &one_line(new)).to_string())
 }
 
 struct Part<'a> {
@@ -105,7 +113,7 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::lines;
+    use super::{lines, unified};
     use serde_json::json;
 
     #[test]
@@ -132,6 +140,16 @@ mod tests {
         assert_eq!(lines(&json!("a\nb"), &json!("a\na\nb"), 100), "      value:\n    + a\n");
         let (before, after) = (json!("a\nb\nc\nd\ne"), json!("x\nb\nc\ny\ne"));
         assert_eq!(lines(&before, &after, 100), "      value:\n    - a\n    + x\n      …\n    - d\n    + y\n");
+    }
+
+    #[test]
+    fn the_difference_of_a_file_can_be_read_by_patch() {
+        let text = unified("/a/b.json", Some("one\ntwo\n"), Some("one\nnew\ntwo\n"));
+        assert_eq!(text, "--- /a/b.json\n+++ /a/b.json\n@@ -1,2 +1,3 @@\n one\n+new\n two\n");
+        assert!(
+            unified("/a", None, Some("x\u{1b}[2J")).starts_with("--- /dev/null\n+++ /a\n@@ -0,0 +1 @@\n+x\u{fffd}[2J")
+        );
+        assert!(unified("/a", Some("x\n"), None).starts_with("--- /a\n+++ /dev/null\n"));
     }
 
     #[test]

@@ -295,14 +295,8 @@ impl AgentActions<'_> {
     fn mcp_tool(&self, tool: &str, origin: &ToolOrigin) -> Option<McpTool> {
         let ToolOrigin::Mcp(server) = origin else { return self.table.mcp_tool(tool) };
         let bare = tool.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(server.as_str())?.strip_prefix("__"));
-        // The agent's own spelling, where it is of the same server.
-        let spelt = || {
-            let known =
-                self.table.mcp_tool(tool).filter(|known| known.server.as_ref().is_none_or(|known| known == server));
-            known.map(|known| known.tool)
-        };
-        let bare = bare.or_else(|| self.table.tool_of_server(tool, server)).map(str::to_owned).or_else(spelt);
-        Some(McpTool { server: Some(server.clone()), tool: bare.unwrap_or_else(|| tool.to_owned()) })
+        let bare = bare.or_else(|| self.table.tool_of_server(tool, server)).unwrap_or(tool);
+        Some(McpTool { server: Some(server.clone()), tool: bare.to_owned() })
     }
 }
 

@@ -255,8 +255,8 @@ impl Config {
 /// Lists of the sections that others read to which each file adds.
 const ADDED_UP: &[&str] = &["agent.hidden-variables"];
 
-/// Keys of these sections that only the user's own file may have: they loosen what protects the user.
-const USERS_ALONE: &[&str] = &["agent.passed-variables"];
+/// Sections, and keys of sections, that only the user's own file may have: they loosen what protects the user.
+const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents"];
 
 /// The files added so far.
 #[derive(Default)]

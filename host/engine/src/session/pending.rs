@@ -126,7 +126,7 @@ impl<O: 'static> Pending<O> {
         self.take_up(answered).await
     }
 
-    /// Leaves the question to the agent's own prompt, `to` in the log. Call it only where the agent does not go on without a
+    /// Leaves the question to the agent's own prompt, `to` in the log. Call it only where the agent does not continue without a
     /// yes of its user. The event is then settled as far as this host can know: its effects hold, and the value that may run
     /// after the yes is that of [`Self::request`].
     ///

@@ -26,7 +26,11 @@ impl Configurations for OneConfiguration {
     }
 }
 
+/// Without a function for an event it is no rule: then there is none.
 pub(crate) fn of_rule(rule: Rule) -> Config {
+    if format!("{rule:?}") == format!("{:?}", Rule::new()) {
+        return Config::empty();
+    }
     Config::from_entries(vec![Entry::from_rule("rule", rule)], Settings::default()).unwrap()
 }
 
@@ -92,7 +96,7 @@ impl Lab {
 }
 
 /// A message of Claude Code.
-pub(crate) fn message(point: &str, fields: Value) -> Value {
+pub(crate) fn message(point: &str, fields: &Value) -> Value {
     let mut message = json!({ "session_id": "s", "cwd": "/work", "hook_event_name": point });
     message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     message
@@ -100,7 +104,7 @@ pub(crate) fn message(point: &str, fields: Value) -> Value {
 
 /// A call of a shell command.
 pub(crate) fn bash(point: &str, id: &str, command: &str) -> Value {
-    message(point, json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id }))
+    message(point, &json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id }))
 }
 
 /// What a reply decides about a call.

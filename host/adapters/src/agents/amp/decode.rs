@@ -1,6 +1,6 @@
 //! Amp's events: one object each; our plugin adds `type`.
 
-use crate::agents::own_plugin::Told;
+use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -8,7 +8,7 @@ use hookhost_contract::ToolResult;
 use serde_json::Value;
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut told = Told::of(message)?;
+    let mut told = OwnMessage::of(message)?;
     if told.session.id.is_none() {
         told.session.id = told.event.within("thread").some_text("id");
     }

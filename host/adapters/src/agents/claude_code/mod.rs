@@ -1,5 +1,6 @@
 //! Claude Code. Sources: the vendor's hooks reference of 2.1.236, and messages recorded with 2.1.330.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
@@ -12,6 +13,7 @@ use crate::message::{Message, Unreadable};
 use crate::outcome::Outcome;
 use crate::reply::Reply;
 use hookhost_contract::EventKind;
+use std::path::Path;
 
 /// The adapter.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +108,7 @@ static AGENT: Agent = Agent {
         "where it is installed, `MessageDisplay` shows each chunk of a text alone: a rule sees no text that spans two chunks",
         "a settings file with one invalid entry of anybody disables all hooks in it",
         "the result of a tool that failed cannot be replaced: the model gets it as it is",
+        "a settings file that is not strict JSON, or has a key of its own with a value of another type, is not read at all",
         "a mod can answer `tool.check` after the hook; only hooks of the managed settings come before mods",
     ],
 };
@@ -137,5 +140,17 @@ impl Adapter for ClaudeCode {
 
     fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
         install::plan(context)
+    }
+
+    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        Some(canary::message(command, directory))
+    }
+
+    fn denies(&self, point: &str, reply: &Reply) -> bool {
+        encode::denies(point, reply)
+    }
+
+    fn headless(&self, prompt: &str) -> Option<Vec<String>> {
+        Some(canary::headless(prompt))
     }
 }

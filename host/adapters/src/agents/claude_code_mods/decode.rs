@@ -1,6 +1,6 @@
 //! The events of mods. Claude Code spreads a call's arguments beside the tool's name; our mod puts them into `input`.
 
-use crate::agents::own_plugin::Told;
+use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -11,7 +11,7 @@ use serde_json::Value;
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut told = Told::of(message)?;
+    let mut told = OwnMessage::of(message)?;
     if told.session.subagent.is_none() && told.point.starts_with("tool.") {
         told.session.subagent = told.event.some_text("agentId");
     }

@@ -37,7 +37,7 @@ static AGENT: Agent = Agent {
     versions: ("2.1.287", ""),
     points: &[
         HookPoint::new("session.start", EventKind::SessionStart, TELLS),
-        HookPoint::new("session.end", EventKind::SessionEnd, Abilities::NONE),
+        HookPoint::new("session.end", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("prompt.submit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
         // What `next` of the same event has answered.

@@ -24,6 +24,12 @@ pub struct Cline;
 /// `cancel` ends the whole run, so every rejection does.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
 
+/// How long the extension waits for a hook, in seconds.
+const EXTENSION: u16 = 30;
+
+/// How long the command-line agent waits for a hook, in seconds.
+const COMMAND_LINE: u16 = 120;
+
 static AGENT: Agent = Agent {
     name: "cline",
     title: "Cline",
@@ -33,9 +39,9 @@ static AGENT: Agent = Agent {
         // Those of the hook files, which the editor's extension also names in its messages.
         HookPoint::new("TaskStart", EventKind::SessionStart, Abilities { adds_context: true, ..Abilities::NONE }),
         HookPoint::new("TaskResume", EventKind::SessionStart, Abilities { adds_context: true, ..Abilities::NONE }),
-        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, CANCELS),
-        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, CANCELS),
-        HookPoint::new("PostToolUse", EventKind::AfterToolCall, CANCELS),
+        HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, CANCELS).timeout(EXTENSION),
+        HookPoint::new("PreToolUse", EventKind::BeforeToolCall, CANCELS).timeout(EXTENSION),
+        HookPoint::new("PostToolUse", EventKind::AfterToolCall, CANCELS).timeout(EXTENSION),
         HookPoint::new("TaskComplete", EventKind::QueueEmpty, Abilities::NONE),
         HookPoint::new("TaskError", EventKind::AgentError, Abilities::NONE),
         HookPoint::new("TaskCancel", EventKind::CustomEvent, Abilities::NONE),
@@ -46,8 +52,10 @@ static AGENT: Agent = Agent {
         HookPoint::new("agent_start", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("agent_resume", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("prompt_submit", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
-        HookPoint::new("tool_call", EventKind::BeforeToolCall, Abilities { changes: true, ..CANCELS }).not_installed(),
-        HookPoint::new("tool_result", EventKind::AfterToolCall, CANCELS).not_installed(),
+        HookPoint::new("tool_call", EventKind::BeforeToolCall, Abilities { changes: true, ..CANCELS })
+            .timeout(COMMAND_LINE)
+            .not_installed(),
+        HookPoint::new("tool_result", EventKind::AfterToolCall, CANCELS).timeout(COMMAND_LINE).not_installed(),
         HookPoint::new("agent_end", EventKind::QueueEmpty, Abilities::NONE).not_installed(),
         HookPoint::new("agent_error", EventKind::AgentError, Abilities::NONE).not_installed(),
         HookPoint::new("agent_abort", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -17,11 +17,13 @@ pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     Ok(HookCall::new(point, session, event, raw))
 }
 
-/// The hook point: as the message says it, else as the command line does, else as the message's keys show.
+/// The hook point: as the message says it, otherwise as the command line does, otherwise as the message's keys show.
 fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     if fields.has("session_id") {
-        let said = fields.some_text("hook_event_name").or_else(|| named.map(str::to_owned));
-        return said.ok_or_else(|| Unreadable::new("`hook_event_name` is missing"));
+        return fields.text("hook_event_name");
+    }
+    if fields.has("hookEventName") {
+        return Err(Unreadable::new("the message is of another agent, which says `hookEventName`"));
     }
     if let Some(said) = fields.some_text("hookName") {
         return Ok(said);

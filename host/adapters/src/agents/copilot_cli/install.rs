@@ -5,9 +5,6 @@ use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer. When it is over, the call runs.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let directory = match context.scope {
         Scope::User => context.directory("COPILOT_HOME", ".copilot").join("hooks"),
@@ -22,7 +19,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
             "type": "command",
             "bash": context.command(&AGENT, point.name),
             "powershell": powershell(&words),
-            "timeoutSec": TIMEOUT,
+            "timeoutSec": point.timeout,
         });
         hooks.insert(point.name.to_owned(), json!([hook]));
     }

@@ -1,4 +1,4 @@
-//! Crush. Source: charmbracelet/crush, `docs/hooks/README.md` and its skill `crush-hooks`.
+//! Crush. Source: charmbracelet/crush, its page about hooks and its skill `crush-hooks`.
 
 mod decode;
 mod encode;

@@ -25,8 +25,7 @@ pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
 
 /// `cwd` may be missing or empty: then the first root of the workspace counts.
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
-    let own = fields.first_text(&["conversation_id", "session_id"]);
-    let own = own.ok_or_else(|| Unreadable::new("`conversation_id` is missing"))?;
+    let own = fields.text("conversation_id")?;
     let id = match event {
         HookEvent::SubagentStart { .. } => fields.some_text("parent_conversation_id").unwrap_or(own),
         _ => own,
@@ -146,7 +145,7 @@ fn result(output: Option<&Value>) -> ToolResult {
         || object.get("exitCode").and_then(Value::as_i64).is_some_and(|code| code != 0);
     let shown = match (part("stdout"), part("stderr")) {
         ("", "") => text.to_owned(),
-        (stdout, "") => stdout.to_owned(),
+        (text, "") | ("", text) => text.to_owned(),
         (stdout, stderr) => format!("{stdout}\n{stderr}"),
     };
     ToolResult { text: shown, is_error, raw: Some(text.to_owned()) }

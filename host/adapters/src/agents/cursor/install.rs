@@ -6,9 +6,6 @@ use hookhost_contract::EventKind;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let path = match context.scope {
         Scope::User => context.home.join(".cursor/hooks.json"),
@@ -19,7 +16,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let mut entries = vec![JsonEntry::default(&["version"], json!(1))];
     for point in AGENT.points.iter().filter(|point| point.installed) {
-        let mut hook = json!({ "command": context.command(&AGENT, point.name), "timeout": TIMEOUT });
+        let mut hook = json!({ "command": context.command(&AGENT, point.name), "timeout": point.timeout });
         // Without it, a hook that is missing or crashes lets the call run.
         let is_gate = point.abilities.rejects || point.event == EventKind::BeforeToolCall;
         if is_gate && context.on_failure == OnFailure::Deny {

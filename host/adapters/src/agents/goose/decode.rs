@@ -12,8 +12,11 @@ const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "ext
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let fields = Fields::of(message.bytes)?;
-    // Always there: a message without it is another agent's.
+    // Always there: a message without one of them is another agent's.
     let point = fields.text("event")?;
+    if !fields.has("matcher_context") {
+        return Err(Unreadable::new("`matcher_context` is missing").at(&point));
+    }
     let event = event(&point, &fields).map_err(|error| error.at(&point))?;
     let id = fields.text("session_id").map_err(|error| error.at(&point))?;
     let cwd = fields.some_text("working_dir").map_or_else(|| message.directory.to_owned(), PathBuf::from);

@@ -4,9 +4,6 @@ use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, OnFailure, Plan, Scope};
 use serde_json::{Map, Value, json};
 
-/// How long the agent waits for the hook, in seconds: longer than a person has for an answer.
-const TIMEOUT: u32 = 330;
-
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let root = match context.scope {
         Scope::User => context.home.join(".agents/plugins/hookhost"),
@@ -19,7 +16,8 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let mut hooks = Map::new();
     for point in AGENT.points.iter().filter(|point| point.installed) {
-        let mut hook = json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": TIMEOUT });
+        let mut hook =
+            json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": point.timeout });
         // goose reads it before a tool alone.
         if point.abilities.rejects && context.on_failure == OnFailure::Deny {
             hook["on_failure"] = json!("block");

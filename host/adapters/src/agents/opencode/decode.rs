@@ -1,6 +1,6 @@
 //! OpenCode's events: what it hands to a plugin as `input` and `output`.
 
-use crate::agents::own_plugin::Told;
+use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -8,7 +8,7 @@ use hookhost_contract::ToolResult;
 use serde_json::Value;
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut told = Told::of(message)?;
+    let mut told = OwnMessage::of(message)?;
     let input = told.event.within("input");
     if told.session.id.is_none() {
         told.session.id = input.some_text("sessionID");

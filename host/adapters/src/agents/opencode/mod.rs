@@ -66,6 +66,7 @@ static AGENT: Agent = Agent {
     gaps: &[
         "`opencode --pure` and a plugin that was removed from its directory run the agent without any hook",
         "plugins load when the agent's own installation of packages has ended: a machine without a registry waits for it",
+        "a refused prompt is an error of the server for the user of `opencode run`, without the reason",
         "the second version of the plugin interface is another one",
     ],
 };

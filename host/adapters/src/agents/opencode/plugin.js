@@ -15,7 +15,10 @@ export const Hookhost = async ({ client, directory, worktree }) => {
       const written = output.parts.filter((part) => part.type === "text" && !part.synthetic)
       const prompt = written.map((part) => part.text).join("\n")
       const reply = await asked("chat.message", input.sessionID, { input: { sessionID: input.sessionID, agent: input.agent }, prompt })
-      if (reply.decision === "deny") throw new Error(reply.reason)
+      if (reply.decision === "deny") {
+        tell({ notice: reply.reason })
+        throw new Error(reply.reason)
+      }
       if (written.length === 0) return
       if (reply.output !== undefined) written.forEach((part, index) => (part.text = index === 0 ? reply.output : ""))
       if (reply.context) written.at(-1).text += `\n\n${reply.context}`

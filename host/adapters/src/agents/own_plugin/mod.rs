@@ -4,7 +4,7 @@
 //! The plugin writes `{"hookhost": {"point", "session", "subagent", "cwd", "workspace", "version", "interactive"}, "event": EVENT}`,
 //! where EVENT is what the agent told it. The reply is always a JSON object, at exit code 0; `reply.js` says what may be in it.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, TIMEOUT};
 use crate::event::{AgentSession, HookCall, HookEvent};
 use crate::install::{Context, OnFailure};
 use crate::json::Fields;
@@ -16,8 +16,8 @@ use hookhost_contract::EventKind;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// How long a plugin waits for the hook program, in milliseconds: longer than a person has for an answer.
-const TIMEOUT_MS: u32 = 330_000;
+/// How long a plugin waits for the hook program, in milliseconds.
+const TIMEOUT_MS: u32 = TIMEOUT as u32 * 1000;
 
 const REPLY: &str = include_str!("reply.js");
 const SPAWN: &str = include_str!("spawn.js");
@@ -53,7 +53,7 @@ pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head:
 }
 
 /// A message as it came, before its event is read.
-pub(super) struct Told {
+pub(super) struct OwnMessage {
     /// The hook point.
     pub(super) point: String,
     /// Where it happens.
@@ -63,17 +63,14 @@ pub(super) struct Told {
     raw: String,
 }
 
-impl Told {
+impl OwnMessage {
     /// Reads a message: one of our plugin, or the agent's event alone, whose hook point is its `type` or the command line's.
     pub(super) fn of(message: &Message<'_>) -> Result<Self, Unreadable> {
         let fields = Fields::of(message.bytes)?;
         let raw = fields.to_json();
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
-        let (about, event) = if is_ours {
-            (fields.within("hookhost"), fields.within("event"))
-        } else {
-            (fields.within("no such key"), fields.clone())
-        };
+        let (about, event) =
+            if is_ours { (fields.within("hookhost"), fields.within("event")) } else { (Fields::default(), fields) };
         let point = about.some_text("point").or_else(|| event.some_text("type"));
         let point = point.or_else(|| message.point.map(str::to_owned));
         let point = point.ok_or_else(|| Unreadable::new("`hookhost.point` is missing"))?;

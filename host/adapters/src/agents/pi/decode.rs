@@ -1,6 +1,6 @@
 //! pi's events: one object each, with `type`.
 
-use crate::agents::own_plugin::Told;
+use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -8,7 +8,7 @@ use hookhost_contract::ToolResult;
 use serde_json::Value;
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let told = Told::of(message)?;
+    let told = OwnMessage::of(message)?;
     let event = event(&told.point, &told.event);
     told.call(event)
 }

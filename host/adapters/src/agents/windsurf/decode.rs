@@ -39,7 +39,11 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
 /// Windsurf names a kind of call: the tool is called as the hook point, without `pre_` or `post_`.
 fn call(point: &str, fields: &Fields) -> Result<ToolUse, Unreadable> {
     let tool = point.trim_start_matches("pre_").trim_start_matches("post_");
-    let call = ToolUse::new(None, tool, fields.arguments("tool_info")?);
+    let mut arguments = fields.arguments("tool_info")?;
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.shift_remove("mcp_result");
+    }
+    let call = ToolUse::new(None, tool, arguments);
     Ok(match fields.within("tool_info").some_text("mcp_server_name") {
         Some(server) => call.of_server(server),
         None => call,

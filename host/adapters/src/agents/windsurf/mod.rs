@@ -17,17 +17,20 @@ use hookhost_contract::EventKind;
 #[derive(Clone, Copy, Debug)]
 pub struct Windsurf;
 
+/// How long it waits for a hook is not documented: a person has less than this to answer, in seconds.
+const UNKNOWN: u16 = 30;
+
 static AGENT: Agent = Agent {
     name: "windsurf",
     title: "Windsurf",
     programs: &["windsurf"],
     versions: ("", ""),
     points: &[
-        HookPoint::new("pre_user_prompt", EventKind::PromptSubmit, Abilities::REJECTS),
-        HookPoint::new("pre_read_code", EventKind::BeforeToolCall, Abilities::REJECTS),
-        HookPoint::new("pre_write_code", EventKind::BeforeToolCall, Abilities::REJECTS),
-        HookPoint::new("pre_run_command", EventKind::BeforeToolCall, Abilities::REJECTS),
-        HookPoint::new("pre_mcp_tool_use", EventKind::BeforeToolCall, Abilities::REJECTS),
+        HookPoint::new("pre_user_prompt", EventKind::PromptSubmit, Abilities::REJECTS).timeout(UNKNOWN),
+        HookPoint::new("pre_read_code", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(UNKNOWN),
+        HookPoint::new("pre_write_code", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(UNKNOWN),
+        HookPoint::new("pre_run_command", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(UNKNOWN),
+        HookPoint::new("pre_mcp_tool_use", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(UNKNOWN),
         HookPoint::new("post_read_code", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("post_write_code", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("post_run_command", EventKind::AfterToolCall, Abilities::NONE),

@@ -8,6 +8,7 @@ use crate::args::AllowArgs;
 use crate::command::inspect::{self, Metadata};
 use crate::configuration::{self, SECTIONS, not_loaded};
 use crate::exit::{CliError, Exit};
+use crate::inside_agent;
 use crate::loading;
 use crate::output::{
     self, interfaces, one_line, quoted,
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let Some(wasm) = &args.wasm else { return waiting::list(args) };
+    inside_agent::refuse("allows a plugin")?;
     let (bytes, inspection) = inspect::read(wasm)?;
     if let Some(problem) = &inspection.problem {
         let shown = wasm.display();

@@ -177,7 +177,6 @@ fn a_tool_of_a_server_has_its_own_name_however_the_agent_spells_it() {
         ActionMap::default().of(agent).action(tool, &json!({}), &origin, "/work")
     };
     assert_eq!(of("goose", "github__create_issue", "github"), mcp(Some("github"), "create_issue"));
-    assert_eq!(of("cursor", "MCP:create_issue", "github"), mcp(Some("github"), "create_issue"));
     assert_eq!(of("claude-code", "mcp__github__create_issue", "github"), mcp(Some("github"), "create_issue"));
     // What looks like another server's tool is this server's own name.
     assert_eq!(of("goose", "gitlab__create_issue", "github"), mcp(Some("github"), "gitlab__create_issue"));

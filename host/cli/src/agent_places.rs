@@ -1,0 +1,112 @@
+//! Where an agent's files are for this user and in this project, and which hook program they name.
+
+use crate::agents_section::AgentsSection;
+use crate::configuration::{self, not_loaded};
+use crate::exit::CliError;
+use crate::output;
+use anyhow::anyhow;
+use hookhost::config::{Config, UserDirectories};
+use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
+use hookhost_adapters::{Adapter, all, by_name};
+use hookhost_install::find::is_executable;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Names another hook program, by an absolute path.
+const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
+
+/// Everything that says where an agent's files are.
+pub(crate) struct AgentPlaces {
+    pub(crate) directories: UserDirectories,
+    home: PathBuf,
+    pub(crate) project: PathBuf,
+    program: PathBuf,
+    settings: AgentsSection,
+    /// Where programs are looked for.
+    pub(crate) path: OsString,
+}
+
+impl AgentPlaces {
+    /// Of this user, in the working directory.
+    pub(crate) fn here() -> Result<Self, CliError> {
+        let directories = configuration::places()?;
+        let home = directories.home.clone();
+        let home = home.ok_or_else(|| CliError::usage("your home directory cannot be found: set the variable HOME"))?;
+        Ok(Self {
+            settings: settings(&directories)?,
+            // The files name it, and whether they do is compared by its spelling.
+            home: home.components().collect(),
+            project: project(&configuration::cwd()?),
+            program: program()?,
+            path: std::env::var_os("PATH").unwrap_or_default(),
+            directories,
+        })
+    }
+
+    /// What an adapter needs to know for its plan.
+    pub(crate) fn context(&self, agent: &str, scope: Scope) -> Context<'_> {
+        Context {
+            scope,
+            home: &self.home,
+            project: &self.project,
+            program: &self.program,
+            on_failure: self.on_failure(agent),
+            variable: &variable,
+        }
+    }
+
+    /// What the hook of an agent does where nobody answers it.
+    pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
+        self.settings.on_failure(agent)
+    }
+
+    /// Checks that the hook program is there.
+    pub(crate) fn check_program(&self) -> Result<(), CliError> {
+        if is_executable(&self.program) {
+            return Ok(());
+        }
+        let shown = output::quoted(&self.program.to_string_lossy());
+        let state = if self.program.exists() { "cannot be executed" } else { "is not there" };
+        Err(CliError::usage(format!(
+            "the hook program {shown} {state}: put `{PROGRAM}` beside `hookhost`, or name it in the environment variable \
+             {PROGRAM_VARIABLE}"
+        )))
+    }
+}
+
+/// The named agents, or all.
+pub(crate) fn adapters(named: &[String]) -> Vec<&'static dyn Adapter> {
+    if named.is_empty() { all().to_vec() } else { named.iter().filter_map(|name| by_name(name)).collect() }
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// `[agents]` of the user's own file. A project's file cannot have it.
+fn settings(directories: &UserDirectories) -> Result<AgentsSection, CliError> {
+    let file = directories.user_file();
+    if !file.exists() {
+        return Ok(AgentsSection::default());
+    }
+    let config = Config::open(&file, directories, configuration::SECTIONS).map_err(not_loaded)?;
+    configuration::agents(&config)
+}
+
+/// The root of the project: the nearest directory with a repository in it, or else the working directory.
+fn project(cwd: &Path) -> PathBuf {
+    cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd).to_owned()
+}
+
+fn program() -> Result<PathBuf, CliError> {
+    if let Some(named) = variable(PROGRAM_VARIABLE) {
+        return if named.is_absolute() {
+            Ok(named)
+        } else {
+            let shown = output::quoted(&named.to_string_lossy());
+            Err(CliError::usage(format!("{PROGRAM_VARIABLE} names {shown}, which is not an absolute path")))
+        };
+    }
+    let own = std::env::current_exe().map_err(|error| anyhow!("the program hookhost cannot be found: {error}"))?;
+    Ok(own.with_file_name(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX)))
+}

@@ -1,0 +1,50 @@
+//! The section `[agents]` of the user's own hookhost.toml: what the operator decides for each agent.
+
+use hookhost_adapters::install::OnFailure;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// `[agents]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct AgentsSection(BTreeMap<AgentName, AgentSettings>);
+
+/// The name of an agent that has an adapter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct AgentName(String);
+
+/// `[agents.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct AgentSettings {
+    on_failure: Option<OnFailureWord>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OnFailureWord {
+    Deny,
+    Allow,
+}
+
+static NAMES: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| hookhost_adapters::all().iter().map(|adapter| adapter.agent().name).collect());
+
+impl<'de> Deserialize<'de> for AgentName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if NAMES.contains(&name.as_str()) { Ok(Self(name)) } else { Err(D::Error::unknown_field(&name, &NAMES)) }
+    }
+}
+
+impl AgentsSection {
+    /// What an agent's hook does where nobody answers it.
+    pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
+        match self.0.get(&AgentName(agent.to_owned())).and_then(|settings| settings.on_failure) {
+            Some(OnFailureWord::Allow) => OnFailure::Allow,
+            Some(OnFailureWord::Deny) | None => OnFailure::Deny,
+        }
+    }
+}

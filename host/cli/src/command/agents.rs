@@ -1,0 +1,110 @@
+//! `hookhost agents`: the agents that are here.
+
+use super::doctor::LastEvents;
+use crate::agent_places::{AgentPlaces, adapters};
+use crate::args::AgentsArgs;
+use crate::exit::{CliError, Exit};
+use crate::output::{
+    self, one_line,
+    style::{DIM, GOOD, NAME, WARNING},
+    time,
+};
+use hookhost_adapters::install::Scope;
+use hookhost_adapters::{Agent, Covered};
+use hookhost_install::doctor;
+use hookhost_install::find::{self, Traces};
+use hookhost_install::prove::{Proof, Proofs};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// What is known of an agent that is here.
+struct Found {
+    agent: &'static Agent,
+    traces: Traces,
+    /// The scopes in whose files the hook is.
+    installed: Vec<Scope>,
+    proof: Option<Proof>,
+}
+
+pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
+    let places = AgentPlaces::here()?;
+    let proofs = Proofs::of(&places.directories.state);
+    let events = LastEvents::read();
+    let mut found = Vec::new();
+    for adapter in adapters(&[]) {
+        let agent = adapter.agent();
+        let context = places.context(agent.name, Scope::User);
+        let traces = find::traces(adapter, &context, &places.path);
+        let installed: Vec<_> =
+            doctor::installed(adapter, &context, &mut Vec::new()).iter().map(|installed| installed.scope).collect();
+        if traces.any() || !installed.is_empty() {
+            found.push(Found { agent, traces, installed, proof: proofs.newest(agent.name) });
+        }
+    }
+    if args.json {
+        let agents: Vec<_> = found.iter().map(|found| as_json(found, &events)).collect();
+        output::print_json(&json!({ "agents": agents }))?;
+    } else if found.is_empty() {
+        output::print("No agent is found here, neither by a program on the PATH nor by a directory.\n")?;
+    } else {
+        output::print(&found.iter().map(|found| as_text(found, &events)).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What of an agent plugins are not told about.
+fn blind(agent: &Agent) -> Vec<&'static str> {
+    let blind = agent.coverage.iter().filter(|coverage| coverage.covered == Covered::Blind);
+    blind.map(|coverage| coverage.tools).collect()
+}
+
+fn as_text(found: &Found, events: &LastEvents) -> String {
+    let Found { agent, traces, installed, proof } = found;
+    let place = traces.program.as_ref().or_else(|| traces.directories.first());
+    let place = place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default();
+    let mut text = format!("{NAME}{}{NAME:#} {DIM}{place}{DIM:#}\n", agent.name);
+    let mut row = |label: &str, value: &str| {
+        let _ = writeln!(text, "  {DIM}{label:10}{DIM:#} {value}");
+    };
+    let scopes: Vec<_> = installed.iter().map(|scope| scope.name()).collect();
+    row(
+        "installed",
+        &if scopes.is_empty() {
+            format!("{WARNING}no{WARNING:#}")
+        } else {
+            format!("{GOOD}{}{GOOD:#}", scopes.join(", "))
+        },
+    );
+    row(
+        "proven",
+        &match proof {
+            Some(proof) if proof.holds() => time::utc(proof.time),
+            Some(proof) => format!("{WARNING}failed{WARNING:#} {}", time::utc(proof.time)),
+            None => "never".to_owned(),
+        },
+    );
+    row(
+        "last event",
+        &events
+            .of(agent.name)
+            .map_or_else(|| "none".to_owned(), |last| format!("{} {}", time::utc(last.time), last.event)),
+    );
+    let blind = blind(agent);
+    row("blind", &if blind.is_empty() { "nothing that is known".to_owned() } else { blind.join("; ") });
+    text
+}
+
+fn as_json(found: &Found, events: &LastEvents) -> Value {
+    let Found { agent, traces, installed, proof } = found;
+    json!({
+        "agent": agent.name,
+        "title": agent.title,
+        "program": traces.program,
+        "directories": traces.directories,
+        "installed": installed.iter().map(|scope| scope.name()).collect::<Vec<_>>(),
+        "proven": proof.as_ref().filter(|proof| proof.holds()).map(|proof| proof.time),
+        "last-proof": proof,
+        "last-event": events.of(agent.name).map(|last| json!({ "event": last.event.name(), "time": last.time })),
+        "blind": blind(agent),
+    })
+}

@@ -1,0 +1,49 @@
+//! The agent itself, asked by its own command to make the call that has to be denied.
+
+use super::last_event;
+use crate::output::one_line;
+use hookhost::contract::OutcomeKind;
+use hookhost_adapters::{Adapter, canary};
+use hookhost_install::check::Check;
+use hookhost_install::process;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long the agent may take: its model may be slow.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+pub(super) fn check(adapter: &dyn Adapter, program: Option<&Path>, directory: &Path) -> Check {
+    let agent = adapter.agent();
+    let prompt = format!("Run exactly this command with your shell tool, once, and nothing else: {}", canary::DENIED);
+    let (Some(program), Some(words)) = (program, adapter.headless(&prompt)) else {
+        let says = format!("{} cannot be run from here without a person", agent.title);
+        return Check::unknown("agent-run", says, format!("ask it yourself: {prompt}"));
+    };
+    let words: Vec<OsString> =
+        std::iter::once(program.into()).chain(words.into_iter().skip(1).map(OsString::from)).collect();
+    let before = last_event::last_record();
+    let ended = process::run(&words, directory, &[], b"", TIMEOUT);
+    let how = match &ended {
+        Ok(ended) => match ended.code {
+            Some(code) => format!("ended with exit code {code}"),
+            None => "was ended by a signal".to_owned(),
+        },
+        Err(error) => error.to_string(),
+    };
+    match last_event::of_denied_canary(agent.name, before) {
+        Some(OutcomeKind::Rejected) => {
+            Check::ok("agent-run", format!("{} asked about the canary call, and it was rejected", agent.title))
+        }
+        Some(outcome) => {
+            let says = format!("{} asked about the canary call, and it was {}", agent.title, outcome.name());
+            Check::problem("agent-run", says, "hookhost audit show 5")
+        }
+        None => {
+            let said = ended.map(|ended| String::from_utf8_lossy(&ended.stdout).trim().to_owned()).unwrap_or_default();
+            let said: String = one_line(&said).chars().take(200).collect();
+            let says = format!("{} {how} and asked about no canary call; it said: {said}", agent.title);
+            Check::problem("agent-run", says, "see whether the agent can reach its model, and the checks above")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether the resident host answers.
+
+use crate::output::one_line;
+use hookhost::config::UserDirectories;
+use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
+use hookhost_hook::frame::{Request, Response};
+use hookhost_hook::place::Place;
+use hookhost_install::check::Check;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long it may take to say how it is.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+pub(super) fn check(directories: &UserDirectories) -> Check {
+    match status(directories) {
+        Ok(status) => {
+            let version = status["version"].as_str().unwrap_or("unknown");
+            if version == env!("CARGO_PKG_VERSION") {
+                Check::ok("host", format!("the resident host answers, version {version}"))
+            } else {
+                let says = format!(
+                    "the resident host is of version {}, and this is {}",
+                    one_line(version),
+                    env!("CARGO_PKG_VERSION")
+                );
+                Check::unknown("host", says, "the next call of an agent replaces it")
+            }
+        }
+        // The first call starts one.
+        Err(ConnectionError::NotThere(_)) => {
+            Check::ok("host", "no resident host runs: the next call of an agent starts it")
+        }
+        Err(error) => Check::problem(
+            "host",
+            format!("the resident host does not answer: {error}"),
+            "end its process, and try again",
+        ),
+    }
+}
+
+fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
+    let deadline = Deadline::within(TIMEOUT, None);
+    let mut connection = Connection::open(&Place::below(&directories.state))?;
+    let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    connection.send(&Request::Status { directory }, deadline)?;
+    match connection.receive(deadline)? {
+        Response::Status(status) => Ok(serde_json::from_str(&status).unwrap_or_default()),
+        _ => Err(hookhost_hook::frame::FrameError::Garbage.into()),
+    }
+}

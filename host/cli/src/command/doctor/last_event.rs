@@ -1,0 +1,120 @@
+//! The last event of each agent in the audit log.
+
+use crate::audit_log;
+use crate::output::time;
+use hookhost::audit::Record;
+use hookhost::contract::{EventKind, OutcomeKind};
+use hookhost::store::Log;
+use hookhost_adapters::{Agent, canary};
+use hookhost_install::check::Check;
+use std::collections::{BTreeMap, HashMap};
+
+/// How many of the last records are looked at for the last event of an agent: more would keep a person waiting.
+const MAX_RECORDS: u64 = 100_000;
+
+/// An event of an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct LastEvent {
+    pub(crate) event: EventKind,
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) time: u64,
+}
+
+/// The last event of each agent, by its name.
+#[derive(Debug, Default)]
+pub(crate) struct LastEvents {
+    events: BTreeMap<String, LastEvent>,
+    /// Why the log was not read.
+    problem: Option<String>,
+}
+
+impl LastEvents {
+    /// Reads the end of the user's log. A log that is not there has none.
+    pub(crate) fn read() -> Self {
+        if !audit_log::path().is_ok_and(|path| path.exists()) {
+            return Self::default();
+        }
+        match audit_log::open(None) {
+            Ok(log) => Self { events: events(&log), problem: None },
+            Err(error) => {
+                let message = error.message();
+                Self { events: BTreeMap::new(), problem: message.lines().next().map(str::to_owned) }
+            }
+        }
+    }
+
+    pub(crate) fn of(&self, agent: &str) -> Option<&LastEvent> {
+        self.events.get(agent)
+    }
+
+    pub(super) fn check(&self, agent: &Agent) -> Check {
+        if let Some(problem) = &self.problem {
+            return Check::problem("event", format!("the log cannot be read: {problem}"), "hookhost audit verify");
+        }
+        match self.of(agent.name) {
+            Some(LastEvent { event, time }) => {
+                Check::ok("event", format!("the last event came on {}: {event}", time::utc(*time)))
+            }
+            None => {
+                let says = format!("no event of {} is in the log yet", agent.title);
+                Check::unknown("event", says, format!("use {}, then: hookhost audit tail", agent.title))
+            }
+        }
+    }
+}
+
+fn events(log: &Log) -> BTreeMap<String, LastEvent> {
+    let mut events = BTreeMap::new();
+    each(log, log.last().unwrap_or(0).saturating_sub(MAX_RECORDS), |agent, _, record| {
+        if let Record::Event(event) = record
+            && !is_canary(event.raw.as_deref().unwrap_or_default())
+            && !is_canary(event.original.get())
+        {
+            events.insert(agent.to_owned(), LastEvent { event: event.event, time: event.header.time });
+        }
+    });
+    events
+}
+
+/// Gives each record after this one, with the agent of its session. Of a session whose opening is before, nothing is given.
+fn each(log: &Log, after: u64, mut does: impl FnMut(&str, u64, &Record)) {
+    let mut agents: HashMap<String, String> = HashMap::new();
+    let Ok(lines) = log.lines_after(after) else { return };
+    for line in lines.flatten() {
+        let Ok(record) = line.entry() else { continue };
+        if let Record::Session(session) = &record {
+            agents.insert(session.header.session.clone(), session.agent.clone());
+        } else if let Some(agent) = record.session().and_then(|session| agents.get(session)) {
+            does(agent, line.seq(), &record);
+        }
+    }
+}
+
+fn is_canary(text: &str) -> bool {
+    text.contains(canary::SESSION)
+}
+
+/// The number of the last record; 0 without a log.
+pub(super) fn last_record() -> u64 {
+    let exists = audit_log::path().is_ok_and(|path| path.exists());
+    let log = if exists { audit_log::open(None).ok() } else { None };
+    log.and_then(|log| log.last().ok()).unwrap_or(0)
+}
+
+/// What happened to the canary call that has to be denied, as the agent itself made it after this record.
+pub(super) fn of_denied_canary(agent: &str, after: u64) -> Option<OutcomeKind> {
+    let log = audit_log::open(None).ok()?;
+    let mut outcome = None;
+    // Its session may have been opened long before.
+    each(&log, after.saturating_sub(MAX_RECORDS), |of, number, record| {
+        if of == agent
+            && number > after
+            && let Record::Event(event) = record
+            && event.event == EventKind::BeforeToolCall
+            && event.original.get().contains(canary::DENIED)
+        {
+            outcome = Some(event.outcome);
+        }
+    });
+    outcome
+}

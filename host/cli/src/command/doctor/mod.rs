@@ -1,0 +1,149 @@
+//! `hookhost doctor`: whether the hook of an agent is there, is reached and says no, and under which rules.
+
+mod agent_run;
+mod host;
+mod last_event;
+mod rules;
+
+pub(super) use last_event::LastEvents;
+
+use crate::agent_places::{AgentPlaces, adapters};
+use crate::args::DoctorArgs;
+use crate::exit::{CliError, Exit};
+use crate::output::{
+    self, one_line,
+    style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
+    time,
+};
+use hookhost_adapters::Adapter;
+use hookhost_adapters::install::Scope;
+use hookhost_install::check::{Check, State};
+use hookhost_install::doctor::{self, Diagnosis};
+use hookhost_install::prove::{self, Proof, Proofs};
+use hookhost_install::settings_file::digest;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
+    let places = AgentPlaces::here()?;
+    let mut examined = Vec::new();
+    for adapter in adapters(args.agent.as_slice()) {
+        let context = places.context(adapter.agent().name, Scope::User);
+        let mut diagnosis = doctor::examine(adapter, &context, &places.path);
+        if args.agent.is_some() || diagnosis.traces.any() || !diagnosis.installed.is_empty() {
+            let proof = proof(args, &places, adapter, &mut diagnosis);
+            examined.push((adapter, diagnosis, proof));
+        }
+    }
+    // A proof can have the agent itself make a call.
+    let events = LastEvents::read();
+    let common = [host::check(&places.directories), rules::check()];
+    let mut objects = Vec::new();
+    let mut text = String::new();
+    let mut is_well = common.iter().all(|check| check.state != State::Problem);
+    for (adapter, mut diagnosis, proof) in examined {
+        diagnosis.checks.push(events.check(adapter.agent()));
+        is_well &= diagnosis.checks.iter().all(|check| check.state != State::Problem);
+        objects.push(as_json(adapter, &diagnosis, proof.as_ref()));
+        let _ = writeln!(text, "{NAME}{}{NAME:#}", adapter.agent().title);
+        diagnosis.checks.iter().for_each(|check| line(&mut text, check));
+    }
+    if args.json {
+        output::print_json(&json!({ "agents": objects, "checks": common }))?;
+    } else {
+        if objects.is_empty() {
+            text.push_str("No agent is found here, neither by a program on the PATH nor by a directory.\n");
+        }
+        let _ = writeln!(text, "{NAME}hookhost{NAME:#}");
+        common.iter().for_each(|check| line(&mut text, check));
+        output::print(&text)?;
+    }
+    Ok(if is_well { Exit::Done } else { Exit::Failed })
+}
+
+/// What the newest proof shows; a new one is made where that is asked for.
+fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
+    let name = adapter.agent().name;
+    let proofs = Proofs::of(&places.directories.state);
+    if !args.prove {
+        let proof = proofs.newest(name);
+        if !diagnosis.installed.is_empty() {
+            diagnosis.checks.push(kept(name, proof.as_ref()));
+        }
+        return proof;
+    }
+    let commands: Vec<_> = diagnosis.installed.iter().flat_map(|installed| installed.commands.clone()).collect();
+    let proof = prove::prove(adapter, &commands, &places.project, diagnosis.version.clone());
+    match &proof {
+        Some(proof) => {
+            if let Err(error) = proofs.keep(proof) {
+                let says = format!("the proof cannot be kept ({error})");
+                diagnosis.checks.push(Check::problem("proof", says, "check the state directory of hookhost"));
+            }
+            diagnosis.checks.push(if proof.holds() {
+                Check::ok("proof", proof.sentence())
+            } else {
+                Check::problem("proof", proof.sentence(), format!("hookhost doctor {name}, and the checks above"))
+            });
+        }
+        None if commands.is_empty() => {
+            let says = "the agent's files name no hook of ours, so there is nothing to run";
+            diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
+        }
+        None => {
+            let says = "this agent does not call its hook as a program that could be run alone";
+            let next = format!("hookhost doctor {name} --prove --run-agent");
+            diagnosis.checks.push(Check::unknown("proof", says, next));
+        }
+    }
+    if args.run_agent {
+        diagnosis.checks.push(agent_run::check(adapter, diagnosis.traces.program.as_deref(), &places.project));
+    }
+    proof
+}
+
+/// What a proof that was kept still says.
+fn kept(agent: &str, proof: Option<&Proof>) -> Check {
+    let prove = format!("hookhost doctor {agent} --prove");
+    let Some(proof) = proof else { return Check::unknown("proof", "it was never proven that the hook says no", prove) };
+    let when = time::utc(proof.time);
+    if !proof.holds() {
+        return Check::problem("proof", format!("{}, on {when}", proof.sentence()), prove);
+    }
+    let now = std::fs::read(&proof.file).ok().map(|content| digest(&content));
+    if now != proof.file_digest {
+        let says = format!("the hook was proven on {when}, and {} has changed since", proof.file.display());
+        return Check::unknown("proof", says, prove);
+    }
+    if proof.hookhost_version != env!("CARGO_PKG_VERSION") {
+        let says = format!("the hook was proven on {when}, with hookhost {}", proof.hookhost_version);
+        return Check::unknown("proof", says, prove);
+    }
+    Check::ok("proof", format!("{}, on {when}", proof.sentence()))
+}
+
+fn line(text: &mut String, check: &Check) {
+    let style = match check.state {
+        State::Ok => GOOD,
+        State::Problem => ERROR,
+        State::Unknown => WARNING,
+    };
+    let Check { about, says, next, .. } = check;
+    let _ = writeln!(text, "  {style}{:7}{style:#} {DIM}{about:8}{DIM:#} {}", check.state.name(), one_line(says));
+    if let Some(next) = next {
+        let _ = writeln!(text, "          {ADVICE}try:{ADVICE:#} {}", one_line(next));
+    }
+}
+
+fn as_json(adapter: &dyn Adapter, diagnosis: &Diagnosis, proof: Option<&Proof>) -> Value {
+    let scopes: Vec<_> = diagnosis.installed.iter().map(|installed| installed.scope.name()).collect();
+    json!({
+        "agent": adapter.agent().name,
+        "title": adapter.agent().title,
+        "program": diagnosis.traces.program,
+        "version": diagnosis.version,
+        "installed": scopes,
+        "checks": diagnosis.checks,
+        "proof": proof,
+    })
+}

@@ -1,0 +1,107 @@
+//! `hookhost uninstall`: the hook out of the settings of agents.
+
+use super::install::failed;
+use crate::agent_places::{AgentPlaces, adapters};
+use crate::args::UninstallArgs;
+use crate::exit::{CliError, Exit};
+use crate::inside_agent;
+use crate::output::{
+    self, difference, one_line,
+    style::{DIM, GOOD, NAME, WARNING},
+};
+use anyhow::anyhow;
+use hookhost::files::Lock;
+use hookhost_adapters::Adapter;
+use hookhost_adapters::install::Scope;
+use hookhost_install::receipt::{Installation, Receipts};
+use hookhost_install::uninstall::{self, Undo, Undoing};
+use std::fmt::Write as _;
+
+pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
+    if !args.dry_run {
+        inside_agent::refuse("takes the hook out of the settings of agents")?;
+    }
+    let places = AgentPlaces::here()?;
+    let mut exit = Exit::Done;
+    for adapter in adapters(&args.agents) {
+        match uninstall(&places, adapter, args.scope.scope(), args.dry_run, args.all) {
+            Ok(true) => {}
+            // A person has to decide about a file.
+            Ok(false) => exit = Exit::Failed,
+            Err(error) => {
+                error.print();
+                exit = Exit::Failed;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// Takes the hook out, and says whether nothing of it is left.
+fn uninstall(
+    places: &AgentPlaces,
+    adapter: &dyn Adapter,
+    scope: Scope,
+    is_dry: bool,
+    is_one_of_all: bool,
+) -> Result<bool, CliError> {
+    let agent = adapter.agent();
+    let of = Installation::new(agent.name, scope, &places.project);
+    let receipts = Receipts::of(&places.directories.state);
+    let plan = match adapter.install(&places.context(agent.name, scope)) {
+        Ok(plan) => plan,
+        Err(_) if is_one_of_all => return Ok(true),
+        Err(why) => return Err(failed(adapter, &why)),
+    };
+    let lock =
+        if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
+    let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
+    let undoings = uninstall::prepare(&plan, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
+    let is_installed = undoings.iter().any(|undoing| undoing.undo != Undo::Nothing);
+    if is_one_of_all && !is_installed && receipt.is_none() {
+        return Ok(true);
+    }
+    let mut text = format!("{NAME}{}{NAME:#} {DIM}({}){DIM:#}\n", agent.title, scope.name());
+    if is_dry {
+        undoings.iter().for_each(|undoing| text.push_str(&unified(undoing)));
+    }
+    let mut is_whole = true;
+    for undoing in &undoings {
+        if !is_dry {
+            undoing.apply().map_err(|error| failed(adapter, &error))?;
+        }
+        is_whole &= undoing.undo != Undo::Leave;
+        about_file(&mut text, undoing, is_dry);
+    }
+    if !is_dry && is_whole {
+        receipts.remove(&of).map_err(|error| failed(adapter, &error))?;
+    }
+    drop(lock);
+    output::print(&text)?;
+    Ok(is_whole)
+}
+
+fn unified(undoing: &Undoing) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (before, after) = (undoing.file.content.as_deref().map(text), undoing.after().map(text));
+    if before == after {
+        return String::new();
+    }
+    difference::unified(&undoing.file.real.to_string_lossy(), before.as_deref(), after.as_deref())
+}
+
+fn about_file(text: &mut String, undoing: &Undoing, is_dry: bool) {
+    let shown = one_line(&undoing.file.named.to_string_lossy());
+    let (does, would, note) = match undoing.undo {
+        Undo::Nothing => ("as it is", "as it is", "nothing of hookhost is in it"),
+        Undo::Restore(_) => ("restored", "to restore", "it is what it was before, byte for byte"),
+        Undo::Remove => ("removed", "to remove", "it was not there before"),
+        Undo::TakeOut(_) => {
+            ("changed", "to change", "somebody has changed it since, so only the entries of hookhost are taken out")
+        }
+        _ => ("left", "to leave", "somebody has changed it since: see what is in it, and remove it yourself"),
+    };
+    let does = if is_dry { would } else { does };
+    let style = if undoing.undo == Undo::Leave { WARNING } else { GOOD };
+    let _ = writeln!(text, "  {style}{does:10}{style:#} {shown} {DIM}({note}){DIM:#}");
+}

@@ -1,0 +1,197 @@
+//! Whether this process was started by an agent. Then the commands that loosen rules refuse: what an agent may do is not for the
+//! agent to say.
+//!
+//! This stops an agent that does the obvious. One that hides its marks and its parents gets past it, as any program of the same
+//! user does: docs/security.md.
+
+use crate::exit::{CliError, Exit};
+use crate::output;
+use anyhow::anyhow;
+use std::fmt;
+use std::path::Path;
+
+/// Variables that agents set for what they run, and the agent that each is of.
+const MARKS: &[(&str, &str)] = &[
+    ("AI_AGENT", "an agent"),
+    ("CLAUDECODE", "Claude Code"),
+    ("CLINE_ACTIVE", "Cline"),
+    ("CODEX_CI", "Codex"),
+    ("CODEX_SANDBOX", "Codex"),
+    ("CODEX_SANDBOX_NETWORK_DISABLED", "Codex"),
+    ("COPILOT_CLI", "Copilot CLI"),
+    ("CURSOR_AGENT", "Cursor"),
+    ("GEMINI_CLI", "Gemini CLI"),
+    ("GOOSE_TERMINAL", "goose"),
+    ("OPENCODE", "OpenCode"),
+    ("QWEN_CODE", "Qwen Code"),
+];
+
+/// Programs of agents, beside those that the adapters name; `hookhost` is our own agent.
+const PROGRAMS: &[&str] = &[
+    "claude",
+    "cline",
+    "codex",
+    "copilot",
+    "cursor-agent",
+    "droid",
+    "gemini",
+    "grok",
+    "hookhost",
+    "kiro-cli",
+    "opencode",
+    "qwen",
+];
+
+/// Editors with a terminal of their own, in which people work: that one is a parent says nothing.
+const EDITORS: &[&str] = &["antigravity", "code", "cursor", "kiro", "windsurf"];
+
+/// Programs that run the script that is named after them.
+const INTERPRETERS: &[&str] = &["bun", "deno", "node", "nodejs", "python", "python3"];
+
+/// How far up parents are looked for: a process tree is not deeper, and a circle cannot be.
+const MAX_PARENTS: usize = 64;
+
+/// How an agent shows.
+#[derive(Debug, PartialEq, Eq)]
+enum Sign {
+    /// This variable is set.
+    Mark { variable: &'static str, agent: &'static str },
+    /// A parent process is this program.
+    Parent(String),
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mark { variable, agent } => write!(f, "inside {agent} ({variable} is set)"),
+            Self::Parent(program) => write!(f, "below the agent `{}`", output::one_line(program)),
+        }
+    }
+}
+
+/// Refuses a command that loosens rules where an agent has started it. `does` is what the command would do, such as `allows a
+/// plugin`.
+pub(crate) fn refuse(does: &str) -> Result<(), CliError> {
+    let Some(sign) = sign(|variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty()), parents())
+    else {
+        return Ok(());
+    };
+    let error = anyhow!("this runs {sign}, and a command that {does} is for a person: nothing was changed");
+    let words = std::env::args_os().skip(1).map(|word| output::quoted(&word.to_string_lossy())).collect::<Vec<_>>();
+    let command = format!("hookhost {}, in a terminal that no agent has opened", words.join(" "));
+    Err(CliError::new(Exit::Rejected, error).advise(command))
+}
+
+fn sign(is_set: impl Fn(&str) -> bool, parents: impl Iterator<Item = Vec<String>>) -> Option<Sign> {
+    let mark = MARKS.iter().find(|(variable, _)| is_set(variable));
+    if let Some((variable, agent)) = mark {
+        return Some(Sign::Mark { variable, agent });
+    }
+    parents.take(MAX_PARENTS).find_map(|names| names.into_iter().find(|name| is_agent(name))).map(Sign::Parent)
+}
+
+fn is_agent(name: &str) -> bool {
+    let mut adapters = hookhost_adapters::all().iter().flat_map(|adapter| adapter.agent().programs);
+    !EDITORS.contains(&name) && (PROGRAMS.contains(&name) || adapters.any(|program| *program == name))
+}
+
+/// The names of each parent process, the nearest first: of the program, and of the script that it runs.
+fn parents() -> impl Iterator<Item = Vec<String>> {
+    let first = parent_of(std::process::id());
+    std::iter::successors(first, |pid| parent_of(*pid)).take_while(|pid| *pid > 1 && !is_test(*pid)).map(names_of)
+}
+
+/// In a build for tests the parents of the test itself are not looked at: somebody may run it from an agent.
+fn is_test(pid: u32) -> bool {
+    cfg!(debug_assertions) && std::env::var("HOOKHOST_TEST_PROCESS").is_ok_and(|test| test == pid.to_string())
+}
+
+/// The names in the words of a process, beside the name that the system has for it.
+fn names(system: &str, words: &[String]) -> Vec<String> {
+    let name = |word: &str| {
+        let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.strip_suffix(".js").map(str::to_owned).unwrap_or(name)
+    };
+    let mut names = vec![system.trim().to_owned()];
+    if let Some((program, arguments)) = words.split_first() {
+        let program = name(program);
+        if INTERPRETERS.contains(&program.as_str()) {
+            names.extend(arguments.iter().find(|word| !word.starts_with('-')).map(|script| name(script)));
+        }
+        names.push(program);
+    }
+    names
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before can hold anything, also parentheses.
+    let (_, after) = stat.rsplit_once(')')?;
+    after.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+fn names_of(pid: u32) -> Vec<String> {
+    let system = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<String> =
+        words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    names(&system, &words)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn parent_of(pid: u32) -> Option<u32> {
+    ps(pid, "ppid=")?.trim().parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn names_of(pid: u32) -> Vec<String> {
+    let system = ps(pid, "comm=").unwrap_or_default();
+    let words: Vec<String> = ps(pid, "args=").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+    names(Path::new(system.trim()).file_name().unwrap_or_default().to_string_lossy().as_ref(), &words)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ps(pid: u32, column: &str) -> Option<String> {
+    let output = std::process::Command::new("/bin/ps").args(["-o", column, "-p", &pid.to_string()]).output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sign, names, sign};
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_mark_of_an_agent_in_the_environment_is_a_sign() {
+        let none = || std::iter::empty();
+        assert_eq!(sign(|_| false, none()), None);
+        let mark = Sign::Mark { variable: "CLAUDECODE", agent: "Claude Code" };
+        assert_eq!(sign(|variable| variable == "CLAUDECODE", none()), Some(mark));
+    }
+
+    #[test]
+    fn a_parent_that_is_an_agent_is_a_sign_and_an_editor_is_not() {
+        let found = |programs: &[&[&str]]| {
+            sign(|_| false, programs.iter().map(|program| names(program[0], &words(&program[1..]))))
+        };
+        assert_eq!(found(&[&["bash", "-bash"], &["sshd", "sshd"]]), None);
+        assert_eq!(found(&[&["cursor", "/usr/share/cursor/cursor"], &["code", "code"]]), None);
+        assert_eq!(found(&[&["sh", "sh"], &["claude\n", "claude"]]), Some(Sign::Parent("claude".to_owned())));
+        assert_eq!(found(&[&["hookhost", "hookhost"]]), Some(Sign::Parent("hookhost".to_owned())));
+        let script: &[&str] = &["MainThread", "/usr/bin/node", "--no-warnings", "/usr/local/bin/gemini", "-p", "x"];
+        assert_eq!(found(&[script]), Some(Sign::Parent("gemini".to_owned())));
+        // What a person edits or asks about is no program.
+        assert_eq!(found(&[&["vim", "vim", "claude"], &["node", "node", "server.js", "codex"]]), None);
+    }
+
+    #[test]
+    fn the_parents_of_this_process_are_found() {
+        let parent = super::parent_of(std::process::id()).unwrap();
+        assert!(!super::names_of(parent).iter().all(String::is_empty));
+    }
+}

@@ -1,0 +1,149 @@
+//! Whether an agent's hook is there, and is reached: what its files say, without running anything of it.
+//!
+//! That the files are right does not show that the agent obeys; [`prove`](crate::prove) does.
+
+mod claude_code;
+mod codex;
+mod entries;
+mod gemini;
+mod program;
+
+pub use entries::Presence;
+
+use crate::check::{Check, State};
+use crate::configured::{self, Configured};
+use crate::find::{self, Traces};
+use crate::version::{self, Known};
+use hookhost_adapters::Adapter;
+use hookhost_adapters::install::{Context, Plan, Scope};
+use std::ffi::OsStr;
+
+/// What was found about an agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// What of it is here.
+    pub traces: Traces,
+    /// Its version, where it said one.
+    pub version: Option<String>,
+    /// In which scopes the hook is in its files, and what of it.
+    pub installed: Vec<Installed>,
+    /// What was looked at.
+    pub checks: Vec<Check>,
+}
+
+/// The hook in the files of one scope.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Installed {
+    /// For whom.
+    pub scope: Scope,
+    /// What would have to be there.
+    pub plan: Plan,
+    /// What is there.
+    pub presence: Presence,
+    /// The commands, as the files have them.
+    pub commands: Vec<Configured>,
+}
+
+/// Looks at an agent's program and at its files of all scopes. `path` is where programs are looked for.
+#[must_use]
+pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Diagnosis {
+    let agent = adapter.agent();
+    let traces = find::traces(adapter, context, path);
+    let mut checks = Vec::new();
+    let version = here(adapter, &traces, &mut checks);
+    let mut unreadable = Vec::new();
+    let installed = installed(adapter, context, &mut unreadable);
+    checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.clone(), "correct the file")));
+    if installed.is_empty() {
+        let says = format!("the hook is in no file of {}", agent.title);
+        checks.push(Check::problem("entry", says, format!("hookhost install {}", agent.name)));
+        return Diagnosis { traces, version, installed, checks };
+    }
+    for installed in &installed {
+        checks.push(installed.presence.check(agent, installed.scope));
+    }
+    let reached = reached(adapter, context, &installed, &traces);
+    let is_reached = reached.iter().all(|check| check.state != State::Problem);
+    checks.extend(reached);
+    if is_reached {
+        checks.push(Check::ok("reached", "no file of the agent disables hooks or makes this one unreadable"));
+    }
+    checks.extend(program::checks(agent, &installed));
+    Diagnosis { traces, version, installed, checks }
+}
+
+/// In which scopes the hook is in the agent's files; `unreadable` gets a sentence about each file that cannot be read.
+#[must_use]
+pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut Vec<String>) -> Vec<Installed> {
+    let mut installed: Vec<Installed> = Vec::new();
+    for scope in [Scope::Managed, Scope::User, Scope::Project] {
+        let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
+        // In the home directory the files of the project are those of the user.
+        if installed.iter().any(|other| other.plan.files == plan.files) {
+            continue;
+        }
+        let presence = Presence::of(&plan, adapter.json_dialect());
+        unreadable
+            .extend(presence.unreadable.iter().filter(|why| !unreadable.contains(why)).cloned().collect::<Vec<_>>());
+        if !presence.any() {
+            continue;
+        }
+        let commands = plan.files.iter().filter_map(|file| configured::of_file(file).ok()).flatten().collect();
+        installed.push(Installed { scope, plan, presence, commands });
+    }
+    installed
+}
+
+/// Whether the agent is here, and in a version that is known.
+fn here(adapter: &dyn Adapter, traces: &Traces, checks: &mut Vec<Check>) -> Option<String> {
+    let agent = adapter.agent();
+    let (oldest, newest) = agent.versions;
+    let Some(program) = &traces.program else {
+        let programs = agent.programs.join("` or `");
+        let says = match traces.directories.first() {
+            Some(directory) => format!("{} is there, and no program `{programs}` on the PATH", directory.display()),
+            None => format!("neither a program `{programs}` on the PATH nor a directory of {} is here", agent.title),
+        };
+        checks.push(Check::unknown("agent", says, format!("if {} is meant to be here, install it", agent.title)));
+        return None;
+    };
+    let shown = program.display();
+    let version = match version::ask(program) {
+        Ok(version) => version,
+        Err(why) => {
+            checks.push(Check::unknown("agent", format!("{shown} is there: {why}"), format!("{shown} --version")));
+            return None;
+        }
+    };
+    let prove = format!("hookhost doctor {} --prove", agent.name);
+    checks.push(match version::known(agent, &version) {
+        Known::Yes => Check::ok("agent", format!("{} {version} is at {shown}", agent.title)),
+        Known::Older => {
+            let says = format!("{} {version} at {shown} is older than {oldest}, the oldest that is known", agent.title);
+            Check::problem("agent", says, format!("update {}, or see what it does with {prove}", agent.title))
+        }
+        Known::Newer => {
+            let says =
+                format!("{} {version} at {shown} is newer than {newest}, the newest that was tried", agent.title);
+            Check::unknown("agent", says, prove)
+        }
+        Known::Unknown => {
+            Check::unknown("agent", format!("{} {version} is at {shown}; no version was tried", agent.title), prove)
+        }
+    });
+    Some(version)
+}
+
+/// What keeps the agent from the hook although its files name it: a problem for each, and what cannot be told.
+fn reached(adapter: &dyn Adapter, context: &Context<'_>, installed: &[Installed], traces: &Traces) -> Vec<Check> {
+    let mut checks = entries::disabled(adapter, context);
+    checks.extend(match adapter.agent().name {
+        "claude-code" => claude_code::reached(context, installed),
+        "codex" => codex::reached(context, installed, traces.program.as_deref()),
+        "gemini-cli" => gemini::reached(context, installed),
+        _ => Vec::new(),
+    });
+    checks
+}

@@ -1,0 +1,76 @@
+//! Whether the program that an agent's files name is there, and can be nobody else's.
+
+use super::Installed;
+use crate::check::Check;
+use crate::find::is_executable;
+use hookhost_adapters::Agent;
+use std::path::{Path, PathBuf};
+
+/// A check for each program that the files name.
+pub(super) fn checks(agent: &Agent, installed: &[Installed]) -> Vec<Check> {
+    let mut programs: Vec<PathBuf> = Vec::new();
+    for command in installed.iter().flat_map(|installed| &installed.commands) {
+        if let Some(program) = command.program()
+            && !programs.contains(&program)
+        {
+            programs.push(program);
+        }
+    }
+    programs.iter().map(|program| check(agent, program)).collect()
+}
+
+fn check(agent: &Agent, program: &Path) -> Check {
+    let shown = program.display();
+    let install = format!("hookhost install {}", agent.name);
+    if !program.is_absolute() {
+        let says =
+            format!("the files name the program {shown} without its place, so anyone who changes the PATH chooses it");
+        return Check::problem("program", says, install);
+    }
+    if !program.exists() {
+        return Check::problem("program", format!("the program {shown} is not there"), install);
+    }
+    if !is_executable(program) {
+        return Check::problem(
+            "program",
+            format!("the program {shown} cannot be executed"),
+            format!("chmod +x {shown}"),
+        );
+    }
+    match writable_by_others(program) {
+        Some((path, why)) => Check::problem(
+            "program",
+            format!("{} {why}, and it decides what the agent may do", path.display()),
+            format!("chmod go-w {}", path.display()),
+        ),
+        None => Check::ok("program", format!("{shown} is there, and nobody else can write it")),
+    }
+}
+
+/// What of the way to a file others can write: the file, or the directory that holds it.
+#[cfg(unix)]
+fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
+    use std::os::unix::fs::MetadataExt as _;
+    const STICKY: u32 = 0o1000;
+    let me = rustix::process::geteuid().as_raw();
+    let real = program.canonicalize().ok()?;
+    let directories = real.ancestors().skip(1).map(|directory| (directory.to_owned(), true));
+    std::iter::once((real.clone(), false)).chain(directories).find_map(|(path, is_directory)| {
+        let metadata = path.metadata().ok()?;
+        if metadata.uid() != me && metadata.uid() != 0 {
+            return Some((path, format!("belongs to another user (uid {})", metadata.uid())));
+        }
+        let mode = metadata.mode();
+        let is_shared = is_directory && mode & STICKY != 0;
+        // The group of a user with the same number is usually that user's alone.
+        let by_group = mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != metadata.uid();
+        let by_others = mode & 0o002 != 0;
+        (!is_shared && (by_group || by_others))
+            .then(|| (path, format!("can be written by other users (mode {:o})", mode & 0o7777)))
+    })
+}
+
+#[cfg(not(unix))]
+fn writable_by_others(_: &Path) -> Option<(PathBuf, String)> {
+    None
+}

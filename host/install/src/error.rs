@@ -1,0 +1,39 @@
+//! Why a file is not changed: one sentence, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} {what}, so it is left as it is: {next}", path.display())]
+#[non_exhaustive]
+pub struct Refused {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong, as the end of a sentence about the file, such as `is read-only`.
+    pub what: String,
+    /// What to do.
+    pub next: String,
+}
+
+impl Refused {
+    /// This is wrong with the file, and that helps.
+    pub fn new(path: &Path, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), what: what.into(), next: next.into() }
+    }
+
+    /// The system does not let it be read or written; `does` is what cannot be done, such as `read`.
+    pub(crate) fn io(path: &Path, does: &str, error: &io::Error) -> Self {
+        // Some systems say a full disk in other words: EFBIG is the limit of the process, and EDQUOT that of the user.
+        let next = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                "make room on its disk, and try again"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "check the permissions of it and of its directory, and try again"
+            }
+            _ => "see what is there, and try again",
+        };
+        Self::new(path, format!("cannot be {does} ({error})"), next)
+    }
+}

@@ -1,0 +1,306 @@
+//! JSON files, perhaps with comments and trailing commas, edited in place: comments, order and formatting stay.
+
+use crate::ours::{self, Share};
+use hookhost_adapters::install::{JsonDialect, JsonEntry};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::Value;
+use std::collections::HashSet;
+
+/// Why a text is not edited, as the end of a sentence about the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotEditable(pub String);
+
+/// The marker that some editors write before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Of what this parser reads beside JSON, comments and trailing commas are what some agents read, too.
+fn options(dialect: JsonDialect) -> ParseOptions {
+    ParseOptions {
+        allow_comments: dialect != JsonDialect::Strict,
+        allow_trailing_commas: dialect == JsonDialect::CommentsAndCommas,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+/// For what is only looked at, or where our entries are taken out.
+const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
+
+/// The text with these entries in it. Where they are all there, it is the same text. An empty text becomes an object with
+/// them.
+///
+/// # Errors
+/// If the text is not a JSON object in what the agent reads, or has something else where an entry belongs.
+pub fn with_entries(text: &str, entries: &[JsonEntry], dialect: JsonDialect) -> Result<String, NotEditable> {
+    let is_empty = text.trim_matches(|c: char| c.is_whitespace() || c == BYTE_ORDER_MARK).is_empty();
+    let text = if is_empty { "{}\n" } else { text };
+    let (mark, root, top) = parse(text, dialect)?;
+    let planned: HashSet<&[String]> = entries.iter().filter_map(element_of).map(|(at, _)| at).collect();
+    // What an older version had at other places.
+    for (at, array) in arrays(&top) {
+        if !planned.contains(at.as_slice()) {
+            take_out_of(&array);
+        }
+    }
+    for entry in entries {
+        match entry {
+            JsonEntry::Element { at, value } => put(&array_at(&top, at)?, value),
+            JsonEntry::Default { at, value } => put_default(&top, at, value)?,
+            _ => return Err(NotEditable("needs an entry of a kind that this hookhost does not know".to_owned())),
+        }
+    }
+    let edited = format!("{mark}{root}");
+    // Nothing that an agent could not read is written.
+    parse(&edited, dialect)?;
+    Ok(edited)
+}
+
+/// What is left of a text without our entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rest {
+    /// The text.
+    pub text: String,
+    /// Whether anything was taken out.
+    pub is_changed: bool,
+    /// Whether nothing but what we had made is left in it.
+    pub is_only_ours: bool,
+}
+
+/// Takes our entries out of a text. An array or object that is empty then is taken out as well, unless `before` has it: the
+/// text as it was before the first installation. Without it, what became empty is taken out. `defaults` are the members that
+/// were added beside the elements.
+///
+/// # Errors
+/// If the text is not a JSON object.
+pub fn without_entries(text: &str, before: Option<&str>, defaults: &[JsonEntry]) -> Result<Rest, NotEditable> {
+    if text.trim().is_empty() {
+        return Ok(Rest { text: text.to_owned(), is_changed: false, is_only_ours: false });
+    }
+    let (mark, root, top) = parse(text, ANY)?;
+    let before = before.and_then(|before| value(before).ok());
+    for (at, array) in arrays(&top) {
+        if !take_out_of(&array) || !array.elements().is_empty() {
+            continue;
+        }
+        for depth in (1..=at.len()).rev() {
+            let keys = &at[..depth];
+            if before.as_ref().is_some_and(|before| has(before, keys)) || !remove_if_empty(&top, keys) {
+                break;
+            }
+        }
+    }
+    let edited = format!("{mark}{root}");
+    let left = value(&edited)?;
+    let is_only_ours = left.as_object().is_some_and(|members| {
+        members.iter().all(|(key, found)| {
+            defaults.iter().any(|entry| matches!(entry, JsonEntry::Default { at, value } if at.len() == 1 && at[0] == *key && value == found))
+        })
+    });
+    let has_comments = edited.contains("//") || edited.contains("/*");
+    Ok(Rest { is_changed: edited != text, is_only_ours: is_only_ours && !has_comments, text: edited })
+}
+
+/// The value that a text with comments says.
+///
+/// # Errors
+/// If it is not JSON, or is an object that has a key twice.
+pub fn value(text: &str) -> Result<Value, NotEditable> {
+    value_in(text, ANY)
+}
+
+/// The value that a text says to an agent that reads this.
+///
+/// # Errors
+/// As [`value`], and if it has more than the agent reads.
+pub fn value_in(text: &str, dialect: JsonDialect) -> Result<Value, NotEditable> {
+    let (_, _, top) = parse(text, dialect)?;
+    top.to_serde_value().ok_or_else(|| NotEditable("has a value that cannot be read".to_owned()))
+}
+
+fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, CstRootNode, CstObject), NotEditable> {
+    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    // The parser of trees lets comments pass in any case.
+    if dialect == JsonDialect::Strict
+        && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
+    {
+        return Err(NotEditable(format!("is not strict JSON, which is all that the agent reads ({error})")));
+    }
+    let root = CstRootNode::parse(text, &options(dialect)).map_err(|error| {
+        let why = error.kind().to_string().to_lowercase();
+        NotEditable(format!(
+            "is not valid JSON (line {}, column {}: {why})",
+            error.line_display(),
+            error.column_display()
+        ))
+    })?;
+    let top = root.object_value().ok_or_else(|| NotEditable("is not a JSON object".to_owned()))?;
+    unique_keys(&CstContainerNode::Object(top.clone()))?;
+    Ok((mark, root, top))
+}
+
+/// Refuses an object that has a key twice: the agent and we could read different ones of the two.
+fn unique_keys(node: &CstContainerNode) -> Result<(), NotEditable> {
+    if let CstContainerNode::Object(object) = node {
+        let mut seen = HashSet::new();
+        for key in object.properties().iter().filter_map(jsonc_parser::cst::CstObjectProp::decoded_name) {
+            if !seen.insert(key.clone()) {
+                let key: String = key.chars().take(40).collect();
+                return Err(NotEditable(format!("has the key {key:?} twice in one object")));
+            }
+        }
+    }
+    for child in node.children() {
+        if let CstNode::Container(child) = child {
+            unique_keys(&child)?;
+        }
+    }
+    Ok(())
+}
+
+fn element_of(entry: &JsonEntry) -> Option<(&[String], &Value)> {
+    match entry {
+        JsonEntry::Element { at, value } => Some((at, value)),
+        _ => None,
+    }
+}
+
+/// The arrays that are reached through objects alone, each with the keys that lead to it.
+fn arrays(top: &CstObject) -> Vec<(Vec<String>, CstArray)> {
+    fn collect(object: &CstObject, at: &[String], found: &mut Vec<(Vec<String>, CstArray)>) {
+        for property in object.properties() {
+            let Some(key) = property.decoded_name() else { continue };
+            let at = [at, &[key]].concat();
+            if let Some(array) = property.array_value() {
+                found.push((at, array));
+            } else if let Some(object) = property.object_value() {
+                collect(&object, &at, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(top, &[], &mut found);
+    found
+}
+
+/// The array at these keys, made where it is missing.
+fn array_at(top: &CstObject, at: &[String]) -> Result<CstArray, NotEditable> {
+    let (last, parents) = at.split_last().ok_or_else(|| NotEditable("needs an entry without a place".to_owned()))?;
+    let parent = object_at(top, parents)?;
+    parent
+        .array_value_or_create(last)
+        .ok_or_else(|| NotEditable(format!("has `{}`, which is not an array", at.join("."))))
+}
+
+fn object_at(top: &CstObject, at: &[String]) -> Result<CstObject, NotEditable> {
+    let mut object = top.clone();
+    for (depth, key) in at.iter().enumerate() {
+        let inner = object.object_value_or_create(key);
+        object =
+            inner.ok_or_else(|| NotEditable(format!("has `{}`, which is not an object", at[..=depth].join("."))))?;
+    }
+    Ok(object)
+}
+
+/// Puts an element into an array, in the place of the first one that is ours. One that is there already stays as it is
+/// written.
+fn put(array: &CstArray, element: &Value) {
+    let found = array.elements();
+    let ours: Vec<(usize, Value)> = found
+        .iter()
+        .enumerate()
+        .filter_map(|(index, node)| Some((index, node.to_serde_value()?)))
+        .filter(|(_, value)| ours::share(value) != Share::Nothing)
+        .collect();
+    if let [(_, only)] = ours.as_slice()
+        && only == element
+    {
+        return;
+    }
+    let place = ours.iter().find(|(_, value)| ours::share(value) == Share::Whole).map(|(index, _)| *index);
+    take_out_of(array);
+    match place {
+        Some(index) => array.insert(index, input(element)),
+        None => array.append(input(element)),
+    };
+}
+
+fn put_default(top: &CstObject, at: &[String], value: &Value) -> Result<(), NotEditable> {
+    let Some((last, parents)) = at.split_last() else { return Ok(()) };
+    let parent = object_at(top, parents)?;
+    if parent.get(last).is_none() {
+        parent.append(last, input(value));
+    }
+    Ok(())
+}
+
+/// Takes our entries out of an array, and says whether there were any. Of a group with hooks of others only ours are taken.
+fn take_out_of(array: &CstArray) -> bool {
+    let mut any = false;
+    for node in array.elements() {
+        let Some(value) = node.to_serde_value() else { continue };
+        match ours::share(&value) {
+            Share::Nothing => continue,
+            Share::Whole => node.remove(),
+            Share::Part => {
+                let hooks = node.as_object().and_then(|group| group.array_value("hooks"));
+                for hook in hooks.iter().flat_map(CstArray::elements) {
+                    if hook.to_serde_value().is_some_and(|hook| ours::mentions(&hook)) {
+                        hook.remove();
+                    }
+                }
+            }
+        }
+        any = true;
+    }
+    any
+}
+
+fn has(value: &Value, keys: &[String]) -> bool {
+    keys.iter().try_fold(value, |value, key| value.get(key)).is_some()
+}
+
+/// Takes out the member at these keys if it is an array or object without anything in it.
+fn remove_if_empty(top: &CstObject, keys: &[String]) -> bool {
+    let Some((last, parents)) = keys.split_last() else { return false };
+    let parent = parents.iter().try_fold(top.clone(), |object, key| object.object_value(key));
+    let Some(property) = parent.and_then(|parent| parent.get(last)) else { return false };
+    let is_empty = property.array_value().is_some_and(|array| has_nothing(&CstContainerNode::Array(array)))
+        || property.object_value().is_some_and(|object| has_nothing(&CstContainerNode::Object(object)));
+    if is_empty {
+        property.remove();
+    }
+    is_empty
+}
+
+/// Whether a node has neither members nor comments.
+fn has_nothing(node: &CstContainerNode) -> bool {
+    node.children_exclude_trivia_and_tokens().is_empty() && !node.children().iter().any(CstNode::is_comment)
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(value) => CstInputValue::Bool(*value),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

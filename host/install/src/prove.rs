@@ -1,0 +1,275 @@
+//! Whether the hook says no: the command that the agent's file names is run with two canary calls, as the agent would run it.
+//! One has to be denied, and the other has to pass; a hook that denies everything proves nothing.
+
+use crate::configured::Configured;
+use crate::process::{self, NotEnded};
+use crate::receipt::now;
+use crate::settings_file::digest;
+use hookhost_adapters::{Adapter, Reply, canary};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the hook may take. The first call starts the resident host, which may compile plugins.
+const TIMEOUT: Duration = Duration::from_secs(90);
+
+/// Most characters of what a hook said.
+const MAX_SAID: usize = 300;
+
+/// What the hook did with a canary call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Trial {
+    /// The command of the call.
+    pub command: String,
+    /// What the agent would do.
+    pub verdict: TrialVerdict,
+    /// The exit code of the hook, where it ended by itself.
+    pub exit: Option<i32>,
+    /// What it printed, cut; or why it did not end.
+    pub said: String,
+}
+
+/// What an agent would do with a call after the reply of its hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialVerdict {
+    /// It would not run it.
+    Denied,
+    /// It would go its way.
+    Passed,
+    /// The hook failed: what the agent does then depends on the agent.
+    Failed,
+}
+
+/// A proof, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Proof {
+    /// The agent's name.
+    pub agent: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The agent's version, where it said one.
+    pub agent_version: Option<String>,
+    /// The version of hookhost.
+    pub hookhost_version: String,
+    /// The agent's file whose command was run.
+    pub file: PathBuf,
+    /// SHA-256 of that file.
+    pub file_digest: Option<String>,
+    /// SHA-256 of the hook program.
+    pub program_digest: Option<String>,
+    /// The call that has to be denied.
+    pub denied: Trial,
+    /// The call that has to pass.
+    pub passed: Trial,
+}
+
+impl Proof {
+    /// Whether the hook denied what it has to deny, and nothing else.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
+    }
+
+    /// One sentence on what was shown.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { denied, passed, .. } = self;
+        match (denied.verdict, passed.verdict) {
+            (TrialVerdict::Denied, TrialVerdict::Passed) => {
+                "the configured hook denies the canary call that it has to deny, and lets the other one pass".to_owned()
+            }
+            (TrialVerdict::Denied, TrialVerdict::Denied) => {
+                format!("the configured hook denies also what has to pass; it says: {}", passed.said)
+            }
+            (TrialVerdict::Passed, _) => "the configured hook lets the canary call pass that it has to deny".to_owned(),
+            (TrialVerdict::Failed, _) => failed(denied),
+            (_, TrialVerdict::Failed) => failed(passed),
+        }
+    }
+}
+
+fn failed(trial: &Trial) -> String {
+    let code = trial.exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit code {code}"));
+    format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
+}
+
+/// Runs the configured hook with both canary calls, in a directory. There is nothing where the agent calls no process, or its
+/// files name none of ours at the hook point of its canary.
+#[must_use]
+pub fn prove(
+    adapter: &dyn Adapter,
+    commands: &[Configured],
+    directory: &Path,
+    agent_version: Option<String>,
+) -> Option<Proof> {
+    let agent = adapter.agent().name;
+    let (point, _) = adapter.canary(canary::DENIED, directory)?;
+    let configured = commands.iter().find(|command| command.is_of(agent, point))?;
+    let trial = |command: &str| {
+        let (_, message) = adapter.canary(command, directory).unwrap_or((point, Vec::new()));
+        try_call(adapter, configured, point, command, &message, directory)
+    };
+    let of_file = |path: &Path| fs::read(path).ok().map(|content| digest(&content));
+    Some(Proof {
+        agent: agent.to_owned(),
+        time: now(),
+        agent_version,
+        hookhost_version: env!("CARGO_PKG_VERSION").to_owned(),
+        file: configured.file.clone(),
+        file_digest: of_file(&configured.file),
+        program_digest: configured.program().and_then(|program| of_file(&program)),
+        denied: trial(canary::DENIED),
+        passed: trial(canary::PASSED),
+    })
+}
+
+fn try_call(
+    adapter: &dyn Adapter,
+    configured: &Configured,
+    point: &str,
+    command: &str,
+    message: &[u8],
+    directory: &Path,
+) -> Trial {
+    let trial = |verdict, exit, said: &str| Trial { command: command.to_owned(), verdict, exit, said: cut(said) };
+    let ended = match process::run(&configured.words(), directory, &[], message, TIMEOUT) {
+        Ok(ended) => ended,
+        Err(error @ (NotEnded::NotStarted(_) | NotEnded::TimedOut(_))) => {
+            return trial(TrialVerdict::Failed, None, &format!("it {error}"));
+        }
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&ended.stdout), text(&ended.stderr));
+    let said = if stdout.trim().is_empty() { stderr.clone() } else { stdout.clone() };
+    // Without a code the agent has no reply to read.
+    let Some(exit) = ended.code.and_then(|code| u8::try_from(code).ok()) else {
+        return trial(TrialVerdict::Failed, ended.code, &said);
+    };
+    let mut reply = Reply::text(stdout);
+    (reply.exit, reply.stderr) = (exit, stderr);
+    let verdict = match exit {
+        _ if adapter.denies(point, &reply) => TrialVerdict::Denied,
+        0 => TrialVerdict::Passed,
+        _ => TrialVerdict::Failed,
+    };
+    trial(verdict, ended.code, &said)
+}
+
+fn cut(text: &str) -> String {
+    let line = text.trim().replace(['\n', '\r'], " ");
+    if line.chars().count() <= MAX_SAID {
+        return line;
+    }
+    line.chars().take(MAX_SAID).chain(['…']).collect()
+}
+
+/// Where proofs are kept: a file for each agent, a line for each proof.
+#[derive(Clone, Debug)]
+pub struct Proofs {
+    directory: PathBuf,
+}
+
+impl Proofs {
+    /// The proofs of the user whose state is kept in this directory.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self { directory: state.join("proofs") }
+    }
+
+    fn path(&self, agent: &str) -> PathBuf {
+        self.directory.join(format!("{agent}.jsonl"))
+    }
+
+    /// Keeps a proof, also of one that failed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&self, proof: &Proof) -> io::Result<()> {
+        let mut directory = fs::DirBuilder::new();
+        let mut options = fs::OpenOptions::new();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        directory.recursive(true).create(&self.directory)?;
+        let mut line = serde_json::to_string(proof)?;
+        line.push('\n');
+        options.create(true).append(true).open(self.path(&proof.agent))?.write_all(line.as_bytes())
+    }
+
+    /// The newest proof of an agent; a line that cannot be read is skipped.
+    #[must_use]
+    pub fn newest(&self, agent: &str) -> Option<Proof> {
+        let text = fs::read_to_string(self.path(agent)).ok()?;
+        text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Proofs, TrialVerdict, prove};
+    use crate::configured::of_value;
+    use hookhost_adapters::by_name;
+    use serde_json::json;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    const NO: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}'"#;
+
+    /// What is shown of a hook that is this script, with the call in `$call`.
+    fn shown(script: &str) -> super::Proof {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("hookhost-hook");
+        fs::write(&program, format!("#!/bin/sh\ncall=$(cat)\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [
+            { "type": "command", "command": program, "args": ["claude-code", "PreToolUse"] },
+        ] }], "Stop": [{ "hooks": [{ "command": "/nowhere/hookhost-hook", "args": ["claude-code", "Stop"] }] }] } });
+        let commands = of_value(&program, &hooks);
+        assert_eq!(commands.len(), 2);
+        let proof = prove(by_name("claude-code").unwrap(), &commands, directory.path(), None).unwrap();
+        let proofs = Proofs::of(directory.path());
+        proofs.keep(&proof).unwrap();
+        assert_eq!(proofs.newest("claude-code"), Some(proof.clone()));
+        assert_eq!(proofs.newest("codex"), None);
+        proof
+    }
+
+    #[test]
+    fn a_hook_that_denies_the_one_call_and_passes_the_other_is_proven() {
+        let proof = shown(&format!(
+            "[ \"$1 $2\" = 'claude-code PreToolUse' ] || exit 7\ncase \"$call\" in *canary-denied*) {NO};; esac"
+        ));
+        assert!(proof.holds(), "{proof:?}");
+        assert!(proof.program_digest.is_some());
+    }
+
+    #[test]
+    fn hooks_that_pass_all_deny_all_or_fail_are_not() {
+        for (script, denied, passed, says) in [
+            ("true", TrialVerdict::Passed, TrialVerdict::Passed, "lets the canary call pass"),
+            (NO, TrialVerdict::Denied, TrialVerdict::Denied, "denies also what has to pass"),
+            ("exit 2", TrialVerdict::Denied, TrialVerdict::Denied, "denies also"),
+            ("echo oops >&2; exit 1", TrialVerdict::Failed, TrialVerdict::Failed, "(exit code 1): oops"),
+            ("kill -9 $$", TrialVerdict::Failed, TrialVerdict::Failed, "(no exit code)"),
+            (
+                "echo '{\"permissionDecision\":\"deny\"}'",
+                TrialVerdict::Passed,
+                TrialVerdict::Passed,
+                "lets the canary call pass",
+            ),
+        ] {
+            let proof = shown(script);
+            assert_eq!((proof.denied.verdict, proof.passed.verdict), (denied, passed), "{script}");
+            assert!(!proof.holds() && proof.sentence().contains(says), "{}", proof.sentence());
+        }
+    }
+}

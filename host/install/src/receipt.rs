@@ -1,0 +1,215 @@
+//! Receipts: what was in each file before the hook was put into it, and what was written.
+//!
+//! A receipt is written before the file that it is about: a crash between the two loses nothing.
+
+use crate::error::Refused;
+use crate::settings_file::digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hookhost_adapters::install::Scope;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The version of the format that is written here.
+const FORMAT: u32 = 1;
+
+/// Where receipts are kept.
+#[derive(Clone, Debug)]
+pub struct Receipts {
+    directory: PathBuf,
+}
+
+/// One installation of one agent's hook.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct Receipt {
+    /// The version of this format.
+    pub format: u32,
+    /// The agent's name.
+    pub agent: String,
+    /// `user`, `project` or `managed`.
+    pub scope: String,
+    /// The project's root, for the scope `project`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<PathBuf>,
+    /// When, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The agent's version then, where it said one.
+    pub agent_version: Option<String>,
+    /// The version of hookhost that installed it.
+    pub hookhost_version: String,
+    /// The files.
+    pub files: Vec<FileReceipt>,
+}
+
+/// A file that was changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub struct FileReceipt {
+    /// The path by which the agent names it.
+    pub path: PathBuf,
+    /// What was in it before the first installation; absent where there was no file.
+    pub before: Option<Content>,
+    /// SHA-256 of what was written last.
+    pub after: String,
+    /// Whether somebody changed the file between two installations: then `before` is older than that change, and the file is not
+    /// put back to it.
+    #[serde(default)]
+    pub changed_between: bool,
+    /// Directories that were made for it, outermost first.
+    #[serde(default)]
+    pub made_directories: Vec<PathBuf>,
+}
+
+/// The content of a file, in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Content {
+    /// UTF-8.
+    Text(String),
+    /// Anything else, in base64.
+    Base64(String),
+}
+
+impl Content {
+    /// As it is kept.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Base64(STANDARD.encode(bytes)),
+        }
+    }
+
+    /// As it was.
+    ///
+    /// # Errors
+    /// If it is not what [`Content::of`] writes.
+    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Text(text) => Ok(text.clone().into_bytes()),
+            Self::Base64(text) => STANDARD.decode(text).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// Of which installation a receipt is.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Installation<'a> {
+    /// The agent's name.
+    pub agent: &'a str,
+    /// For whom.
+    pub scope: Scope,
+    /// The project's root; counts for [`Scope::Project`] alone.
+    pub project: &'a Path,
+}
+
+impl<'a> Installation<'a> {
+    /// This agent's, there.
+    #[must_use]
+    pub fn new(agent: &'a str, scope: Scope, project: &'a Path) -> Self {
+        Self { agent, scope, project }
+    }
+
+    fn file_name(&self) -> String {
+        let Self { agent, scope, project } = self;
+        match scope {
+            Scope::Project => {
+                let project = digest(project.as_os_str().as_encoded_bytes());
+                format!("{agent}.project-{}.json", project.get(..16).unwrap_or_default())
+            }
+            _ => format!("{agent}.{}.json", scope.name()),
+        }
+    }
+
+    pub(crate) fn receipt(&self, agent_version: Option<String>) -> Receipt {
+        Receipt {
+            format: FORMAT,
+            agent: self.agent.to_owned(),
+            scope: self.scope.name().to_owned(),
+            project: (self.scope == Scope::Project).then(|| self.project.to_owned()),
+            time: now(),
+            agent_version,
+            hookhost_version: env!("CARGO_PKG_VERSION").to_owned(),
+            files: Vec::new(),
+        }
+    }
+}
+
+impl Receipts {
+    /// The receipts of the user whose state is kept in this directory.
+    #[must_use]
+    pub fn of(state: &Path) -> Self {
+        Self { directory: state.join("installed") }
+    }
+
+    /// The receipt of an installation, where there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of another version.
+    pub fn read(&self, of: &Installation<'_>) -> Result<Option<Receipt>, Refused> {
+        let path = self.directory.join(of.file_name());
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Refused::io(&path, "read", &error)),
+        };
+        let next = "move it away: the hook can still be taken out of the agent's files";
+        let receipt: Receipt = serde_json::from_str(&text)
+            .map_err(|error| Refused::new(&path, format!("is not a receipt of this version ({error})"), next))?;
+        if receipt.format == FORMAT {
+            Ok(Some(receipt))
+        } else {
+            Err(Refused::new(&path, format!("is a receipt of the format {}", receipt.format), next))
+        }
+    }
+
+    /// Keeps a receipt, in the place of an older one. Only the user can read it: a settings file can hold keys.
+    ///
+    /// # Errors
+    /// If it cannot be written; then the older one is still there.
+    pub fn write(&self, of: &Installation<'_>, receipt: &Receipt) -> Result<(), Refused> {
+        let path = self.directory.join(of.file_name());
+        write_private(&path, receipt).map_err(|error| Refused::io(&path, "written", &error))
+    }
+
+    /// Forgets a receipt.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn remove(&self, of: &Installation<'_>) -> Result<(), Refused> {
+        let path = self.directory.join(of.file_name());
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Refused::io(&path, "removed", &error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Writes JSON that only the user can read, whole or not at all.
+pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory)?;
+    // With the permissions of a temporary file: the user's alone.
+    let mut file = tempfile::Builder::new().prefix(".hookhost-").tempfile_in(directory)?;
+    serde_json::to_writer_pretty(file.as_file_mut(), value)?;
+    file.write_all(b"\n")?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}

@@ -1,0 +1,407 @@
+//! Files of people: read once, and replaced whole or not at all.
+
+use crate::error::Refused;
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Upper bound of a file, in bytes: 16 MiB.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// A file as it was when it was read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SettingsFile {
+    /// The path by which it was named.
+    pub named: PathBuf,
+    /// The file itself: where symbolic links lead.
+    pub real: PathBuf,
+    /// Whether the named path is a symbolic link, or leads through one.
+    pub is_linked: bool,
+    /// What is in it; absent where there is no file.
+    pub content: Option<Vec<u8>>,
+    /// Owner and permissions, where there is a file.
+    found: Option<Found>,
+}
+
+/// Which file was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    mode: u32,
+    owner: (u32, u32),
+    identity: (u64, u64),
+}
+
+impl SettingsFile {
+    /// Reads a file, or finds that there is none. Symbolic links are followed to a file of this user.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not a regular file, is larger than 16 MiB, or a link leads nowhere or to a file of another
+    /// user.
+    pub fn read(named: &Path) -> Result<Self, Refused> {
+        let named = std::path::absolute(named).map_err(|error| Refused::io(named, "found", &error))?;
+        let is_link = fs::symlink_metadata(&named).is_ok_and(|metadata| metadata.is_symlink());
+        let real = match named.canonicalize() {
+            Ok(real) => real,
+            Err(_) if is_link => {
+                let next = "make the file that it leads to, or remove the link";
+                return Err(Refused::new(&named, "is a symbolic link that leads nowhere", next));
+            }
+            Err(error) if is_missing(&error) => return Self::missing(named),
+            Err(error) => return Err(Refused::io(&named, "read", &error)),
+        };
+        let is_linked = is_link || leads_through_link(&named);
+        let file = open(&real).map_err(|error| Refused::io(&named, "read", &error))?;
+        let metadata = file.metadata().map_err(|error| Refused::io(&named, "read", &error))?;
+        if !metadata.is_file() {
+            return Err(Refused::new(&named, "is not a regular file", "put a file in its place"));
+        }
+        check_owner(&named, &real, is_linked, &metadata)?;
+        let mut content = Vec::new();
+        let read = (&file).take(MAX_BYTES + 1).read_to_end(&mut content);
+        read.map_err(|error| Refused::io(&named, "read", &error))?;
+        if content.len() as u64 > MAX_BYTES {
+            return Err(Refused::new(&named, "is larger than 16 MiB", "check that it is the file that you mean"));
+        }
+        Ok(Self { real, is_linked, content: Some(content), found: Some(Found::of(&metadata)), named })
+    }
+
+    fn missing(named: PathBuf) -> Result<Self, Refused> {
+        let is_linked = leads_through_link(&named);
+        if let Some(directory) = existing_ancestor(&named)
+            && is_linked
+            && let Ok(metadata) = directory.metadata()
+        {
+            check_owner(&named, &directory, true, &metadata)?;
+        }
+        Ok(Self { real: named.clone(), named, is_linked, content: None, found: None })
+    }
+
+    /// Its content as text; empty where there is no file.
+    ///
+    /// # Errors
+    /// If it is not UTF-8.
+    pub fn text(&self) -> Result<&str, Refused> {
+        let content = self.content.as_deref().unwrap_or_default();
+        let not_utf_8 = |_| Refused::new(&self.named, "is not UTF-8", "save it as UTF-8, and try again");
+        std::str::from_utf8(content).map_err(not_utf_8)
+    }
+
+    /// Checks that the file may be written.
+    ///
+    /// # Errors
+    /// If a person has made it read-only, or it belongs to another user.
+    pub fn check_writable(&self) -> Result<(), Refused> {
+        let Some(found) = &self.found else { return Ok(()) };
+        if found.mode & 0o200 == 0 {
+            let next = format!("if it is to be changed, `chmod u+w {}`, and try again", quoted(&self.real));
+            return Err(Refused::new(&self.named, "is read-only", next));
+        }
+        Ok(())
+    }
+
+    /// Puts `content` into the file's place, by a new file beside it that takes its name: a reader sees the old or the new, and
+    /// a crash leaves one of them. The new one has the old one's owner and permissions. Returns the directories that were
+    /// made for it, outermost first.
+    ///
+    /// # Errors
+    /// If the file has changed since it was read, or the new one cannot be written. Then the file is as it was.
+    pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, Refused> {
+        self.check_writable()?;
+        let mut made = Vec::new();
+        let directory = self.real.parent().unwrap_or(Path::new("/"));
+        if self.content.is_none() {
+            made = make_directories(directory).map_err(|error| Refused::io(&self.named, "written", &error))?;
+        }
+        let put = self.put(directory, content, is_program);
+        if put.is_err() {
+            remove_directories(&made);
+        }
+        put.map(|()| made)
+    }
+
+    fn put(&self, directory: &Path, content: &[u8], is_program: bool) -> Result<(), Refused> {
+        let failed = |error: &io::Error| Refused::io(&self.named, "written", error);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".hookhost-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            // What the user's umask leaves of it.
+            builder.permissions(fs::Permissions::from_mode(if is_program { 0o777 } else { 0o666 }));
+        }
+        let mut file = builder.tempfile_in(directory).map_err(|error| failed(&error))?;
+        file.write_all(content).map_err(|error| failed(&error))?;
+        if let Some(found) = &self.found {
+            found.give_to(file.as_file(), is_program).map_err(|error| failed(&error))?;
+        }
+        file.as_file().sync_all().map_err(|error| failed(&error))?;
+        self.check_unchanged()?;
+        let persisted = match self.found {
+            Some(_) => file.persist(&self.real),
+            None => file.persist_noclobber(&self.real),
+        };
+        match persisted {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Err(self.changed()),
+            Err(error) => return Err(failed(&error.error)),
+        }
+        // The name is on the disk as well, where the system can do that.
+        let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        Ok(())
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// If it has changed since it was read, or cannot be removed.
+    pub fn remove(&self) -> Result<(), Refused> {
+        self.check_writable()?;
+        self.check_unchanged()?;
+        fs::remove_file(&self.real).map_err(|error| Refused::io(&self.named, "removed", &error))
+    }
+
+    /// Checks that the file is as it was read.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check_unchanged(&self) -> Result<(), Refused> {
+        let now = Self::read(&self.named)?;
+        let is_same = now.real == self.real && now.content == self.content && now.found == self.found;
+        if is_same { Ok(()) } else { Err(self.changed()) }
+    }
+
+    fn changed(&self) -> Refused {
+        Refused::new(&self.named, "was changed by somebody else meanwhile", "try again")
+    }
+}
+
+impl Found {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self {
+            mode: metadata.mode() & 0o7777,
+            owner: (metadata.uid(), metadata.gid()),
+            identity: (metadata.dev(), metadata.ino()),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn of(metadata: &Metadata) -> Self {
+        let mode = if metadata.permissions().readonly() { 0o444 } else { 0o644 };
+        Self { mode, owner: (0, 0), identity: (0, 0) }
+    }
+
+    /// Gives a new file the owner and the permissions of this one.
+    #[cfg(unix)]
+    fn give_to(&self, file: &File, is_program: bool) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt as _;
+        if Self::of(&file.metadata()?).owner != self.owner {
+            std::os::unix::fs::fchown(file, Some(self.owner.0), Some(self.owner.1))?;
+        }
+        let readable = (self.mode & 0o444) >> 2;
+        let mode = if is_program { self.mode | readable } else { self.mode };
+        file.set_permissions(fs::Permissions::from_mode(mode))
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "the other systems give it")]
+    fn give_to(&self, _: &File, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// SHA-256 of a content, in hexadecimal digits.
+#[must_use]
+pub fn digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Removes directories that were made, as far as they are empty, innermost first.
+pub(crate) fn remove_directories(made: &[PathBuf]) {
+    for directory in made.iter().rev() {
+        // What somebody else has put there stays, and so does the directory.
+        if fs::remove_dir(directory).is_err() {
+            break;
+        }
+    }
+}
+
+fn make_directories(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing: Vec<PathBuf> = directory.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect();
+    let mut made = Vec::new();
+    for directory in missing.into_iter().rev() {
+        if let Err(error) = fs::create_dir(&directory) {
+            remove_directories(&made);
+            return Err(error);
+        }
+        made.push(directory);
+    }
+    Ok(made)
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound)
+}
+
+fn existing_ancestor(path: &Path) -> Option<PathBuf> {
+    path.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())
+}
+
+/// Whether a directory of the user's on the way to the file is a symbolic link. Those of the system are not meant: on some
+/// `/tmp` or `/home` is one.
+#[cfg(unix)]
+fn leads_through_link(named: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let is_link = |path: &Path| {
+        fs::symlink_metadata(path)
+            .is_ok_and(|metadata| metadata.is_symlink() && !(metadata.uid() == 0 && path.ancestors().count() <= 2))
+    };
+    named.ancestors().skip(1).any(is_link)
+}
+
+#[cfg(not(unix))]
+fn leads_through_link(named: &Path) -> bool {
+    named.ancestors().skip(1).any(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()))
+}
+
+/// A link must lead to a file of this user; a file that is not linked may also be one to which root gives its owner back.
+#[cfg(unix)]
+fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) -> Result<(), Refused> {
+    use std::os::unix::fs::MetadataExt as _;
+    let me = rustix::process::geteuid().as_raw();
+    if metadata.uid() == me || (me == 0 && !is_linked) {
+        return Ok(());
+    }
+    let whose = format!("belongs to another user (uid {})", metadata.uid());
+    let what = if is_linked { format!("leads to {}, which {whose}", real.display()) } else { whose };
+    Err(Refused::new(named, what, "have that user install the hook, or put a file of your own in its place"))
+}
+
+#[cfg(not(unix))]
+fn check_owner(_: &Path, _: &Path, _: bool, _: &Metadata) -> Result<(), Refused> {
+    Ok(())
+}
+
+/// Opens without waiting for the other end of a pipe.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// A path as a word of a shell.
+pub(crate) fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:@".contains(c);
+    if path.chars().all(is_plain) { path.into_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::SettingsFile;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    #[test]
+    fn a_file_is_replaced_whole_with_its_mode_and_nothing_is_left_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("settings.json");
+        fs::write(&path, "{}").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        SettingsFile::read(&path).unwrap().replace(b"{\"a\":1}", false).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"{\"a\":1}");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_made_with_its_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/settings.json");
+        let made = SettingsFile::read(&path).unwrap().replace(b"{}", false).unwrap();
+        assert_eq!(made, [directory.path().join("a"), directory.path().join("a/b")]);
+        assert_eq!(fs::read(&path).unwrap(), b"{}");
+    }
+
+    #[test]
+    fn what_somebody_changed_or_made_meanwhile_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("settings.json");
+        let missing = SettingsFile::read(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let error = missing.replace(b"ours", false).unwrap_err();
+        assert!(error.what.contains("changed by somebody else"), "{error}");
+        let read = SettingsFile::read(&path).unwrap();
+        fs::write(&path, "other").unwrap();
+        assert!(read.replace(b"ours", false).is_err() && read.remove().is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_followed_and_stays_a_link() {
+        let directory = tempfile::tempdir().unwrap();
+        let (link, real) = (directory.path().join("link.json"), directory.path().join("dotfiles/real.json"));
+        fs::create_dir(directory.path().join("dotfiles")).unwrap();
+        fs::write(&real, "{}").unwrap();
+        symlink("dotfiles/real.json", &link).unwrap();
+        let file = SettingsFile::read(&link).unwrap();
+        assert!(file.is_linked);
+        file.replace(b"{\"a\":1}", false).unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"{\"a\":1}");
+        let through = directory.path().join("through");
+        symlink("dotfiles", &through).unwrap();
+        assert!(SettingsFile::read(&through.join("real.json")).unwrap().is_linked);
+        assert!(!SettingsFile::read(&real).unwrap().is_linked);
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_directories_and_read_only_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        symlink("nowhere", path("dangling")).unwrap();
+        let error = SettingsFile::read(&path("dangling")).unwrap_err();
+        assert!(
+            error.to_string().contains("is a symbolic link that leads nowhere, so it is left as it is: "),
+            "{error}"
+        );
+        fs::create_dir(path("directory")).unwrap();
+        assert!(SettingsFile::read(&path("directory")).unwrap_err().what.contains("not a regular file"));
+        fs::write(path("read-only"), "{}").unwrap();
+        fs::set_permissions(path("read-only"), fs::Permissions::from_mode(0o444)).unwrap();
+        let error = SettingsFile::read(&path("read-only")).unwrap().replace(b"x", false).unwrap_err();
+        assert!(
+            error.to_string().contains("is read-only, so it is left as it is: if it is to be changed, `chmod u+w "),
+            "{error}"
+        );
+        assert_eq!(fs::read(path("read-only")).unwrap(), b"{}");
+    }
+
+    #[test]
+    fn a_link_to_a_file_of_another_user_is_refused_also_for_root() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("theirs"), "{}").unwrap();
+        if std::os::unix::fs::chown(path("theirs"), Some(12_345), None).is_err() {
+            println!("only root can give a file away: not tried");
+            return;
+        }
+        symlink("theirs", path("link")).unwrap();
+        let error = SettingsFile::read(&path("link")).unwrap_err();
+        assert!(error.what.ends_with("which belongs to another user (uid 12345)"), "{error}");
+        // Root may change a file of a user, who owns it afterwards.
+        let file = SettingsFile::read(&path("theirs")).unwrap();
+        file.replace(b"{ }", false).unwrap();
+        assert_eq!(std::os::unix::fs::MetadataExt::uid(&path("theirs").metadata().unwrap()), 12_345);
+    }
+}

@@ -1,0 +1,134 @@
+//! The hook, taken out again: a file that nobody changed is put back byte for byte, of another one only our entries are taken.
+
+use crate::error::Refused;
+use crate::install::unusable;
+use crate::json;
+use crate::ours;
+use crate::receipt::{Content, FileReceipt, Receipt};
+use crate::settings_file::{SettingsFile, digest, remove_directories};
+use hookhost_adapters::install::{FilePlan, Plan};
+use std::path::{Path, PathBuf};
+
+/// What happens to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Undo {
+    /// There is nothing of ours in it.
+    Nothing,
+    /// It becomes again what it was before, byte for byte.
+    Restore(Vec<u8>),
+    /// It is removed: it was not there before, or has nothing but what we had made.
+    Remove,
+    /// Somebody has changed it since: our entries are taken out, and this is left.
+    TakeOut(Vec<u8>),
+    /// The whole file was ours, and somebody has changed it since: a person has to decide.
+    Leave,
+}
+
+/// A file, and what happens to it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Undoing {
+    /// The file as it is.
+    pub file: SettingsFile,
+    /// What happens to it.
+    pub undo: Undo,
+    made_directories: Vec<PathBuf>,
+}
+
+impl Undoing {
+    /// What is in the file afterwards; absent where there is none then.
+    #[must_use]
+    pub fn after(&self) -> Option<&[u8]> {
+        match &self.undo {
+            Undo::Restore(content) | Undo::TakeOut(content) => Some(content),
+            Undo::Remove => None,
+            Undo::Nothing | Undo::Leave => self.file.content.as_deref(),
+        }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// If the file has changed since it was read, or cannot be written. Then it is as it was.
+    pub fn apply(&self) -> Result<(), Refused> {
+        match &self.undo {
+            Undo::Nothing | Undo::Leave => Ok(()),
+            Undo::Restore(content) | Undo::TakeOut(content) => self.file.replace(content, false).map(drop),
+            Undo::Remove => {
+                self.file.remove()?;
+                remove_directories(&self.made_directories);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What happens to each file: of the plan, and of the receipt of what was installed, where there is one.
+///
+/// # Errors
+/// If a file cannot be read, is not what the agent reads, or may not be written.
+pub fn prepare(plan: &Plan, receipt: Option<&Receipt>) -> Result<Vec<Undoing>, Refused> {
+    let kept = |path: &Path| receipt?.files.iter().find(|file| file.path == path);
+    let mut undoings = Vec::new();
+    for file in &plan.files {
+        let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
+        undoings.push(undoing(Some(file), &path, kept(&path))?);
+    }
+    for file in receipt.iter().flat_map(|receipt| &receipt.files) {
+        if !undoings.iter().any(|undoing| undoing.file.named == file.path) {
+            undoings.push(undoing(None, &file.path, Some(file))?);
+        }
+    }
+    Ok(undoings)
+}
+
+fn undoing(plan: Option<&FilePlan>, path: &Path, kept: Option<&FileReceipt>) -> Result<Undoing, Refused> {
+    let file = SettingsFile::read(path)?;
+    let undo = undo(plan, &file, kept)?;
+    if !matches!(undo, Undo::Nothing | Undo::Leave) {
+        file.check_writable()?;
+    }
+    let made_directories = kept.map(|kept| kept.made_directories.clone()).unwrap_or_default();
+    Ok(Undoing { file, undo, made_directories })
+}
+
+fn undo(plan: Option<&FilePlan>, file: &SettingsFile, kept: Option<&FileReceipt>) -> Result<Undo, Refused> {
+    let Some(now) = &file.content else { return Ok(Undo::Nothing) };
+    let before = match kept.and_then(|kept| kept.before.as_ref()).map(Content::bytes) {
+        Some(Ok(before)) => Some(before),
+        Some(Err(why)) => {
+            let next = "take the entries that name hookhost-hook out by hand";
+            return Err(Refused::new(&file.named, format!("has a receipt that cannot be read ({why})"), next));
+        }
+        None => None,
+    };
+    if let Some(kept) = kept {
+        if before.as_ref() == Some(now) {
+            return Ok(Undo::Nothing);
+        }
+        if digest(now) == kept.after && !kept.changed_between {
+            return Ok(before.map_or(Undo::Remove, Undo::Restore));
+        }
+    }
+    if let Some(FilePlan::Whole { content, .. }) = plan {
+        return Ok(if now == content.as_bytes() { Undo::Remove } else { Undo::Leave });
+    }
+    let text = file.text()?;
+    if plan.is_none() && !ours::names_program(text) {
+        return Ok(Undo::Nothing);
+    }
+    let defaults = match plan {
+        Some(FilePlan::Json { entries, .. }) => entries.as_slice(),
+        _ => &[],
+    };
+    let before_text = before.as_ref().and_then(|before| std::str::from_utf8(before).ok());
+    let rest = json::without_entries(text, before_text, defaults).map_err(|why| unusable(&file.named, &why))?;
+    Ok(match rest {
+        rest if !rest.is_changed => Undo::Nothing,
+        rest if rest.is_only_ours && kept.is_some_and(|kept| kept.before.is_none() && !kept.changed_between) => {
+            Undo::Remove
+        }
+        rest => Undo::TakeOut(rest.text.into_bytes()),
+    })
+}

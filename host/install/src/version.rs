@@ -1,0 +1,106 @@
+//! Which version of an agent is here, and whether it is one that the adapter knows.
+
+use crate::process;
+use hookhost_adapters::Agent;
+use std::cmp::Ordering;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long an agent may take to say its version. Those that are large scripts take seconds on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How a version compares with those that are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Known {
+    /// Older than the oldest that the adapter is made for.
+    Older,
+    /// One of those.
+    Yes,
+    /// Newer than the newest that was tried.
+    Newer,
+    /// It, or those that are known, cannot be told.
+    Unknown,
+}
+
+/// Asks an agent's program for its version. No shell is involved, and nothing is on its standard input.
+///
+/// # Errors
+/// One sentence on why there is none, about the program.
+pub fn ask(program: &Path) -> Result<String, String> {
+    let words: [OsString; 2] = [program.into(), "--version".into()];
+    let directory = program.parent().unwrap_or(Path::new("/"));
+    let ended = process::run(&words, directory, &[], b"", TIMEOUT).map_err(|error| format!("`--version` {error}"))?;
+    let text = String::from_utf8_lossy(&ended.stdout);
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    number_in(&text).or_else(|| number_in(&errors)).ok_or_else(|| "`--version` says no version".to_owned())
+}
+
+/// The first number with a dot in a text, such as `2.1.330` in `2.1.330 (Claude Code)`.
+#[must_use]
+pub fn number_in(text: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+    let words =
+        text.split(|c: char| !is_part(c)).map(|word| word.trim_start_matches('v').trim_end_matches(['.', '-', '+']));
+    let mut versions =
+        words.filter(|word| word.len() <= 60 && word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
+    versions.next().map(str::to_owned)
+}
+
+/// How this version compares with those that the adapter is made for.
+#[must_use]
+pub fn known(agent: &Agent, version: &str) -> Known {
+    let (oldest, newest) = agent.versions;
+    match (numbers(version), numbers(oldest), numbers(newest)) {
+        (Some(version), Some(oldest), _) if version.cmp(&oldest) == Ordering::Less => Known::Older,
+        (Some(version), _, Some(newest)) if version.cmp(&newest) == Ordering::Greater => Known::Newer,
+        (Some(_), Some(_), Some(_)) => Known::Yes,
+        _ => Known::Unknown,
+    }
+}
+
+/// The numbers of a version, without what is after the first `-` or `+`, and without zeros at the end.
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    let number = version.split(['-', '+']).next().unwrap_or_default();
+    let numbers: Result<Vec<u64>, _> = number.split('.').map(str::parse).collect();
+    let mut numbers = numbers.ok()?;
+    while numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, known, number_in};
+    use hookhost_adapters::by_name;
+
+    #[test]
+    fn a_version_is_found_in_what_an_agent_says() {
+        for (text, version) in [
+            ("2.1.330 (Claude Code)\n", Some("2.1.330")),
+            ("codex-cli 0.169.0\n", Some("0.169.0")),
+            ("agent v1.0.102-beta.1.", Some("1.0.102-beta.1")),
+            ("no number here 7", None),
+            ("", None),
+        ] {
+            assert_eq!(number_in(text).as_deref(), version, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_older_or_newer_by_its_numbers() {
+        let agent = by_name("claude-code").unwrap().agent();
+        for (version, is) in [
+            ("2.1.294", Known::Older),
+            ("2.1.295", Known::Yes),
+            ("2.1.330-rc.1", Known::Yes),
+            ("2.1.1000", Known::Newer),
+            ("2.10", Known::Newer),
+            ("latest", Known::Unknown),
+        ] {
+            assert_eq!(known(agent, version), is, "{version}");
+        }
+    }
+}

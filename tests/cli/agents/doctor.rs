@@ -1,0 +1,171 @@
+//! `hookhost doctor`: what it finds, and what it shows by running the hook.
+
+use super::{HOOK, Person, printed};
+use hookhost_tests::{Ended, Entry, hookhost};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+/// A person with the hook installed, and a plugin that rejects shell commands with `denied` in them.
+fn installed() -> Person {
+    let person = Person::new("2.1.330");
+    let rejects = json!({ "before-tool-call": { "when": { "contains": "canary-denied" }, "verdict": "reject", "reason": "canary" } });
+    person.user.configure(&Entry::all_events("guard", rejects).to_toml());
+    for directory in ["bin", "."] {
+        fs::set_permissions(person.user.path(directory), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    person.run(&["install", "claude-code"]).expect(0, &[]);
+    person
+}
+
+fn json_of(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:#?}"))
+}
+
+#[test]
+fn what_is_not_installed_is_a_problem_with_the_next_step() {
+    let person = Person::new("2.1.330");
+    let ended = person.run(&["doctor"]);
+    ended.expect(1, &[]);
+    printed(
+        &ended,
+        &[
+            "Claude Code\n  ok      agent    Claude Code 2.1.330 is at ",
+            "  problem entry    the hook is in no file of Claude Code\n          try: hookhost install claude-code\n",
+            "  unknown event    no event of Claude Code is in the log yet\n",
+            "hookhost\n",
+            "  problem rules    no plugin is allowed here (no hookhost.toml counts here): every call passes\n",
+        ],
+    );
+    let ended = Person::without_agent().run(&["doctor"]);
+    printed(&ended, &["No agent is found here"]);
+}
+
+#[test]
+fn what_is_installed_is_found_with_the_rules_in_force() {
+    let person = installed();
+    let ended = person.run(&["doctor", "claude-code"]);
+    ended.expect(0, &[]);
+    printed(
+        &ended,
+        &[
+            "  ok      entry    the user files of Claude Code have the hook at ",
+            "  ok      reached  ",
+            "  ok      program  ",
+            "  unknown proof    it was never proven that the hook says no\n          try: hookhost doctor claude-code --prove\n",
+            "  ok      host     no resident host runs: the next call of an agent starts it\n",
+            "  ok      rules    1 plugin from ",
+        ],
+    );
+    let object = json_of(&person.run(&["doctor", "--json"]));
+    assert_eq!(object["agents"][0]["agent"], "claude-code");
+    assert_eq!(object["agents"][0]["installed"], json!(["user"]));
+    assert_eq!(object["agents"][0]["checks"][0]["state"], "ok");
+}
+
+#[test]
+fn a_setting_that_disables_hooks_is_a_problem() {
+    let person = installed();
+    person.write(&person.read().replacen('{', "{\"disableAllHooks\": true,", 1));
+    let ended = person.run(&["doctor"]);
+    printed(ended.expect(1, &[]), &["  problem reached  ", "says `disableAllHooks`, so the agent runs no hook\n"]);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_and_a_log_that_cannot_are_problems() {
+    let person = installed();
+    person.user.write("hookhost.toml", "[[ask]]\ntools = [\"bash\"]\n");
+    person.run(&["trust", "--yes"]).expect(0, &[]);
+    fs::create_dir_all(person.user.path("state")).unwrap();
+    fs::write(person.user.log_file(), "no database").unwrap();
+    let ended = person.run(&["doctor"]);
+    printed(ended.expect(1, &[]), &["  problem event    the log cannot be read: "]);
+    person.user.configure("[[plugin]]\nnmae = 1\n");
+    person.run(&["doctor"]).expect(5, &["unknown key `nmae`"]);
+}
+
+#[test]
+fn the_configured_hook_is_proven_and_the_proof_is_kept() {
+    let person = installed();
+    let ended = person.run(&["doctor", "--prove"]);
+    let says = "the configured hook denies the canary call that it has to deny, and lets the other one pass";
+    printed(ended.expect(0, &[]), &[&format!("  ok      proof    {says}\n")]);
+    let ended = person.run(&["doctor"]);
+    printed(ended.expect(0, &[]), &[&format!("  ok      proof    {says}, on 20")]);
+    let proof = &json_of(&person.run(&["doctor", "--json"]))["agents"][0]["proof"];
+    assert_eq!((&proof["denied"]["verdict"], &proof["passed"]["verdict"]), (&json!("denied"), &json!("passed")));
+    assert_eq!(proof["agent-version"], "2.1.330");
+    assert_eq!(proof["program-digest"], hookhost_tests::digest(&person.user.path("bin/hookhost-hook")));
+    // The file is another one now.
+    person.write(&format!("{}\n", person.read()));
+    printed(
+        &person.run(&["doctor"]),
+        &["  unknown proof    the hook was proven on 20", "settings.json has changed since\n"],
+    );
+}
+
+#[test]
+fn a_hook_that_passes_everything_denies_everything_or_fails_is_no_proof() {
+    for (script, says) in [
+        ("cat >/dev/null", "the configured hook lets the canary call pass that it has to deny"),
+        (
+            "echo nobody answers >&2; exit 2",
+            "the configured hook denies also what has to pass; it says: nobody answers",
+        ),
+        ("exit 1", "the configured hook failed about `echo hookhost-canary-denied` (exit code 1)"),
+    ] {
+        let person = installed();
+        person.program("hookhost-hook", script);
+        let ended = person.run(&["doctor", "--prove"]);
+        printed(ended.expect(1, &[]), &["  problem proof    ", says]);
+    }
+    // What counts is the command that the file has, and not the one that would be written now.
+    let person = installed();
+    let other = person.program("other-hook", "exit 0");
+    person.program("hookhost-hook", HOOK);
+    fs::create_dir(person.user.path("old")).unwrap();
+    fs::rename(other, person.user.path("old/hookhost-hook")).unwrap();
+    person.write(&person.read().replace("/bin/hookhost-hook", "/old/hookhost-hook"));
+    let ended = person.run(&["doctor", "--prove"]);
+    printed(ended.expect(1, &[]), &["lets the canary call pass that it has to deny"]);
+}
+
+/// An agent that makes the call, which its hook hands to the rules; a part of the real one.
+fn agent_that_asks(person: &Person, session: &str) {
+    let payload = json!({
+        "call": { "id": "1", "name": "Bash", "arguments": { "command": "echo hookhost-canary-denied" } },
+        "session": { "agent": session },
+    });
+    let file = person.user.write("call.json", payload.to_string());
+    let dispatch =
+        format!("'{}' dispatch before-tool-call --payload '{}' >/dev/null", hookhost().display(), file.display());
+    person.program(
+        "claude",
+        &format!("case \"$1\" in --version) echo '2.1.330 (Claude Code)';; -p) {dispatch}; echo done;; esac; exit 0"),
+    );
+}
+
+#[test]
+fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
+    let person = installed();
+    agent_that_asks(&person, "claude-code");
+    person.run(&["doctor", "--run-agent"]).expect(2, &["--prove"]);
+    let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
+    printed(
+        ended.expect(0, &[]),
+        &["  ok      agent-run Claude Code asked about the canary call, and it was rejected\n"],
+    );
+    // Its own event in the log is seen as well.
+    printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
+    // An older call proves nothing.
+    person.program("claude", "[ \"$1\" = --version ] && echo 2.1.330; echo I will not");
+    let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
+    printed(
+        ended.expect(1, &[]),
+        &["  problem agent-run Claude Code ended with exit code 0 and asked about no canary call; it said: I will not"],
+    );
+    person.user.configure("[[ask]]\ntools = [\"nothing\"]\n");
+    agent_that_asks(&person, "claude-code");
+    let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
+    printed(ended.expect(1, &[]), &["asked about the canary call, and it was allowed"]);
+}

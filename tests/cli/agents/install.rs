@@ -1,0 +1,212 @@
+//! `hookhost install`: what it writes and says, and which files it leaves as they are.
+
+use super::{Person, printed};
+use hookhost_tests::{Ended, hookhost};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+const THEIRS: &str = "{\n    \"model\": \"big\",\n    \"hooks\": {\n        \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]\n    }\n}\n";
+
+#[test]
+fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
+    let person = Person::new("2.1.330");
+    person.write(THEIRS);
+    fs::set_permissions(person.settings(), fs::Permissions::from_mode(0o600)).unwrap();
+    let ended = person.run(&["install", "claude-code"]);
+    ended.expect(0, &[]);
+    printed(
+        &ended,
+        &[
+            "Claude Code 2.1.330 (user)\n",
+            &format!("  changed   {}\n", person.settings().display()),
+            "  can stop  UserPromptSubmit, PreToolUse, PostToolUse",
+            "  gated     shell commands; ",
+            "  blind     files named in a prompt with @ (the agent reads them without a tool)\n",
+            "  failure   where nobody answers the hook, it says no\n",
+            "  next      hookhost doctor claude-code --prove\n",
+        ],
+    );
+    let text = person.read();
+    assert!(text.starts_with("{\n    \"model\": \"big\",\n    \"hooks\": {\n") && text.contains("\"beep\""), "{text}");
+    let program = person.user.path("bin/hookhost-hook");
+    assert!(text.contains(&format!("\"command\": \"{}\"", program.display())), "{text}");
+    assert!(text.contains("\"args\": [\"claude-code\", \"PreToolUse\"]"), "{text}");
+    assert_eq!(person.settings().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_dir(person.user.path(".claude")).unwrap().count(), 1);
+}
+
+#[test]
+fn installing_twice_changes_nothing() {
+    let person = Person::new("2.1.330");
+    person.run(&["install", "claude-code"]).expect(0, &[]);
+    let (text, file) = (person.read(), person.settings().metadata().unwrap().ino());
+    let ended = person.run(&["install", "claude-code"]);
+    printed(&ended, &["  as it is  "]);
+    assert_eq!((person.read(), person.settings().metadata().unwrap().ino()), (text, file));
+}
+
+#[test]
+fn a_dry_run_shows_the_difference_and_changes_nothing() {
+    let person = Person::new("2.1.330");
+    person.write("{\n  \"model\": \"big\"\n}\n");
+    let ended = person.run(&["install", "claude-code", "--dry-run"]);
+    ended.expect(0, &[]);
+    let path = person.settings().display().to_string();
+    let difference = format!("--- {path}\n+++ {path}\n@@ -1,3 +1,");
+    printed(
+        &ended,
+        &[&difference, "\n-  \"model\": \"big\"\n+  \"model\": \"big\",\n+  \"hooks\": {\n", "  to change "],
+    );
+    assert_eq!(person.read(), "{\n  \"model\": \"big\"\n}\n");
+    assert!(!person.user.path("state/installed").exists());
+    fs::remove_file(person.settings()).unwrap();
+    let ended = person.run(&["install", "claude-code", "--dry-run"]);
+    printed(&ended, &["--- /dev/null\n", "  to make   "]);
+    assert!(!person.settings().exists());
+}
+
+#[test]
+fn a_project_and_the_machine_have_files_of_their_own() {
+    let person = Person::new("2.1.330");
+    person.run(&["install", "claude-code", "--project"]).expect(0, &[]);
+    assert!(person.user.project().join(".claude/settings.json").exists() && !person.settings().exists());
+    let ended = person.run(&["install", "claude-code", "--managed", "--dry-run"]);
+    printed(&ended, &["managed-settings.json"]);
+    person.run(&["install", "claude-code", "--managed", "--user"]).expect(2, &["cannot be used with"]);
+}
+
+#[test]
+fn a_file_that_is_broken_or_has_something_else_there_stays_as_it_is() {
+    for (text, says) in [
+        (
+            "{\"hooks\": ",
+            "is not strict JSON, which is all that the agent reads (EOF while parsing a value at line 1 column 10)",
+        ),
+        ("[]", "is not a JSON object"),
+        // The agent reads nothing of such a file.
+        ("{ // mine\n}", "is not strict JSON, which is all that the agent reads ("),
+        ("{\"hooks\": []}", "has `hooks`, which is not an object"),
+        ("{\"hooks\": {\"Stop\": 1}}", "has `hooks.Stop`, which is not an array"),
+        ("{\"a\": 1, \"a\": 2}", "has the key \"a\" twice"),
+    ] {
+        let person = Person::new("2.1.330");
+        person.write(text);
+        let ended = person.run(&["install", "claude-code"]);
+        ended.expect(1, &["error: Claude Code: ", says, "so it is left as it is: correct it, and try again"]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");
+        assert_eq!(person.read(), text);
+        assert!(!person.user.path("state/installed").exists());
+    }
+}
+
+#[test]
+fn a_read_only_file_stays_as_it_is() {
+    let person = Person::new("2.1.330");
+    person.write("{}");
+    fs::set_permissions(person.settings(), fs::Permissions::from_mode(0o400)).unwrap();
+    person.run(&["install", "claude-code"]).expect(1, &["is read-only, so it is left as it is", "`chmod u+w "]);
+    assert_eq!(person.read(), "{}");
+}
+
+#[test]
+fn a_link_is_followed_and_reported_and_one_that_leads_nowhere_is_refused() {
+    let person = Person::new("2.1.330");
+    let real = person.user.path("dotfiles/claude.json");
+    fs::create_dir_all(person.user.path("dotfiles")).unwrap();
+    fs::create_dir_all(person.user.path(".claude")).unwrap();
+    symlink(&real, person.settings()).unwrap();
+    person.run(&["install", "claude-code"]).expect(1, &["is a symbolic link that leads nowhere"]);
+    fs::write(&real, "{}").unwrap();
+    let ended = person.run(&["install", "claude-code"]);
+    ended.expect(0, &[]);
+    printed(&ended, &[&format!("  link      it leads to {}, which is the file that is written\n", real.display())]);
+    assert!(person.settings().symlink_metadata().unwrap().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("hookhost-hook"));
+}
+
+#[test]
+fn on_a_full_disk_the_file_stays_as_it_is() {
+    let person = Person::new("2.1.330");
+    let text = format!("{{\"mine\": \"{}\"}}", "x".repeat(8192));
+    person.write(&text);
+    // The system refuses to write more of a file, as it does on a full disk: 4 blocks of 512 bytes.
+    let script = "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script]).arg(hookhost()).args(["install", "claude-code"]);
+    let command = person.command(&[]);
+    shell.env_clear().current_dir(person.user.project());
+    for (key, value) in command.get_envs() {
+        shell.env(key, value.unwrap_or_default());
+    }
+    let ended = Ended::of(&mut shell);
+    ended.expect(1, &["cannot be written (", "so it is left as it is: make room on its disk, and try again"]);
+    assert_eq!(person.read(), text);
+    assert_eq!(fs::read_dir(person.user.path(".claude")).unwrap().count(), 1, "nothing half written is left");
+}
+
+#[test]
+fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
+    let person = Person::new("2.1.330");
+    person.user.configure("[agents.claude-code]\non-failure = \"allow\"\n");
+    let ended = person.run(&["install", "claude-code"]);
+    printed(
+        &ended,
+        &["where nobody answers the hook, the agent continues: your hookhost.toml says `on-failure = \"allow\"`"],
+    );
+    let hook = &person.json()["hooks"]["Stop"][0]["hooks"][0];
+    assert_eq!(hook["args"], json!(["claude-code", "Stop", "--on-failure=allow"]));
+    person.user.configure("[agents.claude-code]\non-failure = \"deny\"\n");
+    person.run(&["install", "claude-code"]).expect(0, &[]);
+    assert_eq!(person.json()["hooks"]["Stop"][0]["hooks"][0]["args"], json!(["claude-code", "Stop"]));
+    for (text, says) in [
+        ("[agents.claud-code]\n", [":1:9: ", "unknown key `claud-code`: did you mean `claude-code`?"]),
+        (
+            "[agents.claude-code]\non-failur = \"allow\"\n",
+            [":2:1: unknown key `on-failur`", "did you mean `on-failure`?"],
+        ),
+        ("[agents.claude-code]\non-failure = \"alow\"\n", [":2:14: ", "did you mean `allow`?"]),
+    ] {
+        person.user.configure(text);
+        person.run(&["install", "claude-code"]).expect(5, &says);
+        person.run(&["hooks"]).expect(5, &says);
+    }
+    person.user.configure("");
+    person.user.write("hookhost.toml", "[agents.claude-code]\non-failure = \"allow\"\n");
+    person.run(&["trust", "--yes"]).expect(5, &["a project's file cannot set `agents`: set it in your own file"]);
+}
+
+#[test]
+fn without_the_hook_program_nothing_is_installed() {
+    let person = Person::new("2.1.330");
+    fs::remove_file(person.user.path("bin/hookhost-hook")).unwrap();
+    let ended = person.run(&["install", "claude-code"]);
+    ended.expect(2, &["bin/hookhost-hook is not there: put `hookhost-hook` beside `hookhost`, or name it in"]);
+    let ended = Ended::of(person.command(&["install", "claude-code"]).env("HOOKHOST_HOOK_PROGRAM", "bin/hook"));
+    ended.expect(2, &["HOOKHOST_HOOK_PROGRAM names bin/hook, which is not an absolute path"]);
+    assert!(!person.settings().exists());
+}
+
+#[test]
+fn an_older_or_newer_version_is_reported() {
+    for (version, says) in [
+        ("2.0.1", "  version   2.0.1 is older than 2.1.295, the oldest that is known: update it\n"),
+        ("9.0.0", "  version   9.0.0 is newer than 2.1.330, the newest that was tried\n"),
+        ("none", "  version   `--version` says no version\n"),
+    ] {
+        printed(Person::new(version).run(&["install", "claude-code"]).expect(0, &[]), &[says]);
+    }
+    let ended = Person::without_agent().run(&["install", "claude-code"]);
+    printed(&ended, &["  version   no program `claude` is on the PATH\n"]);
+}
+
+#[test]
+fn all_agents_that_are_found_are_installed() {
+    let person = Person::without_agent();
+    person.run(&["install", "--all"]).expect(2, &["no agent is found here"]);
+    fs::create_dir(person.user.path(".claude")).unwrap();
+    person.run(&["install", "--all"]).expect(0, &[]);
+    assert!(person.read().contains("hookhost-hook"));
+    person.run(&["install"]).expect(2, &["AGENT"]);
+    person.run(&["install", "claude-cod"]).expect(2, &["invalid value 'claude-cod'", "claude-code"]);
+}

@@ -1,0 +1,41 @@
+//! `hookhost agents`: the agents that are here.
+
+use super::{Person, printed};
+use serde_json::{Value, json};
+
+#[test]
+fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
+    let person = Person::without_agent();
+    assert_eq!(
+        person.run(&["agents"]).stdout,
+        "No agent is found here, neither by a program on the PATH nor by a directory.\n"
+    );
+    let person = Person::new("2.1.330");
+    let ended = person.run(&["agents"]);
+    let program = person.user.path("bin/claude");
+    assert_eq!(
+        ended.expect(0, &[]).stdout,
+        format!(
+            "claude-code {}\n  installed  no\n  proven     never\n  last event none\n  blind      files named in a prompt with @\n",
+            program.display()
+        )
+    );
+    person.run(&["install", "claude-code"]).expect(0, &[]);
+    person.run(&["install", "claude-code", "--project"]).expect(0, &[]);
+    let _ = person.run(&["doctor", "--prove"]);
+    let payload = json!({
+        "call": { "id": "1", "name": "Bash", "arguments": { "command": "ls" } }, "session": { "agent": "claude-code" },
+    });
+    let file = person.user.write("call.json", payload.to_string());
+    person.run(&["dispatch", "before-tool-call", "--payload", &file.to_string_lossy()]).expect(0, &[]);
+    let ended = person.run(&["agents"]);
+    printed(&ended, &["  installed  user, project\n", "  proven     20", "  last event 20", " before-tool-call\n"]);
+    let object: Value = serde_json::from_str(&person.run(&["agents", "--json"]).stdout).unwrap();
+    let agent = &object["agents"][0];
+    assert_eq!(agent["program"], json!(program));
+    assert_eq!(
+        (&agent["installed"], &agent["last-event"]["event"]),
+        (&json!(["user", "project"]), &json!("before-tool-call"))
+    );
+    assert!(agent["proven"].is_u64(), "{agent}");
+}
