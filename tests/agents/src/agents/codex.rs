@@ -1,6 +1,6 @@
 //! Codex.
 
-use super::{KEY, RealAgent, Served, TOKEN, Way};
+use super::{KEY, RealAgent, Served, TOKEN, Way, codex_trust};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
@@ -33,8 +33,12 @@ impl RealAgent for Codex {
         place.write_home(".codex/config.toml", &config)
     }
 
+    fn after_install(&self, place: &Place) -> Result<()> {
+        codex_trust::trust_all(&PACKAGE.program(&place.cache, "codex"), place, &[("MOCK_KEY", KEY)])
+    }
+
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        let arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", prompt];
+        let arguments = ["exec", "--skip-git-repo-check", prompt];
         PACKAGE.start(&place.cache, "codex", &arguments).with(&[("MOCK_KEY", KEY)])
     }
 

@@ -32,6 +32,8 @@ impl RealAgent for Copilot {
             ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", place.model)),
             ("COPILOT_PROVIDER_API_KEY", KEY),
             ("COPILOT_MODEL", "mock-model"),
+            // Without it a hook that posts to loopback is skipped.
+            ("COPILOT_HOOK_ALLOW_LOCALHOST", "1"),
         ])
     }
 

@@ -3,6 +3,7 @@
 mod claude_code;
 mod cline;
 mod codex;
+mod codex_trust;
 mod copilot;
 mod gemini_cli;
 mod opencode;

@@ -15,8 +15,8 @@ use crate::output::{
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::Adapter;
 use hookhost_adapters::install::Scope;
+use hookhost_adapters::{Adapter, canary};
 use hookhost_install::check::{Check, State};
 use hookhost_install::doctor::{self, Diagnosis};
 use hookhost_install::prove::{self, Proof, Proofs};
@@ -86,7 +86,7 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
                 Check::problem("proof", proof.sentence(), format!("hookhost doctor {name}, and the checks above"))
             });
         }
-        None if commands.is_empty() => {
+        None if commands.is_empty() && adapter.canary(canary::DENIED, &places.project).is_some() => {
             let says = "the agent's files name no hook of ours, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
         }
