@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command};
 
 use crate::{
-    Outcome, bench, embed, plugins, surface,
+    Outcome, agents, bench, embed, plugins, surface,
     workspace::{Workspace, output, run},
 };
 
@@ -42,7 +42,8 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     embed::check(workspace)?;
     // All of what fails is to be seen at once.
     test(workspace, &["--no-fail-fast".into()])?;
-    bench::instructions(workspace, &[])
+    bench::instructions(workspace, &[])?;
+    agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
 }
 
 /// The compiler is the oldest that the crates promise to need: what only a newer one compiles is then seen.

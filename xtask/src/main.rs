@@ -1,7 +1,8 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | test | bench | instructions |
 //! embed | fuzz |
-//! ci`. Each does all its own set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
+//! agents | ci`. Each does all its own set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
+mod agents;
 mod bench;
 mod checks;
 mod demo;
@@ -26,7 +27,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 11] = [
+const TASKS: [Task; 12] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -74,8 +75,13 @@ const TASKS: [Task; 11] = [
         run: fuzz::fuzz,
     },
     Task {
+        name: "agents",
+        help: "run people's own agents, offline, under the built programs; `agents codex pi` runs these two",
+        run: agents::agents,
+    },
+    Task {
         name: "ci",
-        help: "compiler, format, clippy, docs, public items, then exactly `cargo xtask test`, then `cargo xtask instructions`",
+        help: "compiler, format, clippy, docs, public items, `cargo xtask test`, `cargo xtask instructions`, four of the agents",
         run: |workspace, _| checks::ci(workspace),
     },
 ];

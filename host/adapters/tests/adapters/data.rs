@@ -76,12 +76,12 @@ fn a_sub_agents_call_names_it_and_its_start_and_end_are_told_in_the_session_that
         by_name(agent).unwrap().decode(&Message::new(&bytes, Path::new("/project"))).unwrap().session.subagent
     };
     for (agent, name, subagent) in [
-        ("claude-code", "PreToolUse.subagent.json", Some("agent-7f21")),
+        ("claude-code", "PreToolUse.subagent.json", Some("a803ab681f6239a33")),
         ("claude-code", "SubagentStart.json", None),
         ("claude-code", "SubagentStop.json", None),
-        ("codex", "PreToolUse.spawn_agent.json", Some("agent-3")),
+        ("codex", "PreToolUse.subagent.json", Some("01a20c0d-bdd5-7893-9291-a4e60cfd2589")),
         ("codex", "SubagentStart.json", None),
-        ("qwen-code", "PreToolUse.subagent.json", Some("agent-5")),
+        ("qwen-code", "PreToolUse.subagent.json", Some("general-purpose-call_mock00000001")),
         ("grok-build", "SubagentStart.json", None),
     ] {
         assert_eq!(session(agent, name).as_deref(), subagent, "{agent}/{name}");

@@ -113,12 +113,14 @@ fn claude(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// A replacement has the keys and types of the original, and no text of it.
+/// A replacement has the keys and types of the original, and no text of it but the words that say which kind it is: without
+/// them Claude Code drops it.
 fn is_replacement(original: &Value, new: &Value) -> bool {
     match (original, new) {
-        (Value::Object(original), Value::Object(new)) => {
-            original.iter().all(|(key, value)| new.get(key).is_some_and(|new| is_replacement(value, new)))
-        }
+        (Value::Object(original), Value::Object(new)) => original.iter().all(|(key, value)| {
+            let is_kind = matches!(key.as_str(), "type" | "status") && value.is_string();
+            new.get(key).is_some_and(|new| if is_kind { new == value } else { is_replacement(value, new) })
+        }),
         (Value::String(original), Value::String(new)) => original.is_empty() || original != new,
         (Value::Array(_), Value::Array(_))
         | (Value::Bool(_), Value::Bool(_))

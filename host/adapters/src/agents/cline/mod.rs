@@ -68,7 +68,11 @@ static AGENT: Agent = Agent {
         Coverage::new("MCP tools", Covered::Gated, ""),
         Coverage::new("tools that the model's provider runs", Covered::Blind, "no hook is called for them"),
         Coverage::new("sub-agents", Covered::Gated, "their calls are told with `parent_agent_id`"),
-        Coverage::new("prompts in the command-line agent", Covered::Observed, "it does not wait for the hook"),
+        Coverage::new(
+            "prompts in the command-line agent",
+            Covered::Observed,
+            "it does not wait for the hook, and does not call it about the prompt of its command line",
+        ),
     ],
     gaps: &[
         "a hook that crashes, takes too long or prints something else lets the call run: nothing in Cline closes this",

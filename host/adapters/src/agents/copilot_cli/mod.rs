@@ -85,6 +85,8 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "a hook that takes longer than its `timeoutSec` lets the call run, and so does an HTTP hook that is not reached",
+        "an HTTP hook before a call is skipped, with a line in the agent's log alone, unless its address is https or \
+         `COPILOT_HOOK_ALLOW_LOCALHOST=1` is set for one on this machine",
         "a hook in a trusted project's settings with `disableAllHooks` turns off all hooks but those of the machine",
     ],
 };

@@ -28,8 +28,12 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
                 draft.specific("tool_input", arguments.clone());
             }
         }
-        Answer::Responded { result, .. } | Answer::ReplacedResult(result) => {
-            deny(&mut draft, &call.point, in_place(&result.text));
+        Answer::Responded { result, .. } => deny(&mut draft, &call.point, in_place(&result.text)),
+        // Beside a result that was replaced it reads no other text.
+        Answer::ReplacedResult(result) => {
+            let texts: Vec<&str> =
+                std::iter::once(in_place(&result.text)).chain(outcome.context.iter().map(String::as_str)).collect();
+            deny(&mut draft, &call.point, &texts.join("\n\n"));
         }
         Answer::Replaced(text) => deny(&mut draft, &call.point, in_place(text)),
         Answer::GoOn(tasks) if !tasks.is_empty() => deny(&mut draft, &call.point, &prompts(tasks)),

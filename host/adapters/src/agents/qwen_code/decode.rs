@@ -2,11 +2,17 @@
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};
-use crate::event::HookCall;
+use crate::event::{HookCall, HookEvent};
 use crate::message::{Message, Unreadable};
 
 const KEYS: Keys = Keys { project: "QWEN_PROJECT_DIR", ..Keys::CLAUDE };
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    claude_shape::decode(message, &AGENT, &KEYS)
+    let mut call = claude_shape::decode(message, &AGENT, &KEYS)?;
+    if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
+        // It also says this when it sends results of tools to the model, which is no prompt of the user.
+        let payload = serde_json::from_str(&call.raw).unwrap_or_default();
+        call.event = HookEvent::Custom { payload };
+    }
+    Ok(call)
 }

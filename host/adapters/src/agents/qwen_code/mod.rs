@@ -27,8 +27,8 @@ const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
 const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// `updatedInput` and a text for the model are ignored before a call, whatever the document says. Without anybody there, a
-/// question counts as no, and the model is told why.
-const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, stops: true, ..TELLS };
+/// question counts as no, and the model is told why. `continue: false` stops the call and not the run.
+const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
 
 /// The question to the user can be answered in the user's place.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };

@@ -1,0 +1,82 @@
+//! Codex.
+
+use super::{KEY, RealAgent, Served, TOKEN, Way, codex_trust};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) struct Codex;
+
+const PACKAGE: Package = Package { short: "codex", name: "@openai/codex", version: "0.169.0" };
+
+impl RealAgent for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, place: &Place) -> Result<()> {
+        let config = format!(
+            "model = \"mock-model\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
+             sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\n\n\
+             [analytics]\nenabled = false\n\n[feedback]\nenabled = false\n\n\
+             [otel]\nexporter = \"none\"\nmetrics_exporter = \"none\"\n\n\
+             [model_providers.mock]\nname = \"mock\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\nenv_key = \"MOCK_KEY\"\n",
+            place.model
+        );
+        place.write_home(".codex/config.toml", &config)
+    }
+
+    fn after_install(&self, place: &Place) -> Result<()> {
+        codex_trust::trust_all(&PACKAGE.program(&place.cache, "codex"), place, &[("MOCK_KEY", KEY)])
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        let arguments = ["exec", "--skip-git-repo-check", prompt];
+        PACKAGE.start(&place.cache, "codex", &arguments).with(&[("MOCK_KEY", KEY)])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("exec_command", json!({ "cmd": command }))
+    }
+
+    fn read(&self, _path: &str) -> Option<Call> {
+        None
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        Some(Call::new("spawn_agent", json!({ "message": prompt })))
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &[Way::McpTool]
+    }
+
+    fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
+        let file = place.home().join(".codex/config.toml");
+        let server =
+            format!("\n[mcp_servers.hookhost]\nurl = \"{}/mcp\"\nbearer_token_env_var = \"{TOKEN}\"\n", served.url);
+        let config = std::fs::read_to_string(&file)? + &server;
+        place.write_home(".codex/config.toml", &config)?;
+        let hook = json!({
+            "type": "mcp_tool", "server": "hookhost", "tool": "hook", "timeout": 20,
+            "input": {
+                "agent": "codex", "point": "PreToolUse", "hook_event_name": "PreToolUse",
+                "session_id": "${session_id}", "turn_id": "${turn_id}", "cwd": "${cwd}", "model": "${model}",
+                "tool_name": "${tool_name}", "tool_input": "${tool_input}", "tool_use_id": "${tool_use_id}",
+            },
+        });
+        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
+        place.write_home(".codex/hooks.json", &json!({ "hooks": hooks }).to_string())
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,71 @@
+//! GitHub Copilot CLI, with a model provider of its own: so it needs no login.
+
+use super::{KEY, RealAgent, Served, Way};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) struct Copilot;
+
+const PACKAGE: Package = Package { short: "copilot", name: "@github/copilot", version: "1.0.102" };
+
+impl RealAgent for Copilot {
+    fn name(&self) -> &'static str {
+        "copilot-cli"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, _place: &Place) -> Result<()> {
+        Ok(())
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        PACKAGE.start(&place.cache, "copilot", &["--allow-all-tools", "-p", prompt]).with(&[
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_AUTO_UPDATE", "false"),
+            ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", place.model)),
+            ("COPILOT_PROVIDER_API_KEY", KEY),
+            ("COPILOT_MODEL", "mock-model"),
+            // Without it a hook that posts to loopback is skipped.
+            ("COPILOT_HOOK_ALLOW_LOCALHOST", "1"),
+        ])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("bash", json!({ "command": command, "description": "Runs a command" }))
+    }
+
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("view", json!({ "path": path })))
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        let arguments = json!({
+            "agent_type": "general-purpose", "name": "part", "description": "a part", "prompt": prompt,
+        });
+        Some(Call::new("task", arguments))
+    }
+
+    fn ways(&self) -> &'static [Way] {
+        &[Way::Http]
+    }
+
+    fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
+        let hook = json!({
+            "type": "http", "url": format!("{}/hooks/copilot-cli/preToolUse", served.url), "timeoutSec": 20,
+            "headers": { "Authorization": format!("Bearer {}", served.token) },
+        });
+        let hooks = json!({ "version": 1, "hooks": { "preToolUse": [hook] } });
+        place.write_home(".copilot/hooks/hookhost.json", &hooks.to_string())
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        false
+    }
+}

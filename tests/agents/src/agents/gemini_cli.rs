@@ -1,0 +1,59 @@
+//! Gemini CLI.
+
+use super::{KEY, RealAgent};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) struct GeminiCli;
+
+const PACKAGE: Package = Package { short: "gemini-cli", name: "@google/gemini-cli", version: "0.61.0" };
+
+impl RealAgent for GeminiCli {
+    fn name(&self) -> &'static str {
+        "gemini-cli"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, place: &Place) -> Result<()> {
+        let settings = json!({
+            "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
+            "general": { "enableAutoUpdate": false, "disableAutoUpdate": true, "disableUpdateNag": true },
+            "privacy": { "usageStatisticsEnabled": false },
+            "telemetry": { "enabled": false },
+        });
+        place.write_home(".gemini/settings.json", &settings.to_string())
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        // Without `--yolo` the shell tool is not even offered where nobody is there.
+        PACKAGE.start(&place.cache, "gemini", &["-m", "gemini-2.5-flash", "--yolo", "-p", prompt]).with(&[
+            ("GEMINI_API_KEY", KEY),
+            ("GOOGLE_GEMINI_BASE_URL", &place.model),
+            ("GEMINI_CLI_NO_RELAUNCH", "true"),
+            ("GEMINI_TELEMETRY_ENABLED", "false"),
+        ])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("run_shell_command", json!({ "command": command, "description": "Runs a command" }))
+    }
+
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read_file", json!({ "file_path": path })))
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        Some(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": prompt })))
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,122 @@
+//! What each agent needs to run here: its package, its own configuration, how it is started, how its model calls tools.
+
+mod claude_code;
+mod cline;
+mod codex;
+mod codex_trust;
+mod copilot;
+mod gemini_cli;
+mod opencode;
+mod pi;
+mod qwen_code;
+
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use hookhost_contract::EventKind;
+
+/// The key that agents are given for the model.
+pub(crate) const KEY: &str = "sk-test-0000";
+
+/// An agent that can be run here.
+pub(crate) trait RealAgent: Sync {
+    /// Its name, which is that of its adapter.
+    fn name(&self) -> &'static str;
+
+    /// What is installed.
+    fn package(&self) -> Package;
+
+    /// Writes its own configuration, without the hook.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn prepare(&self, place: &Place) -> Result<()>;
+
+    /// What a person does after `hookhost install`, such as trusting the hook.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    fn after_install(&self, _place: &Place) -> Result<()> {
+        Ok(())
+    }
+
+    /// How it is started with a prompt, without a terminal.
+    fn start(&self, place: &Place, prompt: &str) -> Start;
+
+    /// The call by which its model runs a shell command.
+    fn shell(&self, command: &str) -> Call;
+
+    /// The call by which its model reads a file, an absolute path; `None` where it only has shell commands for that.
+    fn read(&self, path: &str) -> Option<Call>;
+
+    /// The call by which its model starts a sub-agent with a prompt; `None` where it has no sub-agents.
+    fn subagent(&self, prompt: &str) -> Option<Call>;
+
+    /// The events that it does not tell its hooks where no person is there, though it has a hook point for them.
+    fn untold(&self) -> &'static [EventKind] {
+        &[]
+    }
+
+    /// The hook point that its messages about an event name, where it is another one than that of the installed hook.
+    fn says(&self, _event: EventKind) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a rejection ends its run, and its model is told nothing.
+    fn ends_at_denials(&self) -> bool {
+        false
+    }
+
+    /// The other ways by which it can ask its hook before a call.
+    fn ways(&self) -> &'static [Way] {
+        &[]
+    }
+
+    /// Writes into its configuration that it asks in this way before each call. It is started with the variable [`TOKEN`].
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn ask_by(&self, _way: Way, _place: &Place, _served: &Served) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether a call runs where the hook program is missing.
+    fn runs_without_hook(&self) -> bool;
+}
+
+/// A way besides a process by which an agent asks its hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It posts the message.
+    Http,
+    /// It calls a tool of an MCP server to which it is connected.
+    McpTool,
+}
+
+/// The resident host's HTTP, as an agent has to know it.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    /// The address, without a slash at the end.
+    pub(crate) url: String,
+    /// The secret that each request has to bring.
+    pub(crate) token: String,
+}
+
+/// The variable in which an agent gets the secret.
+pub(crate) const TOKEN: &str = "HOOKHOST_TOKEN";
+
+/// The agents, in the order in which they are run.
+pub(crate) fn all() -> &'static [&'static dyn RealAgent] {
+    &[
+        &claude_code::ClaudeCode,
+        &codex::Codex,
+        &copilot::Copilot,
+        &pi::Pi,
+        &gemini_cli::GeminiCli,
+        &qwen_code::QwenCode,
+        &cline::Cline,
+        &opencode::OpenCode,
+    ]
+}

@@ -1,0 +1,72 @@
+//! OpenCode.
+
+use super::{KEY, RealAgent};
+use crate::model::Call;
+use crate::npm::Package;
+use crate::place::Place;
+use crate::process::Start;
+use anyhow::Result;
+use hookhost_contract::EventKind;
+use serde_json::json;
+
+pub(super) struct OpenCode;
+
+const PACKAGE: Package = Package { short: "opencode", name: "opencode-ai", version: "1.18.33" };
+
+impl RealAgent for OpenCode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn package(&self) -> Package {
+        PACKAGE
+    }
+
+    fn prepare(&self, place: &Place) -> Result<()> {
+        let models = json!({ "mock-model": {
+            "name": "Mock", "tool_call": true, "limit": { "context": 100_000, "output": 8000 },
+        } });
+        let options = json!({ "baseURL": format!("{}/v1", place.model), "apiKey": KEY });
+        let config = json!({
+            "autoupdate": false, "share": "disabled", "model": "mock/mock-model", "small_model": "mock/mock-model",
+            "provider": { "mock": {
+                "npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": options, "models": models,
+            } },
+        });
+        place.write_project("opencode.json", &config.to_string())
+    }
+
+    fn start(&self, place: &Place, prompt: &str) -> Start {
+        PACKAGE.start(&place.cache, "opencode", &["run", prompt]).with(&[
+            // It wants a package from npm before it loads plugins: a registry that knows nothing lets it continue at once.
+            ("npm_config_registry", &place.model),
+            ("npm_config_fetch_retries", "0"),
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+            ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+        ])
+    }
+
+    fn shell(&self, command: &str) -> Call {
+        Call::new("bash", json!({ "command": command, "description": "Runs a command" }))
+    }
+
+    fn read(&self, path: &str) -> Option<Call> {
+        Some(Call::new("read", json!({ "filePath": path })))
+    }
+
+    fn subagent(&self, prompt: &str) -> Option<Call> {
+        let arguments = json!({ "description": "a part", "prompt": prompt, "subagent_type": "general" });
+        Some(Call::new("task", arguments))
+    }
+
+    fn untold(&self) -> &'static [EventKind] {
+        // It is told when a session is deleted.
+        &[EventKind::SessionEnd]
+    }
+
+    fn runs_without_hook(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,48 @@
+//! What is checked, for each agent.
+
+mod failures;
+mod gate;
+mod resident;
+mod session;
+
+use crate::agents::RealAgent;
+use crate::hook::Hook;
+use crate::run::Run;
+use anyhow::Result;
+use std::path::Path;
+
+/// A case: one or more runs of an agent in a home of their own.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    check: fn(&mut Run<'_>) -> Result<()>,
+    /// Whether it is about the built programs: the stand-in is no resident host.
+    needs_built: bool,
+}
+
+/// All of them.
+pub(crate) const CASES: &[Case] = &[
+    Case { name: "calls", check: gate::calls, needs_built: false },
+    Case { name: "prompt", check: gate::prompt, needs_built: false },
+    Case { name: "stop", check: gate::stop, needs_built: false },
+    Case { name: "subagent", check: gate::subagent, needs_built: false },
+    Case { name: "results", check: session::results, needs_built: false },
+    Case { name: "session", check: session::session, needs_built: false },
+    Case { name: "missing", check: failures::missing, needs_built: false },
+    Case { name: "dead", check: failures::dead, needs_built: true },
+    Case { name: "approvals", check: resident::approvals, needs_built: true },
+    Case { name: "ways", check: resident::ways, needs_built: true },
+    Case { name: "install", check: resident::install, needs_built: true },
+];
+
+/// Runs a case, and prints its checks.
+///
+/// # Errors
+/// If something fails that is not what is checked.
+pub(crate) fn run(case: &Case, agent: &dyn RealAgent, hook: &Hook, root: &Path, cache: &Path) -> Result<()> {
+    if case.needs_built && hook.built().is_err() {
+        return Ok(());
+    }
+    let mut run = Run::prepare(agent, hook, root, cache)?;
+    (case.check)(&mut run)?;
+    run.keep()
+}

@@ -1,0 +1,106 @@
+//! The protocols of models: a file each, with `read` and `write`.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+
+use super::conversation::{Answer, Request};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    Anthropic,
+    Responses,
+    Chat,
+    Gemini,
+}
+
+/// The protocol that is spoken at a path.
+pub(super) fn of(path: &str) -> Option<Wire> {
+    Some(match path {
+        _ if path.ends_with("/messages") => Wire::Anthropic,
+        _ if path.ends_with("/responses") => Wire::Responses,
+        _ if path.ends_with("/chat/completions") => Wire::Chat,
+        _ if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => Wire::Gemini,
+        _ => return None,
+    })
+}
+
+impl Wire {
+    /// The request; what is not there is empty.
+    pub(super) fn read(self, body: &Value, path: &str) -> Request {
+        match self {
+            Self::Anthropic => anthropic::read(body),
+            Self::Responses => responses::read(body),
+            Self::Chat => chat::read(body),
+            Self::Gemini => gemini::read(body, path),
+        }
+    }
+
+    /// The answer, as a stream where that was asked for.
+    pub(super) fn write(self, body: &Value, request: &Request, answer: &Answer) -> Body {
+        match self {
+            Self::Anthropic => anthropic::write(body, request, answer),
+            Self::Responses => responses::write(body, request, answer),
+            Self::Chat => chat::write(body, request, answer),
+            Self::Gemini => gemini::write(request, answer),
+        }
+    }
+}
+
+/// The body of a response.
+#[derive(Clone, Debug)]
+pub(super) struct Body {
+    /// The media type.
+    pub(super) kind: &'static str,
+    /// The text.
+    pub(super) text: String,
+}
+
+impl Body {
+    /// A JSON value.
+    pub(super) fn json(value: &Value) -> Self {
+        Self { kind: "application/json", text: value.to_string() }
+    }
+
+    /// An event stream without events so far.
+    fn stream() -> Self {
+        Self { kind: "text/event-stream", text: String::new() }
+    }
+
+    /// And this event.
+    fn event(&mut self, name: Option<&str>, data: &Value) {
+        if let Some(name) = name {
+            let _ = writeln!(self.text, "event: {name}");
+        }
+        let _ = write!(self.text, "data: {data}\n\n");
+    }
+}
+
+/// An identifier that was not given before.
+fn id(kind: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The elements of an array, empty where it is something else.
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+/// The texts of a content, which may be one text or parts.
+fn flat(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(|part| text(part, "text")).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,91 @@
+//! Agents come from npm, once for each version, into a directory outside the repository.
+
+use crate::process::Start;
+use anyhow::{Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A package of npm, of one version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Package {
+    /// The directory that it is installed in begins with this.
+    pub(crate) short: &'static str,
+    pub(crate) name: &'static str,
+    /// The exact version: npm otherwise takes an old one where the newest does not fit the machine's Node.
+    pub(crate) version: &'static str,
+}
+
+/// The Node that agents run with: some need a newer one than machines have.
+pub(crate) const NODE: Package = Package { short: "node", name: "node", version: "22.23.3" };
+
+/// Variables of the caller that say how the registry is reached.
+const KEPT: &[&str] = &[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+];
+
+/// How long npm may take for one package, in seconds as `timeout` reads them.
+const LIMIT: &str = "600";
+
+impl Package {
+    /// The directory that it is installed in, below the cache.
+    pub(crate) fn directory(&self) -> String {
+        format!("{}-{}", self.short, self.version)
+    }
+
+    /// Installs it, unless it is there.
+    ///
+    /// # Errors
+    /// A sentence on why it cannot be installed.
+    pub(crate) fn install(&self, cache: &Path) -> Result<()> {
+        let directory = cache.join(self.directory());
+        let (done, home) = (directory.join(".installed"), cache.join("npm-home"));
+        if done.exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(&home)?;
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join("package.json"), "{\"private\":true}\n")?;
+        println!("==> installing {} {}", self.name, self.version);
+        // Packages run scripts of their own: they see nothing of the caller but how the registry is reached.
+        let mut npm = Command::new("timeout");
+        npm.args([LIMIT, "npm"]).env_clear().envs(std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            name == "PATH" || KEPT.contains(&&*name) || name.to_ascii_lowercase().starts_with("npm_config_")
+        }));
+        if std::env::var_os("NPM_CONFIG_USERCONFIG").is_none()
+            && let Some(user) = std::env::home_dir()
+        {
+            npm.env("NPM_CONFIG_USERCONFIG", user.join(".npmrc"));
+        }
+        npm.env("HOME", &home).env("npm_config_fetch_retries", "1");
+        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(&directory);
+        npm.arg(format!("{}@{}", self.name, self.version));
+        match npm.output() {
+            Ok(output) if output.status.success() => Ok(fs::write(done, "")?),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let line = said.lines().find(|line| line.contains("error")).unwrap_or("npm said nothing");
+                bail!("npm cannot install {} {}: {line}", self.name, self.version)
+            }
+            Err(error) => bail!("npm cannot be started: {error}"),
+        }
+    }
+
+    /// A program of it.
+    pub(crate) fn start(&self, cache: &Path, program: &str, arguments: &[&str]) -> Start {
+        Start::new(self.program(cache, program), arguments)
+    }
+
+    /// The path of a program of it.
+    pub(crate) fn program(&self, cache: &Path, program: &str) -> PathBuf {
+        cache.join(self.directory()).join("node_modules/.bin").join(program)
+    }
+}

@@ -1,0 +1,169 @@
+//! The runs of an agent in a case, and what was seen of them.
+
+use crate::agents::RealAgent;
+use crate::hook::{Hook, Received};
+use crate::model::{Exchange, Model, Script, Step};
+use crate::place::Place;
+use crate::process::{self, Ended, Start};
+use crate::report::Report;
+use anyhow::{Context as _, Result};
+use hookhost_adapters::{Abilities, Agent, by_name};
+use hookhost_contract::EventKind;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+/// The runs of a case.
+pub(crate) struct Run<'a> {
+    pub(crate) agent: &'a dyn RealAgent,
+    pub(crate) place: Place,
+    /// How the agent ended, each time.
+    pub(crate) ended: Vec<Ended>,
+    /// Further variables that the agent is started with.
+    pub(crate) variables: Vec<(String, String)>,
+    known: &'static Agent,
+    hook: &'a Hook,
+    model: Model,
+    /// What the model was sent, in all runs.
+    exchanges: Vec<Exchange>,
+}
+
+impl<'a> Run<'a> {
+    /// A new home with the agent and the hook in it.
+    ///
+    /// # Errors
+    /// If something cannot be set up.
+    pub(crate) fn prepare(agent: &'a dyn RealAgent, hook: &'a Hook, root: &Path, cache: &Path) -> Result<Self> {
+        let model = Model::start()?;
+        let place = Place::make(root, cache, model.url())?;
+        agent.prepare(&place)?;
+        hook.install(agent, &place)?;
+        agent.after_install(&place)?;
+        let known = by_name(agent.name()).context("there is no such adapter")?.agent();
+        Ok(Self { agent, place, ended: Vec::new(), variables: Vec::new(), known, hook, model, exchanges: Vec::new() })
+    }
+
+    /// Runs the agent with a prompt, once.
+    pub(crate) fn once(&mut self, prompt: &str, scripts: Vec<Script>) -> Result<()> {
+        self.model.follow(scripts);
+        let ended = process::run(&self.place, &self.start(prompt), process::LIMIT)?;
+        self.exchanges.extend(self.model.exchanges());
+        self.ended.push(ended);
+        Ok(())
+    }
+
+    /// Runs the agent with a prompt, once, and `meanwhile` at the same time. It is told whether the agent has ended.
+    ///
+    /// # Errors
+    /// If the agent cannot be started, or what is done meanwhile fails.
+    pub(crate) fn once_while(
+        &mut self,
+        prompt: &str,
+        scripts: Vec<Script>,
+        meanwhile: impl FnOnce(&Place, &dyn Fn() -> bool) -> Result<()>,
+    ) -> Result<()> {
+        self.model.follow(scripts);
+        let start = self.start(prompt);
+        let place = &self.place;
+        let ended = std::thread::scope(|scope| {
+            let agent = scope.spawn(|| process::run(place, &start, process::LIMIT));
+            let done = meanwhile(place, &|| agent.is_finished());
+            let ended = agent.join().map_err(|_| anyhow::anyhow!("a thread failed"))?;
+            done.and(ended)
+        })?;
+        self.exchanges.extend(self.model.exchanges());
+        self.ended.push(ended);
+        Ok(())
+    }
+
+    fn start(&self, prompt: &str) -> Start {
+        let mut start = self.agent.start(&self.place, prompt);
+        start.variables.extend(self.variables.iter().cloned());
+        start
+    }
+
+    /// Runs the agent until it has done these shell commands: some agents end their run when a call is rejected.
+    pub(crate) fn commands(&mut self, commands: &[&str]) -> Result<()> {
+        let mut left = commands;
+        while !left.is_empty() {
+            let steps = left.iter().map(|command| Step::Calls(vec![self.agent.shell(command)])).collect();
+            let before = self.exchanges.len();
+            self.once("[script main] make the files", vec![Script { name: "main", steps }])?;
+            let done =
+                self.exchanges[before..].iter().filter_map(|exchange| exchange.step).map(|(_, step)| step + 1).max();
+            match done {
+                Some(done) => left = &left[done.min(left.len())..],
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the model was sent this text.
+    pub(crate) fn sent(&self, text: &str) -> bool {
+        self.exchanges.iter().any(|exchange| exchange.body.contains(text))
+    }
+
+    pub(crate) fn told(&self) -> Result<Vec<Received>> {
+        self.hook.told(&self.place)
+    }
+
+    /// What the agent can do at the hook point of an event, as its adapter has it; `None` where the hook is not installed at any.
+    pub(crate) fn can(&self, event: EventKind) -> Option<Abilities> {
+        if let Some(point) = self.agent.says(event) {
+            return self.known.point(point).map(|point| point.abilities);
+        }
+        self.known.points.iter().find(|point| point.installed && point.event == event).map(|point| point.abilities)
+    }
+
+    /// Whether the hook was told a message that holds this text.
+    pub(crate) fn was_told(&self, text: &str) -> Result<bool> {
+        Ok(self.told()?.iter().any(|told| told.text.contains(text)))
+    }
+
+    /// One call of the shell tool.
+    pub(crate) fn shell(&self, command: &str) -> Step {
+        Step::Calls(vec![self.agent.shell(command)])
+    }
+
+    /// The file of the project, if it is there.
+    pub(crate) fn file(&self, name: &str) -> Option<String> {
+        self.place.file(name)
+    }
+
+    /// Prints the outcome of a check.
+    pub(crate) fn check(&self, what: &str, holds: bool) {
+        let report = if holds { Report::pass(what) } else { Report::fail(what, self.details()) };
+        println!("{}", report.line());
+    }
+
+    pub(crate) fn skip(&self, what: &str) {
+        println!("{}", Report::skip(what).line());
+    }
+
+    /// What happened, for who has to find out why.
+    fn details(&self) -> String {
+        let mut details = String::new();
+        for ended in &self.ended {
+            let _ = write!(details, "--- the agent: {}\n", ended.said());
+        }
+        for exchange in &self.exchanges {
+            let _ = write!(details, "--- {} {:?}: {}\n", exchange.line, exchange.step, exchange.said);
+        }
+        for told in self.told().unwrap_or_default() {
+            let _ = writeln!(details, "--- hook {}", told.shown);
+        }
+        details
+    }
+
+    /// Writes down what the model was sent.
+    pub(crate) fn keep(&self) -> Result<()> {
+        let directory = self.place.root.join("requests");
+        fs::create_dir_all(&directory)?;
+        for (number, exchange) in self.exchanges.iter().enumerate() {
+            fs::write(directory.join(format!("{number:03}.json")), &exchange.body)?;
+        }
+        fs::write(self.place.root.join("details"), self.details())?;
+        Ok(())
+    }
+}
