@@ -75,7 +75,7 @@
 //! | [`store`] | the database: log and state, committed together, and reading them back |
 //! | [`approval`] | asking a person |
 //! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
-//! | [`host`] | all of it together |
+//! | `host` | all of it together ([`Host`]) |
 //! | [`blocking`] | the host for programs that wait |
 //! | [`replay`] | settles recorded events again |
 //! | [`testing`] | a host for the tests of a product |
@@ -113,7 +113,7 @@ pub mod config;
 mod engine;
 mod event;
 pub mod files;
-pub mod host;
+mod host;
 pub mod native;
 pub mod plugin;
 #[cfg(feature = "replay")]
@@ -162,7 +162,7 @@ pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcom
 #[cfg(feature = "compile")]
 pub use engine::CompileError;
 pub use engine::Engine;
-pub use host::{Error, Host, HostBuilder, RuleSet};
+pub use host::{Changes, Error, Host, HostBuilder, RuleSet};
 pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;
