@@ -176,7 +176,7 @@ pub enum Cause {
     NotRecorded,
     /// The agent has told the end of the session before.
     Ended,
-    /// The host was called without a tokio runtime.
+    /// The host was called without a tokio runtime, or within one that has no timer.
     NoRuntime,
     /// The event's payload is invalid.
     Invalid,
@@ -266,7 +266,7 @@ impl std::fmt::Display for Rejection {
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
             Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
             Cause::Ended => write!(f, "Rejected because the session has ended: {reason}"),
-            Cause::NoRuntime => write!(f, "Rejected because there is no tokio runtime: {reason}"),
+            Cause::NoRuntime => write!(f, "Rejected because there is no tokio runtime with a timer: {reason}"),
             Cause::Invalid => write!(f, "Rejected because the event is invalid: {reason}"),
         }
     }

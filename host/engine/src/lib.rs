@@ -58,6 +58,7 @@
 //! |---|---|
 //! | [`files`] | trusted files: owner, mode, opening, locking |
 //! | `unseen` | characters that are invisible |
+//! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
 //! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | [`native`] | native rules: plugins that are part of the program |
@@ -118,6 +119,7 @@ pub mod native;
 pub mod plugin;
 #[cfg(feature = "replay")]
 pub mod replay;
+mod runtime;
 mod sandbox;
 pub mod schema;
 pub mod session;
