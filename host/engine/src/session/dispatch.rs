@@ -96,7 +96,7 @@ impl<'a> Dispatch<'a> {
             id: facts.id.clone(),
             header: Header::new(&*info.id, facts.time),
             turn: info.turn,
-            raw: facts.raw.clone(),
+            raw: facts.raw.as_deref().map(str::to_owned),
             ..EventRecord::new(event, original)
         });
         Box::new(Self {
