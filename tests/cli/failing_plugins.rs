@@ -9,7 +9,7 @@ const MISBEHAVIOURS: [(&str, &str, &str); 8] = [
     ("recurse", "trap", "trapped: "),
     ("allocate", "out-of-memory", "bytes of memory (limits.memory)"),
     ("big-answer", "answer-too-large", "bytes at once (limits.output)"),
-    ("invalid-json", "invalid-answer", "answered `modify` with arguments that are not JSON"),
+    ("invalid-json", "invalid-answer", "answered with `modify` that is not JSON"),
     ("trap", "trap", "wasm `unreachable` instruction executed"),
     ("exit", "trap", "exited instead of answering"),
     ("flood", "capability-calls", "limits.capability-calls"),

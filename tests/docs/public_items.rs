@@ -53,18 +53,39 @@ fn used_or_shown() -> BTreeSet<String> {
     found
 }
 
-#[test]
-fn every_public_function_and_constant_of_the_engine_is_used_by_a_program_or_shown_to_readers() {
-    let list = page("host/engine/public-api.txt");
+/// The functions and constants of a list.
+fn listed(list: &str) -> BTreeSet<&str> {
     let item = Regex::new(r"^pub (?:async |const |unsafe )*(?:fn|const) ([\w:]+)").expect("a pattern");
-    let names: BTreeSet<&str> = list
-        .lines()
+    list.lines()
         .filter_map(|line| item.captures(line)?.get(1))
         .filter_map(|path| path.as_str().trim_end_matches(':').rsplit("::").next())
         .filter(|name| !DERIVED.contains(name))
-        .collect();
-    assert!(names.len() > 150, "{names:?}");
-    let known = used_or_shown();
+        .collect()
+}
+
+fn is_used_or_shown(names: BTreeSet<&str>, known: &BTreeSet<String>) {
     let hidden: Vec<_> = names.into_iter().filter(|name| !known.contains(*name)).collect();
     assert!(hidden.is_empty(), "only tests use these public items: make them private, or show them: {hidden:?}");
+}
+
+#[test]
+fn every_public_function_and_constant_of_the_engine_is_used_by_a_program_or_shown_to_readers() {
+    let list = page("host/engine/public-api.txt");
+    let names = listed(&list);
+    assert!(names.len() > 150, "{names:?}");
+    is_used_or_shown(names, &used_or_shown());
+}
+
+#[test]
+fn every_public_function_and_constant_of_the_contract_is_used_by_the_engine_or_a_program() {
+    let list = page("host/contract/public-api.txt");
+    let names = listed(&list);
+    assert!(names.len() > 25, "{names:?}");
+    let mut known = used_or_shown();
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/engine/src"), &mut files);
+    for file in files {
+        words(&std::fs::read_to_string(file).expect("a source"), &mut known);
+    }
+    is_used_or_shown(names, &known);
 }

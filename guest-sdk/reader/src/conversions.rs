@@ -1,6 +1,8 @@
-//! Between the two Rust spellings of a type of the contract: the SDK's, and that of `hookhost-contract`.
+//! Between the two Rust spellings of a type of the contract: the SDK's, and that of `hookhost-contract`. In the SDK's a text
+//! that is JSON is a `String`; in the host's it is checked.
 
 use crate::Contract;
+use crate::host_types::is_json;
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -8,7 +10,8 @@ use syn::Ident;
 use wit_parser::{Resolve, Type, TypeDefKind};
 
 impl Contract {
-    /// `From` in both directions, for each record, variant and enum of the interface `types`.
+    /// `From` in both directions, for each record, variant and enum of the interface `types`; `TryFrom` into the host's where
+    /// a text has to be JSON.
     #[must_use]
     pub fn conversions(&self) -> TokenStream {
         let types = self.resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
@@ -17,30 +20,54 @@ impl Contract {
     }
 }
 
-/// Both conversions of one type; none of an alias, which is the same type in both.
+/// Both conversions of one type; none of an alias.
 fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     let name = camel(name);
     let (sdk, host) = (quote!(crate::types::#name), quote!(::hookhost_contract::#name));
-    let conversion = |from: &TokenStream, into: &TokenStream| {
-        let body = body(resolve, kind, from)?;
-        Some(quote! {
-            impl ::core::convert::From<#from> for #into {
-                fn from(from: #from) -> Self {
+    let into_sdk = body(resolve, kind, &host, Spelling::Sdk).map(|body| {
+        quote! {
+            impl ::core::convert::From<#host> for #sdk {
+                fn from(from: #host) -> Self {
                     #body
                 }
             }
-        })
-    };
-    conversion(&sdk, &host).into_iter().chain(conversion(&host, &sdk)).collect()
+        }
+    });
+    let into_host = body(resolve, kind, &sdk, Spelling::Host).map(|body| match has_json(resolve, kind) {
+        false => quote! {
+            impl ::core::convert::From<#sdk> for #host {
+                fn from(from: #sdk) -> Self {
+                    #body
+                }
+            }
+        },
+        true => quote! {
+            impl ::core::convert::TryFrom<#sdk> for #host {
+                type Error = ::std::string::String;
+
+                fn try_from(from: #sdk) -> ::core::result::Result<Self, Self::Error> {
+                    ::core::result::Result::Ok(#body)
+                }
+            }
+        },
+    });
+    into_sdk.into_iter().chain(into_host).collect()
+}
+
+/// Which of the two spellings a conversion makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    Sdk,
+    Host,
 }
 
 /// What makes a `Self` of `from`, which is a `type_of_from`.
-fn body(resolve: &Resolve, kind: &TypeDefKind, type_of_from: &TokenStream) -> Option<TokenStream> {
+fn body(resolve: &Resolve, kind: &TypeDefKind, type_of_from: &TokenStream, into: Spelling) -> Option<TokenStream> {
     match kind {
         TypeDefKind::Record(record) => {
             let fields = record.fields.iter().map(|field| {
                 let name = Ident::new(&field.name.to_snake_case(), Span::call_site());
-                let value = converted(resolve, &field.ty, quote!(from.#name));
+                let value = converted(resolve, &field.ty, &field.name, quote!(from.#name), into);
                 quote!(#name: #value)
             });
             Some(quote!(Self { #(#fields),* }))
@@ -51,7 +78,7 @@ fn body(resolve: &Resolve, kind: &TypeDefKind, type_of_from: &TokenStream) -> Op
                 match &case.ty {
                     None => quote!(#type_of_from::#name => Self::#name),
                     Some(ty) => {
-                        let value = converted(resolve, ty, quote!(value));
+                        let value = converted(resolve, ty, &case.name, quote!(value), into);
                         quote!(#type_of_from::#name(value) => Self::#name(#value))
                     }
                 }
@@ -70,21 +97,61 @@ fn camel(name: &str) -> Ident {
     Ident::new(&name.to_upper_camel_case(), Span::call_site())
 }
 
-/// `value`, of that type, as the other spelling of the type.
-fn converted(resolve: &Resolve, ty: &Type, value: TokenStream) -> TokenStream {
+/// `value`, of that type and in the field or case `name`, as the other spelling of the type.
+fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into: Spelling) -> TokenStream {
     let Type::Id(id) = ty else { return value };
-    match &resolve.types[*id].kind {
-        TypeDefKind::Type(aliased) => converted(resolve, aliased, value),
+    if is_json(resolve, ty) {
+        let wrong = format!("answered with `{name}` that is not JSON: ");
+        return match into {
+            Spelling::Sdk => quote!(#value.into()),
+            Spelling::Host => {
+                quote!(::hookhost_contract::Json::new(#value).map_err(|error| ::std::format!("{}{error}", #wrong))?)
+            }
+        };
+    }
+    let kind = &resolve.types[*id].kind;
+    let fails = into == Spelling::Host && has_json(resolve, kind);
+    match kind {
+        TypeDefKind::Type(aliased) => converted(resolve, aliased, name, value, into),
         TypeDefKind::List(element) if !is_same(resolve, element) => {
-            let element = converted(resolve, element, quote!(value));
-            quote!(#value.into_iter().map(|value| #element).collect())
+            let element = converted(resolve, element, name, quote!(value), into);
+            match fails {
+                false => quote!(#value.into_iter().map(|value| #element).collect()),
+                true => quote! {
+                    #value.into_iter().map(|value| ::core::result::Result::Ok(#element))
+                        .collect::<::core::result::Result<_, ::std::string::String>>()?
+                },
+            }
         }
         TypeDefKind::Option(inner) if !is_same(resolve, inner) => {
-            let inner = converted(resolve, inner, quote!(value));
-            quote!(#value.map(|value| #inner))
+            let inner = converted(resolve, inner, name, quote!(value), into);
+            match fails {
+                false => quote!(#value.map(|value| #inner)),
+                true => quote! {
+                    match #value {
+                        ::core::option::Option::Some(value) => ::core::option::Option::Some(#inner),
+                        ::core::option::Option::None => ::core::option::Option::None,
+                    }
+                },
+            }
         }
         TypeDefKind::List(_) | TypeDefKind::Option(_) => value,
+        _ if fails => quote!(#value.try_into()?),
         _ => quote!(#value.into()),
+    }
+}
+
+/// Whether a text in it has to be JSON.
+fn has_json(resolve: &Resolve, kind: &TypeDefKind) -> bool {
+    let of = |ty: &Type| {
+        let Type::Id(id) = ty else { return false };
+        is_json(resolve, ty) || has_json(resolve, &resolve.types[*id].kind)
+    };
+    match kind {
+        TypeDefKind::Type(inner) | TypeDefKind::List(inner) | TypeDefKind::Option(inner) => of(inner),
+        TypeDefKind::Record(record) => record.fields.iter().any(|field| of(&field.ty)),
+        TypeDefKind::Variant(variant) => variant.cases.iter().filter_map(|case| case.ty.as_ref()).any(of),
+        _ => false,
     }
 }
 
@@ -92,6 +159,7 @@ fn converted(resolve: &Resolve, ty: &Type, value: TokenStream) -> TokenStream {
 fn is_same(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return true };
     match &resolve.types[*id].kind {
+        _ if is_json(resolve, ty) => false,
         TypeDefKind::Type(inner) | TypeDefKind::List(inner) | TypeDefKind::Option(inner) => is_same(resolve, inner),
         _ => false,
     }

@@ -17,10 +17,13 @@ const OPTIONAL_IN_JSON: [(&str, &str); 8] = [
     ("usage", "run-output-tokens"),
 ];
 
+/// The type of a text that is JSON.
+const JSON: &str = "json";
+
 const HEAD: &str = "\
 //! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.
 
-use crate::json;
+use crate::Json;
 use serde::{Deserialize, Serialize};
 ";
 
@@ -38,8 +41,11 @@ pub fn host_types() -> Result<String, String> {
     let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
     let (_, types) = types.ok_or("the contract has no interface `types`")?;
     for (name, id) in &types.types {
-        text.push('\n');
-        text.push_str(&definition(resolve, name, *id)?);
+        // It is written by hand, since it is checked when it is made: host/contract/src/json.rs
+        if name != JSON {
+            text.push('\n');
+            text.push_str(&definition(resolve, name, *id)?);
+        }
     }
     text.push_str(&events(resolve)?);
     Ok(text)
@@ -50,9 +56,6 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
     let mut text = documentation(&ty.docs, "", name)?;
     let rust = name.to_upper_camel_case();
     match &ty.kind {
-        TypeDefKind::Type(Type::String) => {
-            let _ = writeln!(text, "pub type {rust} = String;");
-        }
         TypeDefKind::Record(record) => {
             let default = record.fields.iter().all(|field| has_default(resolve, &field.ty));
             text.push_str(&derives(if default { "Clone, Debug, Default" } else { "Clone, Debug" }));
@@ -61,7 +64,7 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
             let _ = writeln!(text, "pub struct {rust} {{");
             for field in &record.fields {
                 text.push_str(&documentation(&field.docs, "    ", &format!("{name}.{}", field.name))?);
-                text.push_str(&json_field(resolve, name, &field.name, &field.ty));
+                text.push_str(absent(resolve, name, &field.name, &field.ty));
                 let _ = writeln!(text, "    pub {}: {},", field.name.to_snake_case(), rust_type(resolve, &field.ty)?);
             }
             text.push_str("}\n");
@@ -76,8 +79,7 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
                 match &case.ty {
                     None => drop(writeln!(text, "    {case_name},")),
                     Some(ty) => {
-                        let json = if is_json(resolve, ty) { "#[serde(with = \"json\")] " } else { "" };
-                        let _ = writeln!(text, "    {case_name}({json}{}),", rust_type(resolve, ty)?);
+                        let _ = writeln!(text, "    {case_name}({}),", rust_type(resolve, ty)?);
                     }
                 }
             }
@@ -102,24 +104,22 @@ fn derives(derives: &str) -> String {
     format!("#[derive({derives}, PartialEq, Eq, Serialize, Deserialize)]\n")
 }
 
-/// How serde reads and writes a field whose text is JSON, or that may be absent.
-fn json_field(resolve: &Resolve, record: &str, field: &str, ty: &Type) -> String {
-    if is_json(resolve, ty) {
-        return "    #[serde(with = \"json\")]\n".into();
-    }
+/// How serde reads and writes a field that may be absent.
+fn absent(resolve: &Resolve, record: &str, field: &str, ty: &Type) -> &'static str {
     if let Type::Id(id) = ty
         && let TypeDefKind::Option(inner) = &resolve.types[*id].kind
         && is_json(resolve, inner)
     {
-        return "    #[serde(default, with = \"json::optional\", skip_serializing_if = \"Option::is_none\")]\n".into();
+        return "    #[serde(default, skip_serializing_if = \"Option::is_none\")]\n";
     }
-    if OPTIONAL_IN_JSON.contains(&(record, field)) { "    #[serde(default)]\n".into() } else { String::new() }
+    if OPTIONAL_IN_JSON.contains(&(record, field)) { "    #[serde(default)]\n" } else { "" }
 }
 
-fn is_json(resolve: &Resolve, ty: &Type) -> bool {
+/// Whether a type is the contract's `json`.
+pub(crate) fn is_json(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return false };
     let ty = &resolve.types[*id];
-    ty.name.as_deref() == Some("json") || matches!(&ty.kind, TypeDefKind::Type(inner) if is_json(resolve, inner))
+    ty.name.as_deref() == Some(JSON) || matches!(&ty.kind, TypeDefKind::Type(inner) if is_json(resolve, inner))
 }
 
 fn has_default(resolve: &Resolve, ty: &Type) -> bool {

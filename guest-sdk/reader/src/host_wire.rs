@@ -1,6 +1,6 @@
 //! The types of the contract as wasmtime passes them: what a handler is given, borrowed, and what it answers, owned.
 
-use crate::host_types::rust_type;
+use crate::host_types::{is_json, rust_type};
 use crate::{Contract, HANDLER};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use std::collections::HashSet;
@@ -56,7 +56,7 @@ impl Way {
             }
             Self::Answered => {
                 "\n/// What a component answers.\npub(crate) mod answered {\n    use crate::contract;\n    \
-                 use crate::wire::{Answered, Out};\n    use wasmtime::component::{ComponentType, Lift};\n"
+                 use crate::wire::{Answered, Out, json};\n    use wasmtime::component::{ComponentType, Lift};\n"
             }
         }
     }
@@ -66,6 +66,18 @@ impl Way {
         match self {
             Self::Given => format!("In<'a, {ty}>"),
             Self::Answered => format!("Out<{ty}>"),
+        }
+    }
+
+    /// The value of a field or a case, called `name` in the contract, on its way.
+    fn value(self, resolve: &Resolve, ty: &Type, name: &str, value: &str) -> String {
+        match self {
+            Self::Given => format!("{value}.given()"),
+            Self::Answered if is_json(resolve, ty) => format!("json(\"{name}\", {value})?"),
+            Self::Answered if is_json_or_absent(resolve, ty) => {
+                format!("{value}.map(|{value}| json(\"{name}\", {value})).transpose()?")
+            }
+            Self::Answered => format!("Answered::answered({value})?"),
         }
     }
 
@@ -84,10 +96,15 @@ impl Way {
             }
             Self::Answered => format!(
                 "\n    impl Answered for contract::{rust} {{\n        type Wire = {rust};\n\n        \
-                 fn answered(wire: {rust}) -> Self {{\n{body}        }}\n    }}\n"
+                 fn answered(wire: {rust}) -> Result<Self, String> {{\n{body}        }}\n    }}\n"
             ),
         }
     }
+}
+
+fn is_json_or_absent(resolve: &Resolve, ty: &Type) -> bool {
+    let Type::Id(id) = ty else { return false };
+    matches!(&resolve.types[*id].kind, TypeDefKind::Option(inner) if is_json(resolve, inner))
 }
 
 /// Notes the types that a type is made of.
@@ -137,20 +154,17 @@ fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String,
             };
             let from = if way == Way::Given { "self" } else { "wire" };
             let _ = writeln!(body, "            let {pattern} {{ {} }} = {from};", fields.join(", "));
-            let made = if way == Way::Given { rust.as_str() } else { "Self" };
+            let made = if way == Way::Given { rust.as_str() } else { "Ok(Self" };
             let _ = writeln!(body, "            {made} {{");
             for (field, rust_name) in record.fields.iter().zip(&fields) {
                 if field.name.contains('-') {
                     let _ = writeln!(text, "        #[component(name = \"{}\")]", field.name);
                 }
                 let _ = writeln!(text, "        {rust_name}: {},", way.of(&qualified(resolve, &field.ty)?));
-                let value = match way {
-                    Way::Given => format!("{rust_name}.given()"),
-                    Way::Answered => format!("Answered::answered({rust_name})"),
-                };
+                let value = way.value(resolve, &field.ty, &field.name, rust_name);
                 let _ = writeln!(body, "                {rust_name}: {value},");
             }
-            body.push_str("            }\n");
+            body.push_str(if way == Way::Given { "            }\n" } else { "            })\n" });
         }
         kind => {
             let cases: Vec<(&str, Option<&Type>)> = match kind {
@@ -164,7 +178,11 @@ fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String,
                 Way::Given => (format!("contract::{rust}"), rust.clone()),
                 Way::Answered => (rust.clone(), "Self".to_owned()),
             };
-            let _ = writeln!(body, "            match {} {{", if way == Way::Given { "self" } else { "wire" });
+            body.push_str(if way == Way::Given {
+                "            match self {\n"
+            } else {
+                "            Ok(match wire {\n"
+            });
             for (name, ty) in cases {
                 let case = name.to_upper_camel_case();
                 let _ = writeln!(text, "        #[component(name = \"{name}\")]");
@@ -175,15 +193,12 @@ fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String,
                     }
                     Some(ty) => {
                         let _ = writeln!(text, "        {case}({}),", way.of(&qualified(resolve, ty)?));
-                        let value = match way {
-                            Way::Given => "value.given()",
-                            Way::Answered => "Answered::answered(value)",
-                        };
+                        let value = way.value(resolve, ty, name, "value");
                         let _ = writeln!(body, "                {from}::{case}(value) => {into}::{case}({value}),");
                     }
                 }
             }
-            body.push_str("            }\n");
+            body.push_str(if way == Way::Given { "            }\n" } else { "            })\n" });
         }
     }
     text.push_str("    }\n");

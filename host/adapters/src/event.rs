@@ -1,7 +1,7 @@
 //! The event that a message means.
 
 use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A message of an agent as it is understood.
@@ -64,7 +64,7 @@ impl HookCall {
         let mut first = self.clone();
         first.further.clear();
         let later = self.further.iter().enumerate().map(|(index, further)| {
-            let raw = format!("{{\"part\":{}}}", index + 2);
+            let raw = json!({ "part": index + 2 }).into();
             let mut part = Self::new(further.point.clone(), self.session.clone(), further.event.clone(), raw);
             part.once.clone_from(&further.once);
             part

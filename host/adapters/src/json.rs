@@ -1,6 +1,7 @@
 //! Messages as JSON objects, read strictly: what two readers could read differently is not read at all.
 
 use crate::message::Unreadable;
+use hookhost_contract::Json;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -133,8 +134,8 @@ impl Fields {
 
     /// The whole message as a JSON text.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(&self.object).unwrap_or_default()
+    pub fn to_json(&self) -> Json {
+        Json::of(&self.object).unwrap_or_default()
     }
 
     /// The whole message.

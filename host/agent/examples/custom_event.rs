@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = Host::builder(Config::from_entries(vec![entry], Settings::default())?).build().await?;
     let session = host.open_session(SessionSpec::new("my-program", &std::env::current_dir()?))?;
     for day in ["thursday", "friday"] {
-        let payload = Json::from(json!({ "service": "shop", "day": day }).to_string());
+        let payload = Json::from(json!({ "service": "shop", "day": day }));
         let event = Custom { name: "deploy".into(), payload };
         match session.custom_event(event).await.outcome {
             GateOutcome::Rejected(rejection) => println!("not deployed on {day}: {rejection}"),

@@ -1,13 +1,10 @@
 //! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.
 
-use crate::json;
+use crate::Json;
 use serde::{Deserialize, Serialize};
 
 /// The version of `hookhost:hooks` that these types are of.
 pub const VERSION: &str = "0.1.0";
-
-/// A JSON text (RFC 8259).
-pub type Json = String;
 
 /// The agent session in which the event happens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,7 +133,6 @@ pub struct ToolCall {
     /// The tool's name.
     pub name: String,
     /// The whole arguments object.
-    #[serde(with = "json")]
     pub arguments: Json,
     /// What the call does, whatever the tool and its arguments are called.
     pub action: Action,
@@ -153,7 +149,7 @@ pub struct ToolResult {
     /// Whether the tool failed.
     pub is_error: bool,
     /// The whole result where it is more than text: images, structured content.
-    #[serde(default, with = "json::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Json>,
 }
 
@@ -176,7 +172,7 @@ pub enum ToolCallVerdict {
     /// Allow, and no person need be asked; the text says why. Counts only with the grant `approve`; otherwise it is `allow`.
     Approve(String),
     /// Run with these arguments instead: a whole JSON object.
-    Modify(#[serde(with = "json")] Json),
+    Modify(Json),
     /// Do this instead: the host writes it back into the tool's own arguments, whatever they are called.
     Rewrite(Action),
     /// A person must decide; the other plugins are still asked, and a later `reject` outranks it.
@@ -534,7 +530,6 @@ pub struct RawRequest {
     /// Name of the model.
     pub model: String,
     /// The body alone, never a header or a key.
-    #[serde(with = "json")]
     pub body: Json,
 }
 
@@ -545,7 +540,7 @@ pub enum RequestVerdict {
     /// No objection.
     Allow,
     /// This body instead.
-    Modify(#[serde(with = "json")] Json),
+    Modify(Json),
     /// A person must decide.
     Escalate(Escalation),
     /// Do not send it.
@@ -562,7 +557,6 @@ pub struct RawResponse {
     pub model: String,
     /// An object of "text", "tool-calls" (each with "id", "name" and "arguments"), "stop-reason" and, where the provider
     /// counts, "usage".
-    #[serde(with = "json")]
     pub body: Json,
 }
 
@@ -573,7 +567,7 @@ pub enum ResponseVerdict {
     /// It is used as it is.
     Keep,
     /// This answer is used in its place.
-    Replace(#[serde(with = "json")] Json),
+    Replace(Json),
     /// Nothing of it is used.
     Reject(Refusal),
 }
@@ -658,7 +652,6 @@ pub struct Custom {
     /// Which event.
     pub name: String,
     /// What it carries.
-    #[serde(with = "json")]
     pub payload: Json,
 }
 
@@ -669,7 +662,7 @@ pub enum CustomVerdict {
     /// No objection.
     Allow,
     /// This payload instead.
-    Modify(#[serde(with = "json")] Json),
+    Modify(Json),
     /// A person must decide.
     Escalate(Escalation),
     /// The program is told no.

@@ -11,7 +11,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `generated` | the WIT's types, [`EventKind`] and [`VERSION`] |
-//! | [`json`] | JSON texts inside typed records |
+//! | `json` | [`Json`]: JSON texts inside typed records |
 //! | [`bytes`] | state values in JSON, and how many bytes a value takes as JSON |
 //! | `types` | what the generated types can do |
 //! | `event` | [`EventKind`] as text, its [`Shape`], an example payload of each event |
@@ -32,7 +32,7 @@ pub mod bytes;
 mod declared;
 mod event;
 mod failure;
-pub mod json;
+mod json;
 mod outcome;
 mod payload;
 mod types;
@@ -42,6 +42,6 @@ pub use declared::{ModelRef, ToolSpec};
 pub use event::Shape;
 pub use failure::{Failure, FailureKind};
 pub use generated::*;
-pub use json::canonical;
+pub use json::{Json, canonical};
 pub use outcome::{Cause, GateOutcome, Never, OutcomeKind, Rejection, Stop, TransformOutcome};
 pub use payload::{AuditEntry, Nothing, ToolOutcome};

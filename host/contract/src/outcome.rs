@@ -48,6 +48,21 @@ pub enum GateOutcome<V, R = Never> {
 }
 
 /// The outcome of a transform event.
+///
+/// ```
+/// use hookhost_contract::{ToolResult, TransformOutcome};
+///
+/// /// What the model reads of a tool's result.
+/// fn for_the_model(outcome: TransformOutcome<ToolResult>) -> String {
+///     match outcome {
+///         TransformOutcome::Passed { value } => value.text,
+///         TransformOutcome::Withheld(rejection) => rejection.to_string(),
+///     }
+/// }
+///
+/// let passed = TransformOutcome::Passed { value: ToolResult::text("3 files") };
+/// assert_eq!(for_the_model(passed), "3 files");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
@@ -74,6 +89,20 @@ pub enum Stop {
 }
 
 /// A rejection: who said no, and why. Its text is one sentence for the model and the user that names the plugin.
+///
+/// ```
+/// use hookhost_contract::{Cause, Rejection};
+///
+/// /// Whether the authors of the rules should look at it.
+/// fn is_a_fault(rejection: &Rejection) -> bool {
+///     match rejection.cause {
+///         Cause::Verdict | Cause::NotApproved => false,
+///         Cause::Failed(kind) => !kind.is_wall_time(),
+///         _ => true,
+///     }
+/// }
+/// # let _ = is_a_fault;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -176,7 +205,7 @@ pub enum Cause {
     NotRecorded,
     /// The agent has told the end of the session before.
     Ended,
-    /// The host was called without a tokio runtime.
+    /// The host was called without a tokio runtime, or within one that has no timer.
     NoRuntime,
     /// The event's payload is invalid.
     Invalid,
@@ -266,7 +295,7 @@ impl std::fmt::Display for Rejection {
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),
             Cause::NotRecorded => write!(f, "Rejected because the audit log cannot be written: {reason}"),
             Cause::Ended => write!(f, "Rejected because the session has ended: {reason}"),
-            Cause::NoRuntime => write!(f, "Rejected because there is no tokio runtime: {reason}"),
+            Cause::NoRuntime => write!(f, "Rejected because there is no tokio runtime with a timer: {reason}"),
             Cause::Invalid => write!(f, "Rejected because the event is invalid: {reason}"),
         }
     }

@@ -22,4 +22,4 @@ pub struct ToolOutcome {
 /// What `audit-record` carries: a record of the log, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct AuditEntry(#[serde(with = "crate::json")] pub Json);
+pub struct AuditEntry(pub Json);

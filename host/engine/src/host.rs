@@ -13,6 +13,7 @@ use crate::native::Rule;
 #[cfg(feature = "compile")]
 use crate::plugin::Cache;
 use crate::plugin::{LoadError, Plugin, PluginTool};
+use crate::runtime::{self, Missing};
 use crate::sandbox::SandboxError;
 use crate::sandbox::capability::{Capability, Model, OwnCapabilities};
 use crate::sandbox::http::Network;
@@ -128,6 +129,9 @@ pub enum Error {
     /// There is no tokio runtime.
     #[error("a host is built and used within a tokio runtime: call it from one, or use `hookhost::blocking`")]
     NoRuntime,
+    /// The tokio runtime has no timer.
+    #[error("a host needs the timer of its tokio runtime: build the runtime with `enable_time` or `enable_all`")]
+    NoTimer,
     /// There are no threads for a [`blocking`](crate::blocking) host.
     #[error("the threads of a blocking host could not be started: {0}")]
     NoThreads(String),
@@ -451,11 +455,12 @@ impl HostBuilder {
     /// Loads every enabled entry, or none.
     ///
     /// # Errors
-    /// If a plugin cannot be loaded, the store cannot be used, there is no room for the sandbox, or there is no tokio runtime.
+    /// If a plugin cannot be loaded, the store cannot be used, there is no room for the sandbox, or there is no tokio runtime with a timer.
     pub async fn build(self) -> Result<Host, Error> {
-        if tokio::runtime::Handle::try_current().is_err() {
-            return Err(Error::NoRuntime);
-        }
+        runtime::check().map_err(|missing| match missing {
+            Missing::Runtime => Error::NoRuntime,
+            Missing::Timer => Error::NoTimer,
+        })?;
         let entries = self.entries.into_iter().collect::<Result<Vec<_>, _>>()?;
         let config = self.config.with_entries(entries.clone())?;
         #[cfg(feature = "compile")]

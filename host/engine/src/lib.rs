@@ -58,6 +58,7 @@
 //! |---|---|
 //! | [`files`] | trusted files: owner, mode, opening, locking |
 //! | `unseen` | characters that are invisible |
+//! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
 //! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | [`native`] | native rules: plugins that are part of the program |
@@ -75,7 +76,7 @@
 //! | [`store`] | the database: log and state, committed together, and reading them back |
 //! | [`approval`] | asking a person |
 //! | [`session`] | asks the chain, settles the event, records it, dispatches it to observers |
-//! | [`host`] | all of it together |
+//! | `host` | all of it together ([`Host`]) |
 //! | [`blocking`] | the host for programs that wait |
 //! | [`replay`] | settles recorded events again |
 //! | [`testing`] | a host for the tests of a product |
@@ -113,11 +114,12 @@ pub mod config;
 mod engine;
 mod event;
 pub mod files;
-pub mod host;
+mod host;
 pub mod native;
 pub mod plugin;
 #[cfg(feature = "replay")]
 pub mod replay;
+mod runtime;
 mod sandbox;
 pub mod schema;
 pub mod session;
@@ -162,7 +164,7 @@ pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcom
 #[cfg(feature = "compile")]
 pub use engine::CompileError;
 pub use engine::Engine;
-pub use host::{Error, Host, HostBuilder, RuleSet};
+pub use host::{Changes, Error, Host, HostBuilder, RuleSet};
 pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;

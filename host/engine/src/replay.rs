@@ -38,7 +38,7 @@
 //! ```
 
 use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
-use crate::contract::{OutcomeKind, Shape};
+use crate::contract::{Json, OutcomeKind, Shape};
 use crate::host::Host;
 use crate::session::{DispatchOptions, ReplayInputs, ReplayedConsent, Session, SessionSpec};
 use crate::store::{Log, LogError};
@@ -284,7 +284,9 @@ async fn again(session: &Session, recorded: &EventRecord) -> Result<EventRecord,
         asked_again,
         kept: recorded.kept.clone(),
     };
-    let options = DispatchOptions { raw: recorded.raw.clone(), ..DispatchOptions::awaiting_observers() };
+    let raw = recorded.raw.clone().map(Json::try_from).transpose();
+    let raw = raw.map_err(|error| format!("the agent's own message is not JSON: {error}"))?;
+    let options = DispatchOptions { raw, ..DispatchOptions::awaiting_observers() };
     let value: Value = serde_json::from_str(recorded.original.get()).map_err(|error| error.to_string())?;
     let payload = match recorded.event.parameters() {
         [parameter] => Value::Object([((*parameter).to_owned(), value)].into_iter().collect()),

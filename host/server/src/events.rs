@@ -113,7 +113,7 @@ fn rejection(object: Map<String, Value>) -> Option<Said> {
 #[cfg(test)]
 mod tests {
     use super::payload;
-    use hookhost::contract::ToolResult;
+    use hookhost::contract::{Json, ToolResult};
     use hookhost::session::DispatchOptions;
     use hookhost::{Config, Host};
     use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
@@ -152,7 +152,7 @@ mod tests {
         let session = host.session("codex", "/work").unwrap();
         for event in events {
             let kind = event.kind();
-            let call = HookCall::new("Point", AgentSession::new(None, "/work".into()), event, "{}".to_owned());
+            let call = HookCall::new("Point", AgentSession::new(None, "/work".into()), event, Json::from(json!({})));
             let mut options = DispatchOptions::default();
             options.refuse_unknown_fields = true;
             let settled = session.dispatch_event(kind, payload("codex", &call, 0), options).await;

@@ -11,7 +11,7 @@ use crate::message::ToolUse;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, Toolbox};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture as _};
-use hookhost::contract::{Action, GateOutcome, Rejection, ToolCall, ToolOrigin, ToolResult};
+use hookhost::contract::{Action, GateOutcome, Json, Rejection, ToolCall, ToolOrigin, ToolResult};
 use hookhost::session::Session;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -226,7 +226,7 @@ impl ToolScheduler {
         };
         match output {
             Ok(ToolOutput { text, is_error, raw }) => {
-                CallStatus::Finished(call, ToolResult { text, is_error, raw: raw.map(|raw| raw.to_string()) })
+                CallStatus::Finished(call, ToolResult { text, is_error, raw: raw.map(Json::from) })
             }
             Err(ToolError::Interrupted { output }) => CallStatus::Interrupted(call, ToolResult::error(output)),
             Err(error) => CallStatus::Finished(call, ToolResult::error(error.to_string())),

@@ -5,7 +5,7 @@ use super::AgentEvent;
 use super::request::Outgoing;
 use super::state::{Ended, Run};
 use crate::message::{Thinking, TokenUsage, ToolUse};
-use hookhost::contract::{EventKind, GateOutcome, ModelRef, RawRequest, RawResponse, TransformOutcome};
+use hookhost::contract::{EventKind, GateOutcome, Json, ModelRef, RawRequest, RawResponse, TransformOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,13 +35,13 @@ impl Run<'_> {
         }
         let ModelRef { provider, model, .. } = outgoing.model();
         let body = outgoing.provider.body(&outgoing.request);
-        let asked = RawRequest { provider, model, body: body.to_string() };
+        let asked = RawRequest { provider, model, body: Json::from(&body) };
         let Some(settled) = self.unless_cancelled(self.session.request_send(asked)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
             GateOutcome::Allowed { value } | GateOutcome::Responded { value, .. } => {
-                let after: Value = serde_json::from_str(&value.body).unwrap_or_default();
+                let after: Value = value.body.read().unwrap_or_default();
                 let by = settled.record.changed_by;
                 if !by.is_empty() {
                     let (before, after) = (body, after.clone());
@@ -70,14 +70,14 @@ impl Run<'_> {
             return Ok(whole);
         }
         let ModelRef { provider, model, .. } = outgoing.model();
-        let body = serde_json::to_string(&whole).unwrap_or_default();
+        let body = Json::of(&whole).unwrap_or_default();
         let response = RawResponse { provider, model, body };
         let Some(settled) = self.unless_cancelled(self.session.response_receive(response)).await else {
             return Err(self.interrupted());
         };
         match settled.outcome {
             // The original is not reported: a plugin may have changed it to hide it.
-            TransformOutcome::Passed { value } => serde_json::from_str(&value.body).map_err(|error| {
+            TransformOutcome::Passed { value } => value.body.read().map_err(|error| {
                 let by = settled.record.changed_by.join(", ");
                 Ended::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))
             }),

@@ -51,6 +51,6 @@ impl Tool for PluginTool {
         let ToolResult { text, is_error, raw } =
             called.map_err(|error| ToolError::Failed { reason: error.to_string() })?;
         // The engine takes no `raw` that is not JSON.
-        Ok(ToolOutput { text, is_error, raw: raw.and_then(|raw| serde_json::from_str(&raw).ok()) })
+        Ok(ToolOutput { text, is_error, raw: raw.and_then(|raw| raw.read().ok()) })
     }
 }

@@ -746,7 +746,7 @@ async fn a_program_is_told_what_plugins_make_of_its_own_event() {
     for row in rows {
         let spec = SessionSpec::new("hookhost", Path::new("/")).id(row.session());
         let session = host.open_session(spec).unwrap();
-        let event = Custom { name: "deploy".into(), payload: "{\"a\":1}".into() };
+        let event = Custom { name: "deploy".into(), payload: json!({ "a": 1 }).into() };
         let outcome = session.custom_event(event.clone()).await.outcome;
         match (row.answer, outcome) {
             ("allow", GateOutcome::Allowed { value }) => assert_eq!(value, event),

@@ -197,7 +197,7 @@ impl AgentActions<'_> {
     #[must_use]
     pub fn call(self, id: String, name: String, arguments: &Value, origin: ToolOrigin, cwd: &str) -> ToolCall {
         let action = self.action(&name, arguments, &origin, cwd);
-        ToolCall { id, name, arguments: arguments.to_string(), action, origin }
+        ToolCall { id, name, arguments: arguments.into(), action, origin }
     }
 
     /// The arguments with `action` in place of what they did.

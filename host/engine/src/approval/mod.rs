@@ -12,6 +12,7 @@ mod tests;
 pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, written};
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
+use crate::audit::Masking;
 use crate::contract::{Asker, EventKind, Question};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -101,6 +102,23 @@ impl ApprovalRequest {
     #[must_use]
     pub fn can_be_kept(&self) -> bool {
         self.questions.iter().all(|question| question.by == Asker::Configuration)
+    }
+
+    /// The request without what the configuration keeps off the disk.
+    pub(crate) fn masked(&self, masking: &Masking) -> Self {
+        let mut request = self.clone();
+        masking.value(&mut request.original);
+        masking.value(&mut request.value);
+        if let Some(response) = &mut request.response {
+            masking.value(&mut response.result);
+        }
+        for question in &mut request.questions {
+            masking.text(&mut question.escalation.question);
+        }
+        if let Some(task) = &mut request.agent.task {
+            masking.text(task);
+        }
+        request
     }
 
     /// What says that there is a question, and nothing of what it is about.

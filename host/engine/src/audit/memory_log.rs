@@ -12,6 +12,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An audit log in memory: for tests, and for programs without a disk. Cheap to clone; all clones are the same log. It
 /// grows without a bound.
+///
+/// ```
+/// use hookhost::audit::{MemoryLog, Record};
+/// use hookhost::{Config, Host};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let log = MemoryLog::new();
+/// let host = Host::builder(Config::empty()).audit(log.clone()).build().await?;
+/// let session = host.session("my-agent", "/work")?;
+/// let _ = session.check_tool("bash", &serde_json::json!({ "command": "ls" })).await;
+///
+/// let events = log.records().into_iter().filter(|record| matches!(record, Record::Event(_)));
+/// assert_eq!(events.count(), 1);
+/// assert!(log.verify().is_sound());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+/// ```
 #[derive(Clone, Default)]
 pub struct MemoryLog {
     lines: Arc<Mutex<Vec<Line>>>,

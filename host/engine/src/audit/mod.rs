@@ -33,5 +33,6 @@ pub use crate::state::Scope;
 
 pub(crate) use hash_chain::{BEFORE_THE_FIRST, Stored, next, other_version};
 pub(crate) use record::{MAX_TOOLS_WRITTEN, raw};
+pub(crate) use redaction::Masking;
 pub(crate) use to_record::ToRecord;
 pub(crate) use verify::verify;

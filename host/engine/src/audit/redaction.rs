@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use value::redact;
 
 /// Replaces a masked value.
@@ -76,6 +77,25 @@ pub(super) fn tool_run(mut run: ToolRun, settings: &AuditSettings) -> ToolRun {
     parts.call("call", &mut run.call);
     run.redacted = parts.parts;
     run
+}
+
+/// Masks what is on disk beside the log, as the log masks it. A value is masked, and not cut.
+pub(crate) struct Masking(AuditSettings);
+
+impl Masking {
+    pub(crate) fn new(settings: &AuditSettings) -> Self {
+        Self(AuditSettings { largest_value: NonZeroUsize::MAX, mask: settings.mask.clone() })
+    }
+
+    /// Masks a value.
+    pub(crate) fn value(&self, value: &mut Box<RawValue>) {
+        Redaction { settings: &self.0, parts: BTreeMap::new() }.json("", value);
+    }
+
+    /// Masks a text, which may hold JSON.
+    pub(crate) fn text(&self, text: &mut String) {
+        Redaction { settings: &self.0, parts: BTreeMap::new() }.text("", text);
+    }
 }
 
 struct Redaction<'s> {

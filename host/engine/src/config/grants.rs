@@ -12,6 +12,16 @@ use super::quantity::{Count32, Size};
 
 /// The capabilities that an entry gives to its plugin, beside `event`, `log` and `effects`, which every plugin has.
 /// Default: none. A component that imports one it is not granted is refused at load.
+///
+/// ```
+/// use hookhost::config::{Grants, ModelGrant, StateGrant};
+///
+/// // `entry.grants` of a program's own entry.
+/// let mut grants = Grants::default();
+/// grants.state = Some(StateGrant::default());
+/// grants.model = Some(ModelGrant::new("small"));
+/// grants.capabilities = ["customers".to_owned()].into();
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]

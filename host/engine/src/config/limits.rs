@@ -13,6 +13,17 @@ use super::quantity::{Count32, Count64, Handles, Instances, Memory, Size, TableE
 /// What one call of a plugin may use up; what goes beyond is a failure of the plugin. Nothing is unlimited: `0`, a
 /// negative number and a number out of range are errors. Times are written `"100ms"`, `"2s"`, `"1m"`; sizes `"64KiB"`,
 /// `"16MiB"`, or a plain number of bytes.
+///
+/// ```
+/// use hookhost::config::Limits;
+/// use std::time::Duration;
+///
+/// // `entry.limits` of a program's own entry.
+/// let mut limits = Limits::default();
+/// limits.fuel = 1_000_000.try_into()?;
+/// limits.deadline = Some(Duration::from_secs(2));
+/// # Ok::<(), std::num::TryFromIntError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 use crate::config::{AskRule, Layer};
 use crate::contract::action::{ActionMap, AgentActions};
-use crate::contract::{Action, Escalation, ModelRef, ToolCall, ToolSpec};
+use crate::contract::{Action, Escalation, Json, ModelRef, ToolCall, ToolSpec};
 use crate::schema::{Schema, SchemaError};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -43,17 +43,18 @@ impl CallValidator<'_> {
     /// The call with its arguments in one spelling (white space and repeated keys could show a person, a plugin and a tool
     /// different things) and its action worked out.
     pub(crate) fn prepared(&self, call: ToolCall) -> ToolCall {
-        let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments));
+        let arguments = call.arguments.read().unwrap_or_else(|_| Value::String(call.arguments.into()));
         self.actions().call(call.id, call.name, &arguments, call.origin, self.cwd)
     }
 
     /// The call with other arguments.
     ///
     /// # Errors
-    /// If they are not a JSON object, or miss the tool's schema.
-    pub(crate) fn modified(&self, call: &ToolCall, arguments: &str) -> Result<ToolCall, String> {
-        let new: Value = serde_json::from_str(arguments)
-            .map_err(|error| format!("answered `modify` with arguments that are not JSON: {error}"))?;
+    /// If they are not a JSON object that can be read, or miss the tool's schema.
+    pub(crate) fn modified(&self, call: &ToolCall, arguments: &Json) -> Result<ToolCall, String> {
+        let new: Value = arguments
+            .read()
+            .map_err(|error| format!("answered `modify` with arguments that cannot be read: {error}"))?;
         self.with_arguments(call, &new)
     }
 
@@ -62,7 +63,7 @@ impl CallValidator<'_> {
     /// # Errors
     /// If the action cannot be written back into the tool's arguments, or these then miss the tool's schema.
     pub(crate) fn rewritten(&self, call: &ToolCall, action: &Action) -> Result<ToolCall, String> {
-        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let arguments: Value = call.arguments.read().unwrap_or_default();
         let written = self.actions().write_back(&call.name, &arguments, &call.origin, self.cwd, action);
         self.with_arguments(call, &written.map_err(|error| format!("answered `rewrite`: {error}"))?)
     }
@@ -72,7 +73,7 @@ impl CallValidator<'_> {
             return Err("answered `modify` with arguments that are not a JSON object".into());
         }
         // Compared as JSON: another spelling of the same value is no change.
-        if serde_json::from_str::<Value>(&call.arguments).is_ok_and(|old| old == *arguments) {
+        if call.arguments.read::<Value>().is_ok_and(|old| old == *arguments) {
             return Ok(call.clone());
         }
         if let Some(schema) = self.schemas.0.get(&call.name)

@@ -5,7 +5,7 @@ use super::declare::event;
 use super::{GateEvent, TransformEvent};
 use crate::compose::{Passage, Verdict};
 use crate::contract::{
-    Never, RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
+    Json, Never, RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
 };
 use serde_json::Value;
 
@@ -62,14 +62,14 @@ impl GateEvent for RequestSend {
 /// A body is an object, and its `model`, where it has one, can only be one that is configured.
 fn changed(
     request: &RawRequest,
-    body: &str,
+    body: &Json,
     validator: &CallValidator<'_>,
 ) -> Result<Verdict<RawRequest, Never>, String> {
     let body = object(body)?;
     if canonical(&request.body).is_ok_and(|current| current == body.text) {
         return Ok(Verdict::Allow);
     }
-    let current: Value = serde_json::from_str(&request.body).unwrap_or_default();
+    let current: Value = request.body.read().unwrap_or_default();
     if body.value.get("model") != current.get("model") {
         let model = body.value.get("model").and_then(Value::as_str).unwrap_or_default();
         if !validator.knows_model(&request.provider, model) {
@@ -111,12 +111,12 @@ impl TransformEvent for ResponseReceive {
 /// A JSON object in its canonical spelling.
 struct Object {
     value: Value,
-    text: String,
+    text: Json,
 }
 
-fn object(body: &str) -> Result<Object, String> {
-    let text = canonical(body).map_err(|error| format!("answered a body that is not JSON: {error}"))?;
-    match serde_json::from_str(&text) {
+fn object(body: &Json) -> Result<Object, String> {
+    let text = canonical(body).map_err(|error| format!("answered a body that cannot be read: {error}"))?;
+    match text.read() {
         Ok(value @ Value::Object(_)) => Ok(Object { value, text }),
         _ => Err("answered a body that is not a JSON object".into()),
     }

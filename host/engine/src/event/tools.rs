@@ -73,7 +73,7 @@ impl GateEvent for BeforeToolCall {
             ToolCallVerdict::Rewrite(action) => Verdict::Change(validator.rewritten(call, &action)?),
             ToolCallVerdict::Escalate(question) => Verdict::Escalate(question),
             ToolCallVerdict::Reject(refusal) => Verdict::Reject(refusal),
-            ToolCallVerdict::Respond(result) => Verdict::Respond(checked(result)?),
+            ToolCallVerdict::Respond(result) => Verdict::Respond(result),
         })
     }
 }
@@ -108,17 +108,8 @@ impl TransformEvent for AfterToolCall {
     fn passage(verdict: ToolResultVerdict, _: &ToolOutcome) -> Result<Passage<ToolResult>, String> {
         Ok(match verdict {
             ToolResultVerdict::Keep => Passage::Keep,
-            ToolResultVerdict::Replace(result) => Passage::Replace(checked(result)?),
+            ToolResultVerdict::Replace(result) => Passage::Replace(result),
             ToolResultVerdict::Reject(refusal) => Passage::Reject(refusal),
         })
     }
-}
-
-/// A plugin's result, whose `raw` must be JSON where it has one.
-fn checked(result: ToolResult) -> Result<ToolResult, String> {
-    if let Some(raw) = &result.raw {
-        serde_json::from_str::<serde::de::IgnoredAny>(raw)
-            .map_err(|error| format!("answered a tool result whose `raw` is not JSON: {error}"))?;
-    }
-    Ok(result)
 }

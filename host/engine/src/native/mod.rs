@@ -69,8 +69,9 @@ pub struct Rule {
     pub(crate) tools: Option<Tools>,
 }
 
-/// A rule's answer to one event: `R` is what a component's `handle` returns.
-pub(crate) type Handler<P, R> = Arc<dyn Fn(&Session, &P) -> R + Send + Sync>;
+/// A rule's answer to one event: `R` is what a component's `handle` returns. An error says what is wrong with it, as the
+/// end of "the plugin … ".
+pub(crate) type Handler<P, R> = Arc<dyn Fn(&Session, &P) -> Result<R, String> + Send + Sync>;
 
 /// Takes a configuration as JSON, while it can log.
 pub(crate) type Configure = dyn Fn(&str, Log) -> Result<Configuration, String> + Send + Sync;
@@ -87,7 +88,7 @@ pub(crate) type Log = ();
 pub(crate) struct Tools {
     /// Name, description and input schema of each.
     pub(crate) list: fn() -> Vec<[String; 3]>,
-    pub(crate) call: fn(&Session, &str, &str) -> ToolResult,
+    pub(crate) call: fn(&Session, &str, &str) -> Result<ToolResult, String>,
 }
 
 impl Rule {
@@ -123,7 +124,7 @@ impl Rule {
     fn on<P: 'static, R: 'static>(
         mut self,
         event: EventKind,
-        rule: impl Fn(&Session, &P) -> R + Send + Sync + 'static,
+        rule: impl Fn(&Session, &P) -> Result<R, String> + Send + Sync + 'static,
     ) -> Self {
         let handler: Handler<P, R> = Arc::new(rule);
         self.handlers.insert(event, Arc::new(handler));
@@ -131,9 +132,50 @@ impl Rule {
     }
 }
 
-/// The methods of a rule, one for each event: what the event carries, and what is answered.
+/// Hands each event to a macro: how a closure and how a plugin of the SDK are given it, the method of both, what it carries,
+/// and what is answered.
+macro_rules! every_event {
+    ($then:ident) => {
+        $then! {
+            value nothing SessionStart session_start(Nothing) -> Vec<Task>;
+            observed value SessionEnd session_end(Usage);
+            text text PromptSubmit prompt_submit(String) -> TextVerdict;
+            value value TurnStart turn_start(Turn) -> TurnVerdict;
+            observed value TurnEnd turn_end(TurnSummary);
+            value value ProviderResolve provider_resolve(Resolution) -> ResolutionVerdict;
+            value value BeforeInference before_inference(Inference) -> InferenceVerdict;
+            value value RequestSend request_send(RawRequest) -> RequestVerdict;
+            value value ResponseReceive response_receive(RawResponse) -> ResponseVerdict;
+            text text StreamDelta stream_delta(String) -> TextVerdict;
+            observed text StreamEnd stream_end(String);
+            observed value AfterInference after_inference(Response);
+            value value TokenUsage token_usage(Usage) -> UsageVerdict;
+            text text FinalizeContent finalize_content(String) -> TextVerdict;
+            value list BeforeTools before_tools(Vec<ToolCall>) -> BatchVerdict;
+            value value BeforeToolCall before_tool_call(ToolCall) -> ToolCallVerdict;
+            value outcome AfterToolCall after_tool_call(ToolOutcome) -> ToolResultVerdict;
+            value value SubagentStart subagent_start(Subagent) -> SubagentVerdict;
+            observed value SubagentEnd subagent_end(SubagentSummary);
+            value value BeforeCompaction before_compaction(Compaction) -> CompactionVerdict;
+            text text AfterCompaction after_compaction(String) -> TextVerdict;
+            value value TaskStart task_start(Task) -> TaskVerdict;
+            value value PlanSubmit plan_submit(Plan) -> PlanVerdict;
+            value value TaskComplete task_complete(Completion) -> CompletionVerdict;
+            observed value PlanComplete plan_complete(PlanSummary);
+            value value QueueEmpty queue_empty(Progress) -> CompletionVerdict;
+            text text AgentError agent_error(String) -> CompletionVerdict;
+            value value CustomEvent custom_event(Custom) -> CustomVerdict;
+            observed record AuditRecord audit_record(AuditEntry);
+        }
+    };
+}
+
+#[cfg(feature = "native")]
+use every_event;
+
+/// The methods of a rule, one for each event.
 macro_rules! events {
-    ($($shape:ident $event:ident $method:ident($payload:ty) $(-> $answer:ty)?;)*) => {
+    ($($shape:ident $given:ident $event:ident $method:ident($payload:ty) $(-> $answer:ty)?;)*) => {
         impl Rule {
             $(events! { @method $shape $event $method($payload) $(-> $answer)? })*
         }
@@ -149,56 +191,26 @@ macro_rules! events {
             self,
             rule: impl Fn(&Session, &$payload) -> V + Send + Sync + 'static,
         ) -> Self {
-            self.on(EventKind::$event, move |session: &Session, payload: &$payload| (rule(session, payload).into(),))
+            self.on(EventKind::$event, move |session: &Session, payload: &$payload| Ok((rule(session, payload).into(),)))
         }
     };
     (@method text $event:ident $method:ident($payload:ty) -> $answer:ty) => {
         #[doc = concat!("Answers [`", stringify!($event), "`](EventKind::", stringify!($event), ").")]
         #[must_use]
         pub fn $method<V: Into<$answer>>(self, rule: impl Fn(&Session, &str) -> V + Send + Sync + 'static) -> Self {
-            self.on(EventKind::$event, move |session: &Session, payload: &$payload| (rule(session, payload).into(),))
+            self.on(EventKind::$event, move |session: &Session, payload: &$payload| Ok((rule(session, payload).into(),)))
         }
     };
     (@method observed $event:ident $method:ident($payload:ty)) => {
         #[doc = concat!("Observes [`", stringify!($event), "`](EventKind::", stringify!($event), ").")]
         #[must_use]
         pub fn $method(self, rule: impl Fn(&Session, &$payload) + Send + Sync + 'static) -> Self {
-            self.on(EventKind::$event, rule)
+            self.on(EventKind::$event, move |session: &Session, payload: &$payload| Ok(rule(session, payload)))
         }
     };
 }
 
-events! {
-    value SessionStart session_start(Nothing) -> Vec<Task>;
-    observed SessionEnd session_end(Usage);
-    text PromptSubmit prompt_submit(String) -> TextVerdict;
-    value TurnStart turn_start(Turn) -> TurnVerdict;
-    observed TurnEnd turn_end(TurnSummary);
-    value ProviderResolve provider_resolve(Resolution) -> ResolutionVerdict;
-    value BeforeInference before_inference(Inference) -> InferenceVerdict;
-    value RequestSend request_send(RawRequest) -> RequestVerdict;
-    value ResponseReceive response_receive(RawResponse) -> ResponseVerdict;
-    text StreamDelta stream_delta(String) -> TextVerdict;
-    observed StreamEnd stream_end(String);
-    observed AfterInference after_inference(Response);
-    value TokenUsage token_usage(Usage) -> UsageVerdict;
-    text FinalizeContent finalize_content(String) -> TextVerdict;
-    value BeforeTools before_tools(Vec<ToolCall>) -> BatchVerdict;
-    value BeforeToolCall before_tool_call(ToolCall) -> ToolCallVerdict;
-    value AfterToolCall after_tool_call(ToolOutcome) -> ToolResultVerdict;
-    value SubagentStart subagent_start(Subagent) -> SubagentVerdict;
-    observed SubagentEnd subagent_end(SubagentSummary);
-    value BeforeCompaction before_compaction(Compaction) -> CompactionVerdict;
-    text AfterCompaction after_compaction(String) -> TextVerdict;
-    value TaskStart task_start(Task) -> TaskVerdict;
-    value PlanSubmit plan_submit(Plan) -> PlanVerdict;
-    value TaskComplete task_complete(Completion) -> CompletionVerdict;
-    observed PlanComplete plan_complete(PlanSummary);
-    value QueueEmpty queue_empty(Progress) -> CompletionVerdict;
-    text AgentError agent_error(String) -> CompletionVerdict;
-    value CustomEvent custom_event(Custom) -> CustomVerdict;
-    observed AuditRecord audit_record(AuditEntry);
-}
+every_event!(events);
 
 /// The same functions, not functions that do the same.
 impl PartialEq for Rule {

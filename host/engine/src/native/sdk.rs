@@ -1,18 +1,18 @@
 //! A plugin of the guest SDK as a native rule: the very type of which a component is built.
 
-use super::{Rule, Tools};
-use crate::contract::{EventKind, Session, Task, ToolOutcome, ToolResult};
+use super::*;
 use hookhost_guest::{Plugin, types};
-use std::sync::Arc;
+use std::fmt::Display;
 
-/// Each event with its method, and how the method is given what the event carries, in the SDK's spelling.
+/// How the plugin's method is given what an event carries, in the SDK's spelling, and how its answer is taken.
 macro_rules! methods {
-    ($($given:ident $event:ident $method:ident;)*) => {
+    ($($shape:ident $given:ident $event:ident $method:ident($payload:ty) $(-> $answer:ty)?;)*) => {
         fn subscribed<P: Plugin>(rule: Rule, event: EventKind) -> Rule {
             match event {
-                $(EventKind::$event => rule.$method(|session, payload| {
+                $(EventKind::$event => rule.on(EventKind::$event, |session: &Session, payload: &$payload| {
                     let session: types::Session = session.clone().into();
-                    methods!(@$given P $method (&session) payload)
+                    let answer = methods!(@$given P $method (&session) payload);
+                    methods!(@answered answer $($answer)?)
                 }),)*
                 // The contract has an event that this host does not know.
                 _ => rule,
@@ -40,38 +40,22 @@ macro_rules! methods {
     (@record $plugin:ident $method:ident ($session:expr) $payload:ident) => {
         $plugin::$method($session, &$payload.0)
     };
+    (@answered $nothing:ident) => {
+        Ok($nothing)
+    };
+    (@answered $answer:ident $type:ty) => {
+        answered::<_, $type>($answer).map(|answer| (answer,))
+    };
 }
 
-methods! {
-    nothing SessionStart session_start;
-    value SessionEnd session_end;
-    text PromptSubmit prompt_submit;
-    value TurnStart turn_start;
-    value TurnEnd turn_end;
-    value ProviderResolve provider_resolve;
-    value BeforeInference before_inference;
-    value RequestSend request_send;
-    value ResponseReceive response_receive;
-    text StreamDelta stream_delta;
-    text StreamEnd stream_end;
-    value AfterInference after_inference;
-    value TokenUsage token_usage;
-    text FinalizeContent finalize_content;
-    list BeforeTools before_tools;
-    value BeforeToolCall before_tool_call;
-    outcome AfterToolCall after_tool_call;
-    value SubagentStart subagent_start;
-    value SubagentEnd subagent_end;
-    value BeforeCompaction before_compaction;
-    text AfterCompaction after_compaction;
-    value TaskStart task_start;
-    value PlanSubmit plan_submit;
-    value TaskComplete task_complete;
-    value PlanComplete plan_complete;
-    value QueueEmpty queue_empty;
-    text AgentError agent_error;
-    value CustomEvent custom_event;
-    record AuditRecord audit_record;
+every_event!(methods);
+
+/// An answer in the host's spelling.
+///
+/// # Errors
+/// What in it is not JSON, and would have to be.
+fn answered<S, T: TryFrom<S, Error: Display>>(answer: S) -> Result<T, String> {
+    T::try_from(answer).map_err(|error| error.to_string())
 }
 
 impl Rule {
@@ -96,6 +80,6 @@ fn list<P: Plugin>() -> Vec<[String; 3]> {
     tools.map(|tool| [tool.name, tool.description, tool.input_schema]).collect()
 }
 
-fn call<P: Plugin>(session: &Session, name: &str, arguments: &str) -> ToolResult {
-    P::call_tool(&session.clone().into(), name, arguments).into()
+fn call<P: Plugin>(session: &Session, name: &str, arguments: &str) -> Result<ToolResult, String> {
+    answered(P::call_tool(&session.clone().into(), name, arguments))
 }

@@ -31,7 +31,7 @@ impl Plugin {
                     return Called::failed(unsubscribed());
                 };
                 let (session, payload) = (session.clone(), payload.clone());
-                Box::pin(native.call(setup, limits, move || handler(&session, &payload))).await
+                Box::pin(native.call(setup, limits, move || handler(&session, &payload))).await.checked()
             }
         }
     }
@@ -65,7 +65,8 @@ impl Plugin {
                 let Some(tools) = &native.rule.tools else { return Called::failed(brings_none()) };
                 let (call, session) = (tools.call, session.clone());
                 let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
-                Box::pin(native.call(setup, limits, move || (call(&session, &tool, &arguments),))).await
+                let called = move || call(&session, &tool, &arguments).map(|result| (result,));
+                Box::pin(native.call(setup, limits, called)).await.checked()
             }
         }
     }

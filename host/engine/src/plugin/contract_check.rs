@@ -1,7 +1,7 @@
 //! Whether a file is a component of the contract: by its bytes, its imports, and the types of its exports.
 
 use super::tools::{ToolDeclaration, ToolFunctions};
-use crate::contract::{EventKind, Json, Session, ToolResult, VERSION};
+use crate::contract::{EventKind, Session, ToolResult, VERSION};
 use crate::event::{self, HandleType};
 use crate::sandbox::capability::{Own, OwnCapabilities};
 use crate::sandbox::{Handle, capability, http, is_base_wasi};
@@ -207,7 +207,7 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
                 check.function("handle", |function| event::typecheck(kind, &HandleType { function, types: &types }))?;
             surface.subscriptions.insert(kind, handle);
         } else if interface == "setup" {
-            let typed = |function: &ComponentFunc| function.typecheck::<(Json,), (Result<(), String>,)>(&types);
+            let typed = |function: &ComponentFunc| function.typecheck::<(String,), (Result<(), String>,)>(&types);
             surface.configure = Some(check.function("configure", typed)?);
         } else if interface == "tools" {
             let list = check.function("list", |function| function.typecheck::<(), (Vec<ToolDeclaration>,)>(&types))?;

@@ -4,7 +4,6 @@
 use super::link::Linked;
 use super::{LoadError, Plugin};
 use crate::config::Mode;
-use crate::contract::Json;
 use crate::sandbox::{CallLimits, GuestSetup, Handle};
 use crate::schema::{self, Schema, SchemaError};
 use crate::wire::Answered;
@@ -57,14 +56,14 @@ pub(super) struct ToolDeclaration {
     name: String,
     description: String,
     #[component(name = "input-schema")]
-    input_schema: Json,
+    input_schema: String,
 }
 
 impl Answered for ToolDeclaration {
     type Wire = Self;
 
-    fn answered(wire: Self) -> Self {
-        wire
+    fn answered(wire: Self) -> Result<Self, String> {
+        Ok(wire)
     }
 }
 

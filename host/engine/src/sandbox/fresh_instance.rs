@@ -114,7 +114,8 @@ impl Sandbox {
                 store.data_mut().begin(setup, limits.sizes);
                 let _ = store.set_fuel(limits.sizes.fuel.get());
             }
-            invoke::<P, R::Wire>(&mut store, &instance, handle, params, limits.sizes).await.map(R::answer)
+            let wire = invoke::<P, R::Wire>(&mut store, &instance, handle, params, limits.sizes).await?;
+            R::answer(wire).map_err(Failure::invalid)
         })
         .await;
         let answer = called.unwrap_or_else(|over| match over {
@@ -205,6 +206,18 @@ where
 fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
     let fuel = limits.fuel.get() - store.get_fuel().unwrap_or(0);
     Called::of(store.data_mut(), answer, fuel, began)
+}
+
+impl<R> Called<Result<R, String>> {
+    /// The outcome of a call whose answer may be invalid; the error says in what. Then it has no effects.
+    pub(crate) fn checked(self) -> Called<R> {
+        let answer = self.answer.and_then(|answer| answer.map_err(Failure::invalid));
+        let is_valid = answer.is_ok();
+        let Self { fuel, time, reads, inputs, unrepeatable, missed, log, log_dropped, .. } = self;
+        let effects = if is_valid { self.effects } else { Effects::default() };
+        let writes = self.writes.filter(|_| is_valid);
+        Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped }
+    }
 }
 
 impl<R> Called<R> {

@@ -19,7 +19,7 @@ impl AllowedCall {
             // Read again, numbers could differ in their last digit, and what nests deep would be an error.
             true => asked.clone(),
             // A plugin's change was read before, and written by the host.
-            false => serde_json::from_str(&call.arguments).unwrap_or_default(),
+            false => call.arguments.read().unwrap_or_default(),
         };
         Self { call, arguments, changed_by: changed_by.to_vec() }
     }

@@ -15,7 +15,7 @@ use super::pending::{Begun, Question as PendingQuestion};
 use super::{ReplayInputs, SessionInner, observers};
 use crate::active_config::ActiveConfig;
 use crate::approval::{ApprovalRequest, ProposedResponse};
-use crate::audit::{ApprovalRecord, EventRecord, Header, raw};
+use crate::audit::{ApprovalRecord, EventRecord, Header, Masking, raw};
 use crate::compose::{
     self, Decision, Gate, Layer, MAX_QUESTION_ROUNDS, Member, Objection, Passage, QuestionOrigin, Step, Transform,
     Verdict,
@@ -96,7 +96,7 @@ impl<'a> Dispatch<'a> {
             id: facts.id.clone(),
             header: Header::new(&*info.id, facts.time),
             turn: info.turn,
-            raw: facts.raw.clone(),
+            raw: facts.raw.as_deref().map(str::to_owned),
             ..EventRecord::new(event, original)
         });
         Box::new(Self {
@@ -250,14 +250,17 @@ impl<'a> Dispatch<'a> {
         let deadline = u64::try_from(request.deadline.as_millis()).unwrap_or(u64::MAX);
         let is_shared = self.session.services.shares_questions;
         // Values that no other process is shown need not be on disk a second time.
-        let request = if is_shared { request } else { &request.without_values() };
+        let request = match is_shared {
+            true => request.masked(&Masking::new(&self.rules.settings().audit)),
+            false => request.without_values(),
+        };
         Ok(QuestionChange::Ask(Box::new(OpenQuestion {
             id: request.id.clone(),
             session: request.session.clone(),
             asker: self.session.services.store.asker()?,
             expires: self.session.services.now().saturating_add(deadline),
             answerable: is_shared,
-            request: raw(request).get().to_owned(),
+            request: raw(&request).get().to_owned(),
             answer: None,
         })))
     }

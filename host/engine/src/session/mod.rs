@@ -41,6 +41,7 @@ use crate::callback;
 use crate::contract::{self, Cause, EventKind, Failure, FailureKind, Json, ModelRef, OutcomeKind, Shape, ToolSpec};
 use crate::event::{CallValidator, Schemas};
 use crate::plugin::Plugin;
+use crate::runtime;
 use crate::sandbox::capability::{EventFacts, NoTranscript, Reminder, Transcript};
 use crate::state::Lineage;
 use crate::store::{LateWrite, StoreError, Turn, TurnQueue};
@@ -540,8 +541,8 @@ pub(crate) enum NotAsked {
     Store(StoreError),
     /// The session has ended.
     Ended,
-    /// There is no tokio runtime.
-    NoRuntime,
+    /// There is no tokio runtime, or none with a timer.
+    NoRuntime(runtime::Missing),
     /// The payload is invalid; why.
     Invalid(String),
 }
@@ -551,7 +552,7 @@ impl NotAsked {
         match self {
             Self::Store(_) => Cause::NotRecorded,
             Self::Ended => Cause::Ended,
-            Self::NoRuntime => Cause::NoRuntime,
+            Self::NoRuntime(_) => Cause::NoRuntime,
             Self::Invalid(_) => Cause::Invalid,
         }
     }
@@ -564,7 +565,12 @@ impl std::fmt::Display for NotAsked {
             Self::Ended => {
                 f.write_str("the agent has told its end or dropped its handle; open the session again to continue it")
             }
-            Self::NoRuntime => f.write_str("call it from within one, or use `hookhost::blocking`"),
+            Self::NoRuntime(runtime::Missing::Runtime) => {
+                f.write_str("call it from within one, or use `hookhost::blocking`")
+            }
+            Self::NoRuntime(runtime::Missing::Timer) => {
+                f.write_str("the one that it is called from has no timer; build it with `enable_time`")
+            }
             Self::Invalid(why) => f.write_str(why),
         }
     }
@@ -652,8 +658,8 @@ impl SessionInner {
         if !is_replayed && self.is_over() {
             return Some(NotAsked::Ended);
         }
-        if tokio::runtime::Handle::try_current().is_err() {
-            return Some(NotAsked::NoRuntime);
+        if let Err(missing) = runtime::check() {
+            return Some(NotAsked::NoRuntime(missing));
         }
         let waits = self.waits_for_itself().map(str::to_owned);
         waits.or_else(|| E::check(payload).err()).map(NotAsked::Invalid)

@@ -9,7 +9,7 @@ use super::notice::{Notice, NoticeKind};
 use crate::active_config::ActiveConfig;
 use crate::audit::{Dropped, Header};
 use crate::contract;
-use crate::contract::{AuditEntry, EventKind};
+use crate::contract::{AuditEntry, EventKind, Json};
 use crate::event::{AuditRecord, Kind};
 use crate::sandbox::capability::EventFacts;
 use crate::store::LateWrite;
@@ -99,6 +99,10 @@ pub(super) fn enqueue_record(
 ) {
     let facts =
         EventFacts { id: session.next_record_id(), time: session.services.now(), round: 1, ..EventFacts::default() };
+    let record = match Json::new(record) {
+        Ok(record) => record,
+        Err(error) => return tracing::error!(%error, "observers do not get a record that is not JSON"),
+    };
     let bytes = record.len();
     enqueue::<AuditRecord>(session, rules, info.clone(), facts, AuditEntry(record), bytes);
 }

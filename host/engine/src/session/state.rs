@@ -3,6 +3,8 @@
 //! A handle applies each change to its copy at once, and keeps it in a list until a transaction has written it. If another
 //! handle has written the row meanwhile, the listed changes are applied again to the new row, so that none is lost.
 
+mod unwritten;
+
 use super::failure_count::{Caller, FailureCounts, NextCall, counts};
 use super::notice::Notice;
 use super::{MAX_NOTICES, MAX_REMINDERS, now};
@@ -15,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use unwritten::Unwritten;
 
 /// Event numbers that a handle takes at once, so that few events write the row only for their numbers.
 const NUMBERS: u64 = 64;
@@ -57,7 +60,7 @@ pub(super) enum Change {
     Notice(Notice),
     /// The user was told these notices.
     NoticesTaken(Vec<Notice>),
-    /// the user was told that a failure of the plugin was skipped.
+    /// The user was told that a failure of the plugin was skipped.
     Skipped(String),
     /// A plugin has made further calls of a model.
     ModelCalls(String, u32),
@@ -134,7 +137,7 @@ struct Inner {
     /// Event numbers that this handle may still use.
     numbers: Range<u64>,
     /// Changes that are in `state` and not yet in the row.
-    unwritten: Vec<Change>,
+    unwritten: Unwritten,
     /// The counters of calls under way.
     model_calls: HashMap<String, Arc<AtomicU32>>,
 }
@@ -320,18 +323,18 @@ impl SessionCopy {
 }
 
 impl Inner {
-    /// Replaces the state, and applies all unwritten changes but the first `written` to the new one.
-    fn replace(&mut self, state: SessionState, version: u64, events: u64, written: usize) {
+    /// Replaces the state, and applies the changes that are not written with it: all but the first `written` of those that
+    /// the handle has made.
+    fn replace(&mut self, state: SessionState, version: u64, events: u64, written: u64) {
         let before = std::mem::replace(&mut self.state, state);
         (self.version, self.events) = (version, events);
-        let unwritten = self.unwritten.split_off(written);
-        for change in &unwritten {
+        self.unwritten.forget(written);
+        for change in self.unwritten.iter() {
             self.state.apply(change);
             if let Change::Numbers(taken) = change {
                 self.events += taken;
             }
         }
-        self.unwritten = unwritten;
         for (plugin, calls) in &self.model_calls {
             let of = |state: &SessionState| state.model_calls.get(plugin).copied().unwrap_or_default();
             // Adds what other handles have counted: a call under way may have counted one meanwhile.
@@ -369,7 +372,7 @@ impl SessionChanges for PendingWrite {
         let events = row.events.saturating_add(taken).max(copy.numbers.end);
         // A struct of texts and numbers always has a JSON form.
         let state = serde_json::to_string(&state).unwrap_or_default();
-        Changed { row: SessionRow { version: row.version, events, state }, changes: copy.unwritten.len(), time: now() }
+        Changed { row: SessionRow { version: row.version, events, state }, changes: copy.unwritten.made(), time: now() }
     }
 
     fn note_written(&self, changed: Changed) {
@@ -378,10 +381,10 @@ impl SessionChanges for PendingWrite {
         let is_only_ours = row.version == copy.version + 1 && self.with.is_empty();
         if is_only_ours {
             copy.version = row.version;
-            copy.unwritten.drain(..changes);
+            copy.unwritten.forget(changes);
         } else if row.version <= copy.version {
             // This handle has read a later row meanwhile. That row contains these changes, so the copy has them twice.
-            copy.unwritten.drain(..changes);
+            copy.unwritten.forget(changes);
             copy.version = 0;
             self.state.mark_stale();
         } else {

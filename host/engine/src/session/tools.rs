@@ -13,7 +13,6 @@ use crate::plugin::Plugin;
 use crate::sandbox::GuestSetup;
 use crate::sandbox::capability::EventFacts;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// The tools of plugins, as a session calls them.
@@ -186,7 +185,7 @@ impl<'a> Call<'a> {
         let called = plugin.call_tool(&self.info, tool, &arguments, self.setup(plugin)).await;
         let (answer, did, why) = invocation::note(self.session, plugin, &mut self.record.call, called);
         self.record.not_replayable.extend(why);
-        let answer = answer.and_then(|(result,)| checked(result));
+        let answer = answer.map(|(result,)| result);
         if answer.is_ok() {
             self.did = Some(did);
         }
@@ -244,14 +243,6 @@ impl<'a> Call<'a> {
                 Err(error.to_string())
             }
         }
-    }
-}
-
-/// Checks that a result's `raw` is JSON, if it has one.
-fn checked(result: ToolResult) -> Result<ToolResult, Failure> {
-    match result.raw.as_deref().map(serde_json::from_str::<&RawValue>) {
-        Some(Err(error)) => Err(Failure::invalid(format!("answered a tool result whose `raw` is not JSON: {error}"))),
-        _ => Ok(result),
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) trait SessionChanges: Send + Sync {
 /// A row to be written.
 pub(crate) struct Changed {
     pub(crate) row: SessionRow,
-    /// How many of the handle's changes it contains.
-    pub(crate) changes: usize,
+    /// How many of the changes that the handle has made so far are written with it.
+    pub(crate) changes: u64,
     /// The time of the write, in milliseconds since the Unix epoch.
     pub(crate) time: Time,
 }

@@ -699,7 +699,7 @@ pub(crate) mod given {
 /// What a component answers.
 pub(crate) mod answered {
     use crate::contract;
-    use crate::wire::{Answered, Out};
+    use crate::wire::{Answered, Out, json};
     use wasmtime::component::{ComponentType, Lift};
 
     #[derive(ComponentType, Lift)]
@@ -714,14 +714,14 @@ pub(crate) mod answered {
     impl Answered for contract::Refusal {
         type Wire = Refusal;
 
-        fn answered(wire: Refusal) -> Self {
+        fn answered(wire: Refusal) -> Result<Self, String> {
             let Refusal { reason, code, retryable, stop } = wire;
-            Self {
-                reason: Answered::answered(reason),
-                code: Answered::answered(code),
-                retryable: Answered::answered(retryable),
-                stop: Answered::answered(stop),
-            }
+            Ok(Self {
+                reason: Answered::answered(reason)?,
+                code: Answered::answered(code)?,
+                retryable: Answered::answered(retryable)?,
+                stop: Answered::answered(stop)?,
+            })
         }
     }
 
@@ -735,12 +735,12 @@ pub(crate) mod answered {
     impl Answered for contract::Escalation {
         type Wire = Escalation;
 
-        fn answered(wire: Escalation) -> Self {
+        fn answered(wire: Escalation) -> Result<Self, String> {
             let Escalation { question, code } = wire;
-            Self {
-                question: Answered::answered(question),
-                code: Answered::answered(code),
-            }
+            Ok(Self {
+                question: Answered::answered(question)?,
+                code: Answered::answered(code)?,
+            })
         }
     }
 
@@ -762,13 +762,13 @@ pub(crate) mod answered {
     impl Answered for contract::ShellDialect {
         type Wire = ShellDialect;
 
-        fn answered(wire: ShellDialect) -> Self {
-            match wire {
+        fn answered(wire: ShellDialect) -> Result<Self, String> {
+            Ok(match wire {
                 ShellDialect::Posix => Self::Posix,
                 ShellDialect::Powershell => Self::Powershell,
                 ShellDialect::Cmd => Self::Cmd,
                 ShellDialect::Unknown => Self::Unknown,
-            }
+            })
         }
     }
 
@@ -783,13 +783,13 @@ pub(crate) mod answered {
     impl Answered for contract::ShellCommand {
         type Wire = ShellCommand;
 
-        fn answered(wire: ShellCommand) -> Self {
+        fn answered(wire: ShellCommand) -> Result<Self, String> {
             let ShellCommand { command, cwd, dialect } = wire;
-            Self {
-                command: Answered::answered(command),
-                cwd: Answered::answered(cwd),
-                dialect: Answered::answered(dialect),
-            }
+            Ok(Self {
+                command: Answered::answered(command)?,
+                cwd: Answered::answered(cwd)?,
+                dialect: Answered::answered(dialect)?,
+            })
         }
     }
 
@@ -803,12 +803,12 @@ pub(crate) mod answered {
     impl Answered for contract::McpTool {
         type Wire = McpTool;
 
-        fn answered(wire: McpTool) -> Self {
+        fn answered(wire: McpTool) -> Result<Self, String> {
             let McpTool { server, tool } = wire;
-            Self {
-                server: Answered::answered(server),
-                tool: Answered::answered(tool),
-            }
+            Ok(Self {
+                server: Answered::answered(server)?,
+                tool: Answered::answered(tool)?,
+            })
         }
     }
 
@@ -834,16 +834,16 @@ pub(crate) mod answered {
     impl Answered for contract::Action {
         type Wire = Action;
 
-        fn answered(wire: Action) -> Self {
-            match wire {
-                Action::Shell(value) => Self::Shell(Answered::answered(value)),
-                Action::ReadFile(value) => Self::ReadFile(Answered::answered(value)),
-                Action::WriteFiles(value) => Self::WriteFiles(Answered::answered(value)),
-                Action::Fetch(value) => Self::Fetch(Answered::answered(value)),
-                Action::Mcp(value) => Self::Mcp(Answered::answered(value)),
-                Action::SpawnAgent(value) => Self::SpawnAgent(Answered::answered(value)),
-                Action::Other(value) => Self::Other(Answered::answered(value)),
-            }
+        fn answered(wire: Action) -> Result<Self, String> {
+            Ok(match wire {
+                Action::Shell(value) => Self::Shell(Answered::answered(value)?),
+                Action::ReadFile(value) => Self::ReadFile(Answered::answered(value)?),
+                Action::WriteFiles(value) => Self::WriteFiles(Answered::answered(value)?),
+                Action::Fetch(value) => Self::Fetch(Answered::answered(value)?),
+                Action::Mcp(value) => Self::Mcp(Answered::answered(value)?),
+                Action::SpawnAgent(value) => Self::SpawnAgent(Answered::answered(value)?),
+                Action::Other(value) => Self::Other(Answered::answered(value)?),
+            })
         }
     }
 
@@ -859,13 +859,13 @@ pub(crate) mod answered {
     impl Answered for contract::ToolResult {
         type Wire = ToolResult;
 
-        fn answered(wire: ToolResult) -> Self {
+        fn answered(wire: ToolResult) -> Result<Self, String> {
             let ToolResult { text, is_error, raw } = wire;
-            Self {
-                text: Answered::answered(text),
-                is_error: Answered::answered(is_error),
-                raw: Answered::answered(raw),
-            }
+            Ok(Self {
+                text: Answered::answered(text)?,
+                is_error: Answered::answered(is_error)?,
+                raw: raw.map(|raw| json("raw", raw)).transpose()?,
+            })
         }
     }
 
@@ -891,16 +891,16 @@ pub(crate) mod answered {
     impl Answered for contract::ToolCallVerdict {
         type Wire = ToolCallVerdict;
 
-        fn answered(wire: ToolCallVerdict) -> Self {
-            match wire {
+        fn answered(wire: ToolCallVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 ToolCallVerdict::Allow => Self::Allow,
-                ToolCallVerdict::Approve(value) => Self::Approve(Answered::answered(value)),
-                ToolCallVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                ToolCallVerdict::Rewrite(value) => Self::Rewrite(Answered::answered(value)),
-                ToolCallVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                ToolCallVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-                ToolCallVerdict::Respond(value) => Self::Respond(Answered::answered(value)),
-            }
+                ToolCallVerdict::Approve(value) => Self::Approve(Answered::answered(value)?),
+                ToolCallVerdict::Modify(value) => Self::Modify(json("modify", value)?),
+                ToolCallVerdict::Rewrite(value) => Self::Rewrite(Answered::answered(value)?),
+                ToolCallVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                ToolCallVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+                ToolCallVerdict::Respond(value) => Self::Respond(Answered::answered(value)?),
+            })
         }
     }
 
@@ -918,12 +918,12 @@ pub(crate) mod answered {
     impl Answered for contract::BatchVerdict {
         type Wire = BatchVerdict;
 
-        fn answered(wire: BatchVerdict) -> Self {
-            match wire {
+        fn answered(wire: BatchVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 BatchVerdict::Allow => Self::Allow,
-                BatchVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                BatchVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                BatchVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                BatchVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -941,12 +941,12 @@ pub(crate) mod answered {
     impl Answered for contract::ToolResultVerdict {
         type Wire = ToolResultVerdict;
 
-        fn answered(wire: ToolResultVerdict) -> Self {
-            match wire {
+        fn answered(wire: ToolResultVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 ToolResultVerdict::Keep => Self::Keep,
-                ToolResultVerdict::Replace(value) => Self::Replace(Answered::answered(value)),
-                ToolResultVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                ToolResultVerdict::Replace(value) => Self::Replace(Answered::answered(value)?),
+                ToolResultVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -964,15 +964,15 @@ pub(crate) mod answered {
     impl Answered for contract::InferenceChanges {
         type Wire = InferenceChanges;
 
-        fn answered(wire: InferenceChanges) -> Self {
+        fn answered(wire: InferenceChanges) -> Result<Self, String> {
             let InferenceChanges { provider, model, system_prompt, prompt, tools } = wire;
-            Self {
-                provider: Answered::answered(provider),
-                model: Answered::answered(model),
-                system_prompt: Answered::answered(system_prompt),
-                prompt: Answered::answered(prompt),
-                tools: Answered::answered(tools),
-            }
+            Ok(Self {
+                provider: Answered::answered(provider)?,
+                model: Answered::answered(model)?,
+                system_prompt: Answered::answered(system_prompt)?,
+                prompt: Answered::answered(prompt)?,
+                tools: Answered::answered(tools)?,
+            })
         }
     }
 
@@ -994,14 +994,14 @@ pub(crate) mod answered {
     impl Answered for contract::InferenceVerdict {
         type Wire = InferenceVerdict;
 
-        fn answered(wire: InferenceVerdict) -> Self {
-            match wire {
+        fn answered(wire: InferenceVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 InferenceVerdict::Allow => Self::Allow,
-                InferenceVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                InferenceVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                InferenceVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-                InferenceVerdict::Respond(value) => Self::Respond(Answered::answered(value)),
-            }
+                InferenceVerdict::Modify(value) => Self::Modify(Answered::answered(value)?),
+                InferenceVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                InferenceVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+                InferenceVerdict::Respond(value) => Self::Respond(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1017,11 +1017,11 @@ pub(crate) mod answered {
     impl Answered for contract::UsageVerdict {
         type Wire = UsageVerdict;
 
-        fn answered(wire: UsageVerdict) -> Self {
-            match wire {
+        fn answered(wire: UsageVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 UsageVerdict::Allow => Self::Allow,
-                UsageVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                UsageVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1039,12 +1039,12 @@ pub(crate) mod answered {
     impl Answered for contract::TextVerdict {
         type Wire = TextVerdict;
 
-        fn answered(wire: TextVerdict) -> Self {
-            match wire {
+        fn answered(wire: TextVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 TextVerdict::Keep => Self::Keep,
-                TextVerdict::Replace(value) => Self::Replace(Answered::answered(value)),
-                TextVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                TextVerdict::Replace(value) => Self::Replace(Answered::answered(value)?),
+                TextVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1058,12 +1058,12 @@ pub(crate) mod answered {
     impl Answered for contract::Task {
         type Wire = Task;
 
-        fn answered(wire: Task) -> Self {
+        fn answered(wire: Task) -> Result<Self, String> {
             let Task { prompt, title } = wire;
-            Self {
-                prompt: Answered::answered(prompt),
-                title: Answered::answered(title),
-            }
+            Ok(Self {
+                prompt: Answered::answered(prompt)?,
+                title: Answered::answered(title)?,
+            })
         }
     }
 
@@ -1079,13 +1079,13 @@ pub(crate) mod answered {
     impl Answered for contract::Plan {
         type Wire = Plan;
 
-        fn answered(wire: Plan) -> Self {
+        fn answered(wire: Plan) -> Result<Self, String> {
             let Plan { title, tasks, clear_existing } = wire;
-            Self {
-                title: Answered::answered(title),
-                tasks: Answered::answered(tasks),
-                clear_existing: Answered::answered(clear_existing),
-            }
+            Ok(Self {
+                title: Answered::answered(title)?,
+                tasks: Answered::answered(tasks)?,
+                clear_existing: Answered::answered(clear_existing)?,
+            })
         }
     }
 
@@ -1105,13 +1105,13 @@ pub(crate) mod answered {
     impl Answered for contract::PlanVerdict {
         type Wire = PlanVerdict;
 
-        fn answered(wire: PlanVerdict) -> Self {
-            match wire {
+        fn answered(wire: PlanVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 PlanVerdict::Allow => Self::Allow,
-                PlanVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                PlanVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                PlanVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                PlanVerdict::Modify(value) => Self::Modify(Answered::answered(value)?),
+                PlanVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                PlanVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1127,11 +1127,11 @@ pub(crate) mod answered {
     impl Answered for contract::CompletionVerdict {
         type Wire = CompletionVerdict;
 
-        fn answered(wire: CompletionVerdict) -> Self {
-            match wire {
+        fn answered(wire: CompletionVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 CompletionVerdict::Finish => Self::Finish,
-                CompletionVerdict::GoOn(value) => Self::GoOn(Answered::answered(value)),
-            }
+                CompletionVerdict::GoOn(value) => Self::GoOn(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1151,13 +1151,13 @@ pub(crate) mod answered {
     impl Answered for contract::TaskVerdict {
         type Wire = TaskVerdict;
 
-        fn answered(wire: TaskVerdict) -> Self {
-            match wire {
+        fn answered(wire: TaskVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 TaskVerdict::Allow => Self::Allow,
-                TaskVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                TaskVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                TaskVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                TaskVerdict::Modify(value) => Self::Modify(Answered::answered(value)?),
+                TaskVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                TaskVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1175,12 +1175,12 @@ pub(crate) mod answered {
     impl Answered for contract::TurnVerdict {
         type Wire = TurnVerdict;
 
-        fn answered(wire: TurnVerdict) -> Self {
-            match wire {
+        fn answered(wire: TurnVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 TurnVerdict::Allow => Self::Allow,
-                TurnVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                TurnVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                TurnVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                TurnVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1194,12 +1194,12 @@ pub(crate) mod answered {
     impl Answered for contract::ModelChoice {
         type Wire = ModelChoice;
 
-        fn answered(wire: ModelChoice) -> Self {
+        fn answered(wire: ModelChoice) -> Result<Self, String> {
             let ModelChoice { provider, model } = wire;
-            Self {
-                provider: Answered::answered(provider),
-                model: Answered::answered(model),
-            }
+            Ok(Self {
+                provider: Answered::answered(provider)?,
+                model: Answered::answered(model)?,
+            })
         }
     }
 
@@ -1217,12 +1217,12 @@ pub(crate) mod answered {
     impl Answered for contract::ResolutionVerdict {
         type Wire = ResolutionVerdict;
 
-        fn answered(wire: ResolutionVerdict) -> Self {
-            match wire {
+        fn answered(wire: ResolutionVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 ResolutionVerdict::Allow => Self::Allow,
-                ResolutionVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                ResolutionVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                ResolutionVerdict::Modify(value) => Self::Modify(Answered::answered(value)?),
+                ResolutionVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1242,13 +1242,13 @@ pub(crate) mod answered {
     impl Answered for contract::RequestVerdict {
         type Wire = RequestVerdict;
 
-        fn answered(wire: RequestVerdict) -> Self {
-            match wire {
+        fn answered(wire: RequestVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 RequestVerdict::Allow => Self::Allow,
-                RequestVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                RequestVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                RequestVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                RequestVerdict::Modify(value) => Self::Modify(json("modify", value)?),
+                RequestVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                RequestVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1266,12 +1266,12 @@ pub(crate) mod answered {
     impl Answered for contract::ResponseVerdict {
         type Wire = ResponseVerdict;
 
-        fn answered(wire: ResponseVerdict) -> Self {
-            match wire {
+        fn answered(wire: ResponseVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 ResponseVerdict::Keep => Self::Keep,
-                ResponseVerdict::Replace(value) => Self::Replace(Answered::answered(value)),
-                ResponseVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                ResponseVerdict::Replace(value) => Self::Replace(json("replace", value)?),
+                ResponseVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1291,13 +1291,13 @@ pub(crate) mod answered {
     impl Answered for contract::SubagentVerdict {
         type Wire = SubagentVerdict;
 
-        fn answered(wire: SubagentVerdict) -> Self {
-            match wire {
+        fn answered(wire: SubagentVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 SubagentVerdict::Allow => Self::Allow,
-                SubagentVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                SubagentVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                SubagentVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                SubagentVerdict::Modify(value) => Self::Modify(Answered::answered(value)?),
+                SubagentVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                SubagentVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1315,12 +1315,12 @@ pub(crate) mod answered {
     impl Answered for contract::CompactionVerdict {
         type Wire = CompactionVerdict;
 
-        fn answered(wire: CompactionVerdict) -> Self {
-            match wire {
+        fn answered(wire: CompactionVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 CompactionVerdict::Allow => Self::Allow,
-                CompactionVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-                CompactionVerdict::Respond(value) => Self::Respond(Answered::answered(value)),
-            }
+                CompactionVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+                CompactionVerdict::Respond(value) => Self::Respond(Answered::answered(value)?),
+            })
         }
     }
 
@@ -1340,13 +1340,13 @@ pub(crate) mod answered {
     impl Answered for contract::CustomVerdict {
         type Wire = CustomVerdict;
 
-        fn answered(wire: CustomVerdict) -> Self {
-            match wire {
+        fn answered(wire: CustomVerdict) -> Result<Self, String> {
+            Ok(match wire {
                 CustomVerdict::Allow => Self::Allow,
-                CustomVerdict::Modify(value) => Self::Modify(Answered::answered(value)),
-                CustomVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)),
-                CustomVerdict::Reject(value) => Self::Reject(Answered::answered(value)),
-            }
+                CustomVerdict::Modify(value) => Self::Modify(json("modify", value)?),
+                CustomVerdict::Escalate(value) => Self::Escalate(Answered::answered(value)?),
+                CustomVerdict::Reject(value) => Self::Reject(Answered::answered(value)?),
+            })
         }
     }
 }

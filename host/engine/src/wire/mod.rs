@@ -4,6 +4,7 @@
 #[rustfmt::skip]
 mod generated;
 
+use crate::contract::Json;
 use wasmtime::component::{ComponentNamedList, ComponentType, Lift, Lower};
 
 /// A value that a component can be given.
@@ -21,7 +22,9 @@ pub(crate) trait Answered: Sized {
     /// How wasmtime passes it.
     type Wire: ComponentType + Lift + Send + Sync + 'static;
 
-    fn answered(wire: Self::Wire) -> Self;
+    /// # Errors
+    /// What is wrong with the value, as the end of "the plugin … ": a text that is not the JSON that the contract says it is.
+    fn answered(wire: Self::Wire) -> Result<Self, String>;
 }
 
 /// All that a function of a component answers: nothing, or one value.
@@ -29,7 +32,9 @@ pub(crate) trait Answer: Sized {
     /// How wasmtime passes it.
     type Wire: ComponentNamedList + Lift + Send + Sync + 'static;
 
-    fn answer(wire: Self::Wire) -> Self;
+    /// # Errors
+    /// As [`Answered::answered`].
+    fn answer(wire: Self::Wire) -> Result<Self, String>;
 }
 
 /// How wasmtime passes a value to a component.
@@ -49,9 +54,30 @@ impl Given for String {
 impl Answered for String {
     type Wire = Self;
 
-    fn answered(wire: Self) -> Self {
-        wire
+    fn answered(wire: Self) -> Result<Self, String> {
+        Ok(wire)
     }
+}
+
+impl Given for Json {
+    type Wire<'a> = &'a str;
+
+    fn given(&self) -> &str {
+        self
+    }
+}
+
+impl Answered for Json {
+    type Wire = String;
+
+    fn answered(wire: String) -> Result<Self, String> {
+        json("a value", wire)
+    }
+}
+
+/// The JSON of a field or a case that a component has answered.
+fn json(name: &str, text: String) -> Result<Json, String> {
+    Json::new(text).map_err(|error| format!("answered with `{name}` that is not JSON: {error}"))
 }
 
 macro_rules! scalars {
@@ -67,8 +93,8 @@ macro_rules! scalars {
         impl Answered for $scalar {
             type Wire = Self;
 
-            fn answered(wire: Self) -> Self {
-                wire
+            fn answered(wire: Self) -> Result<Self, String> {
+                Ok(wire)
             }
         }
     )*};
@@ -87,7 +113,7 @@ impl<T: Given + 'static> Given for Vec<T> {
 impl<T: Answered> Answered for Vec<T> {
     type Wire = Vec<Out<T>>;
 
-    fn answered(wire: Self::Wire) -> Self {
+    fn answered(wire: Self::Wire) -> Result<Self, String> {
         wire.into_iter().map(T::answered).collect()
     }
 }
@@ -103,21 +129,23 @@ impl<T: Given + 'static> Given for Option<T> {
 impl<T: Answered> Answered for Option<T> {
     type Wire = Option<Out<T>>;
 
-    fn answered(wire: Self::Wire) -> Self {
-        wire.map(T::answered)
+    fn answered(wire: Self::Wire) -> Result<Self, String> {
+        wire.map(T::answered).transpose()
     }
 }
 
 impl Answer for () {
     type Wire = ();
 
-    fn answer((): ()) {}
+    fn answer((): ()) -> Result<Self, String> {
+        Ok(())
+    }
 }
 
 impl<T: Answered> Answer for (T,) {
     type Wire = (Out<T>,);
 
-    fn answer((wire,): Self::Wire) -> Self {
-        (T::answered(wire),)
+    fn answer((wire,): Self::Wire) -> Result<Self, String> {
+        Ok((T::answered(wire)?,))
     }
 }

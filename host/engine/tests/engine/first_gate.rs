@@ -4,7 +4,7 @@ use crate::support::{builder, component, host, plugin, spec};
 use futures_util::FutureExt as _;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::config::{Config, Entry};
-use hookhost::contract::{ToolResult, TransformOutcome};
+use hookhost::contract::{Cause, ToolResult, TransformOutcome};
 use hookhost::{Error, GateOutcome, Host, blocking};
 use serde_json::json;
 use std::sync::{Arc, OnceLock};
@@ -60,6 +60,22 @@ async fn the_result_of_a_checked_call_is_checked() {
 fn without_a_runtime_there_is_an_error_and_no_panic() {
     let built = Host::builder(Config::empty()).build().now_or_never();
     assert!(matches!(built, Some(Err(Error::NoRuntime))), "{built:?}");
+}
+
+#[test]
+fn within_a_runtime_without_a_timer_there_is_an_error_and_no_panic() {
+    let without_timer = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let built = without_timer.block_on(Host::builder(Config::empty()).build());
+    assert!(matches!(built, Err(Error::NoTimer)), "{built:?}");
+
+    let with_timer = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let sleeps = plugin("sleeps", json!({ "before-tool-call": { "misbehave": "sleep" } }));
+    let host = with_timer.block_on(host(vec![sleeps]));
+    let session = host.open_session(spec()).unwrap();
+    let asked = without_timer.block_on(session.check_tool("any", &json!({})));
+    let GateOutcome::Rejected(rejection) = asked.outcome else { panic!("the plugin cannot be waited for") };
+    assert_eq!(rejection.cause, Cause::NoRuntime);
+    assert!(rejection.to_string().contains("enable_time"), "{rejection}");
 }
 
 fn is_rejected(session: &blocking::Session) -> bool {

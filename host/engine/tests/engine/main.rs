@@ -5,6 +5,7 @@
 mod asks;
 mod audit;
 mod callbacks;
+mod careless;
 mod compiled_ahead;
 mod configure_in_each_instance;
 mod crash;

@@ -349,24 +349,39 @@ async fn a_row_that_is_not_a_question_keeps_no_host_from_being_built() {
 }
 
 #[tokio::test]
-async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question_that_nobody_else_may_answer() {
-    let mut settings = Settings::default();
-    settings.audit.mask = vec!["*password*".to_owned().try_into().unwrap()];
-    let (directory, log, _) = recording(vec![]);
-    let config = Config::from_entries(vec![asks()], settings).unwrap();
-    let host = builder(config).store(&log).build().await.unwrap();
-    let session = host.open_session(spec()).unwrap();
-    let arguments = json!({"command": "ask", "password": "correct-horse"});
-    let origin = hookhost::contract::ToolOrigin::Builtin;
-    let begun = session.begin_before_tool_call(session.tool_call("1", "bash", &arguments, origin)).await;
-    let Begun::Escalated(pending) = begun else { panic!("nobody asks") };
-    let _ = settled(pending.resolve(Approval::no()).await);
-    drop((session, host));
-    for file in std::fs::read_dir(directory.path()).unwrap() {
-        let file = file.unwrap().path();
-        let bytes = std::fs::read(&file).unwrap();
-        let secret = b"correct-horse";
-        assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{}", file.display());
+async fn what_is_masked_in_the_log_is_not_on_disk_with_a_question() {
+    for is_shared in [false, true] {
+        let mut settings = Settings::default();
+        settings.audit.mask = vec!["*password*".to_owned().try_into().unwrap()];
+        let (directory, log, _) = recording(vec![]);
+        let config = Config::from_entries(vec![asks()], settings).unwrap();
+        let builder = builder(config).store(&log);
+        let host = if is_shared { builder.share_questions() } else { builder }.build().await.unwrap();
+        let session = host.open_session(spec()).unwrap();
+        let arguments = json!({"command": "ask", "password": "correct-horse"});
+        let origin = hookhost::contract::ToolOrigin::Builtin;
+        let begun = session.begin_before_tool_call(session.tool_call("1", "bash", &arguments, origin)).await;
+        let Begun::Escalated(pending) = begun else { panic!("nobody asks") };
+        assert!(pending.request().value.get().contains("correct-horse"), "who is asked here sees all of it");
+        for file in std::fs::read_dir(directory.path()).unwrap() {
+            let file = file.unwrap().path();
+            let bytes = std::fs::read(&file).unwrap();
+            let secret = b"correct-horse";
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret), "{}", file.display());
+        }
+        let answered = match is_shared {
+            true => {
+                let other = host_at(&log, vec![]).await;
+                let [request] = &other.questions().await.unwrap()[..] else { panic!("one question") };
+                assert!(request.value.get().contains(r#""password":"(masked)""#), "{}", request.value);
+                assert!(request.value.get().contains(r#""command":"ask""#), "{}", request.value);
+                other.answer(&request.id, Approval::yes()).await.unwrap();
+                pending.wait().await
+            }
+            false => pending.resolve(Approval::yes()).await,
+        };
+        let GateOutcome::Allowed { value } = settled(answered).outcome else { panic!("a person said yes") };
+        assert!(value.arguments.contains("correct-horse"), "exactly what was asked about runs");
     }
 }
 

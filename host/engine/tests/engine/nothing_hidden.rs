@@ -265,16 +265,19 @@ async fn events_after_the_end_of_a_session_are_rejected_and_told() {
 }
 
 #[tokio::test]
-async fn a_call_without_a_name_and_a_payload_that_is_not_json_are_invalid() {
-    use hookhost::contract::Custom;
+async fn a_call_without_a_name_is_invalid_and_a_payload_that_is_not_json_cannot_be_made() {
+    use hookhost::contract::{Custom, Json};
     let host = with(json!({ "before-tool-call": { "verdict": "allow" } })).build().await.unwrap();
     let session = host.open_session(spec()).unwrap();
     let GateOutcome::Rejected(rejection) = session.check_tool("", &json!({})).await.outcome else { panic!("no name") };
     assert_eq!(rejection.cause, Cause::Invalid);
     assert_eq!(rejection.to_string(), "Rejected because the event is invalid: a tool call names a tool");
     for (payload, valid) in [("{", false), ("", false), ("{} x", false), ("{}", true), (" [1] ", true)] {
-        let outcome = session.custom_event(Custom { name: "deploy".into(), payload: payload.into() }).await.outcome;
-        assert_eq!(matches!(outcome, GateOutcome::Allowed { .. }), valid, "{payload}: {outcome:?}");
+        let made = Json::new(payload);
+        assert_eq!(made.is_ok(), valid, "{payload}");
+        let Ok(payload) = made else { continue };
+        let outcome = session.custom_event(Custom { name: "deploy".into(), payload }).await.outcome;
+        assert!(matches!(outcome, GateOutcome::Allowed { .. }), "{outcome:?}");
     }
 }
 

@@ -127,7 +127,7 @@ async fn a_yes_lets_exactly_the_value_run_that_was_shown() {
     let GateOutcome::Allowed { value } = settled(pending.resolve(Approval::yes()).await).outcome else { panic!() };
     assert_eq!(
         (value.arguments, shown.arguments),
-        (r#"{"command":"ask -l"}"#.into(), r#"{"command":"ask -l"}"#.into())
+        (r#"{"command":"ask -l"}"#.parse().unwrap(), r#"{"command":"ask -l"}"#.parse().unwrap())
     );
 }
 

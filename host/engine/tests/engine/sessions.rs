@@ -481,7 +481,7 @@ async fn what_is_asked_about_is_in_one_spelling_and_its_action_is_the_hosts() {
     let session = asking(&person, vec![asks]).await;
     let mut call = bash(&session, "ls").into_call();
     // A tool could take the first of the two keys; and the action is somebody's claim.
-    call.arguments = r#"{"command": "rm -rf /", "command": "ls"}"#.into();
+    call.arguments = r#"{"command": "rm -rf /", "command": "ls"}"#.parse().unwrap();
     call.action = hookhost::contract::Action::ReadFile("harmless".into());
     let settled = session.before_tool_call(session.prepare(call)).await;
     let GateOutcome::Allowed { value } = settled.outcome else { panic!("not allowed") };

@@ -45,5 +45,5 @@ fn result(fields: &Fields) -> ToolResult {
         (other, None) => other.to_string(),
     };
     let is_error = fields.some_text("status").is_some_and(|status| status != "done");
-    ToolResult { text, is_error, raw: Some(output.to_string()) }
+    ToolResult { text, is_error, raw: Some(output.into()) }
 }

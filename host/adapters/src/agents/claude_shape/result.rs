@@ -12,7 +12,7 @@ pub(in crate::agents) fn result(response: &Value) -> ToolResult {
         Value::Object(object) => object_text(object).unwrap_or_else(|| response.to_string()),
         other => other.to_string(),
     };
-    ToolResult { text, is_error: is_error(response), raw: Some(response.to_string()) }
+    ToolResult { text, is_error: is_error(response), raw: Some(response.into()) }
 }
 
 fn object_text(object: &Map<String, Value>) -> Option<String> {
@@ -63,7 +63,7 @@ mod tests {
         ] {
             let found = result(&response);
             assert_eq!((found.text.as_str(), found.is_error), (text, is_error), "{response}");
-            assert_eq!(found.raw, Some(response.to_string()));
+            assert_eq!(found.raw, Some((&response).into()));
         }
     }
 }

@@ -97,5 +97,5 @@ fn result(fields: &Fields) -> ToolResult {
         other => other.to_string(),
     };
     let is_error = exact.some_text("error").is_some() || told.get("success") == Some(&Value::Bool(false));
-    ToolResult { text, is_error, raw: Some(output.to_string()) }
+    ToolResult { text, is_error, raw: Some(output.into()) }
 }

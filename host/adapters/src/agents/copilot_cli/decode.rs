@@ -4,7 +4,7 @@ use super::AGENT;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use hookhost_contract::ToolResult;
+use hookhost_contract::{Json, ToolResult};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ fn result(fields: &Fields) -> ToolResult {
     let text = told.first_text(&["textResultForLlm", "text_result_for_llm"]).unwrap_or_default();
     let kind = told.first_text(&["resultType", "result_type"]);
     let is_error = kind.is_some_and(|kind| kind != "success");
-    ToolResult { text, is_error, raw: fields.get(key).map(Value::to_string) }
+    ToolResult { text, is_error, raw: fields.get(key).map(Json::from) }
 }
 
 fn failure(fields: &Fields) -> String {

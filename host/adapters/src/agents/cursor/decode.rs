@@ -137,7 +137,7 @@ fn file(tool: &str, fields: &Fields, further: &[&str]) -> Result<ToolUse, Unread
 fn result(output: Option<&Value>) -> ToolResult {
     let Some(output) = output else { return ToolResult::default() };
     let Some(text) = output.as_str() else {
-        return ToolResult { text: output.to_string(), is_error: false, raw: Some(output.to_string()) };
+        return ToolResult { text: output.to_string(), is_error: false, raw: Some(output.into()) };
     };
     let Ok(Value::Object(object)) = value(text) else { return ToolResult::text(text) };
     let part = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -148,5 +148,5 @@ fn result(output: Option<&Value>) -> ToolResult {
         (text, "") | ("", text) => text.to_owned(),
         (stdout, stderr) => format!("{stdout}\n{stderr}"),
     };
-    ToolResult { text: shown, is_error, raw: Some(text.to_owned()) }
+    ToolResult { text: shown, is_error, raw: text.parse().ok() }
 }

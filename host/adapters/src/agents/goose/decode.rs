@@ -59,5 +59,5 @@ fn result(fields: &Fields, is_error: bool) -> ToolResult {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    ToolResult { text, is_error, raw: Some(output.to_string()) }
+    ToolResult { text, is_error, raw: Some(output.into()) }
 }

@@ -12,7 +12,7 @@ use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
-use hookhost_contract::EventKind;
+use hookhost_contract::{EventKind, Json};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub(super) struct OwnMessage {
     pub(super) session: AgentSession,
     /// What the agent told our plugin.
     pub(super) event: Fields,
-    raw: String,
+    raw: Json,
 }
 
 impl OwnMessage {

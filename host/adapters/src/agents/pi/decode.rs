@@ -23,8 +23,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "tool_call" => HookEvent::BeforeToolCall(call(fields)?),
         "tool_result" => {
             let content = fields.get("content").cloned().unwrap_or_default();
-            let result =
-                ToolResult { text: text(&content), is_error: fields.is("isError"), raw: Some(content.to_string()) };
+            let result = ToolResult { text: text(&content), is_error: fields.is("isError"), raw: Some(content.into()) };
             HookEvent::AfterToolCall { call: call(fields)?, result }
         }
         "session_before_compact" => HookEvent::BeforeCompaction,

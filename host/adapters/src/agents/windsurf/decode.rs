@@ -54,6 +54,6 @@ fn result(info: &Fields) -> ToolResult {
     match info.get("mcp_result") {
         None | Some(Value::Null) => ToolResult::default(),
         Some(Value::String(text)) => ToolResult::text(text.as_str()),
-        Some(other) => ToolResult { text: other.to_string(), is_error: false, raw: Some(other.to_string()) },
+        Some(other) => ToolResult { text: other.to_string(), is_error: false, raw: Some(other.into()) },
     }
 }

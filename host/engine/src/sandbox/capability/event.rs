@@ -40,8 +40,8 @@ impl wit::event::Host for Guest {
         Ok(self.event.parent_session.clone())
     }
 
-    fn raw(&mut self) -> wasmtime::Result<Option<Json>> {
+    fn raw(&mut self) -> wasmtime::Result<Option<String>> {
         self.count_call()?;
-        Ok(self.event.raw.clone())
+        Ok(self.event.raw.as_deref().map(str::to_owned))
     }
 }

@@ -43,7 +43,7 @@ pub(crate) mod generated {
     });
 }
 
-/// `types` has no functions, so there is nothing to link; its types are the contract's.
+/// `types` has no functions, so there is nothing to link; of its types the capabilities use the one for JSON.
 #[doc(hidden)]
 #[cfg_attr(
     all(
@@ -59,7 +59,8 @@ pub(crate) mod generated {
 )]
 #[expect(unreachable_pub, reason = "the generated code names them, in bounds only")]
 pub mod types {
-    pub use crate::contract::*;
+    /// Given to the plugin, or taken from it and not checked yet.
+    pub type Json = String;
 
     pub trait HostWithStore<T> {}
     impl<T, D: ?Sized> HostWithStore<T> for D {}

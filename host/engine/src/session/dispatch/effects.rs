@@ -201,7 +201,7 @@ impl Dispatch<'_> {
             // An `audit-record` event writes no record.
             _ if self.concluded => {}
             NotAsked::Store(error) => self.record_without_effects(error),
-            NotAsked::Ended | NotAsked::NoRuntime | NotAsked::Invalid(_) => {
+            NotAsked::Ended | NotAsked::NoRuntime(_) | NotAsked::Invalid(_) => {
                 self.concluded = true;
                 self.cannot_be_replayed("no plugin was asked".into());
                 self.record_late();
@@ -265,7 +265,7 @@ impl Dispatch<'_> {
 fn of_the_session(why: &NotAsked) -> String {
     match why {
         NotAsked::Ended => format!("the session has ended: {why}"),
-        NotAsked::NoRuntime => format!("there is no tokio runtime: {why}"),
+        NotAsked::NoRuntime(_) => format!("there is no tokio runtime with a timer: {why}"),
         NotAsked::Store(_) | NotAsked::Invalid(_) => why.to_string(),
     }
 }

@@ -112,6 +112,35 @@ fn numbers_of_events_are_given_out_once_and_ascend_from_turn_to_turn() {
 }
 
 #[test]
+fn what_waits_for_a_database_that_cannot_be_written_is_bounded_and_numbers_stay_taken() {
+    let (mut row, state) = (Row::default(), SessionCopy::new("s".into()));
+    let mut last = 0;
+    for event in 0..20_000_u32 {
+        last = state.next_number();
+        state.change(Change::Remind(event, reminder(&event.to_string())));
+        state.change(Change::ModelCalls("p".into(), 1));
+        // A transaction that is rolled back.
+        let _ = state.pending_write(Vec::new()).changed(row.0.clone());
+        assert!(state.copy().unwritten.iter().count() <= unwritten::MAX_UNWRITTEN);
+    }
+    // Its own copy misses nothing.
+    assert_eq!(state.with(|state| state.model_calls["p"]), 20_000);
+    let written = state.pending_write(Vec::new());
+    let mut changed = written.changed(row.0.clone());
+    changed.row.version = 1;
+    row.0 = changed.row.clone();
+    // One that was made while the row was written waits for the next.
+    state.change(Change::Remind(20_000, reminder("later")));
+    written.note_written(changed);
+    assert_eq!(state.copy().unwritten.iter().count(), 1);
+    row.write(&state, Vec::new());
+    assert_eq!(bodies(&row.state()).last().map(String::as_str), Some("later"));
+    let other = SessionCopy::new("s".into());
+    row.read(&other);
+    assert!(other.next_number() > last, "another handle uses none of its numbers");
+}
+
+#[test]
 fn an_invalid_row_is_replaced() {
     let mut row = Row(SessionRow { version: 7, events: 3, state: "{".into() });
     let state = SessionCopy::new("s".into());

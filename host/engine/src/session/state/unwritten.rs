@@ -1,0 +1,68 @@
+//! The changes of a handle that no transaction has written yet.
+
+use super::Change;
+use std::collections::VecDeque;
+
+/// Largest number of changes that wait. While the database cannot be written, each event adds some, and the handle's own copy
+/// has them all. The oldest are given up: only another handle would miss them.
+pub(super) const MAX_UNWRITTEN: usize = 1024;
+
+/// The changes, in the order in which they were made.
+#[derive(Default)]
+pub(super) struct Unwritten {
+    changes: VecDeque<Change>,
+    /// How many were made before the first of them.
+    before: u64,
+}
+
+impl Unwritten {
+    pub(super) fn push(&mut self, change: Change) {
+        if self.changes.len() >= MAX_UNWRITTEN {
+            self.give_up_oldest();
+        }
+        self.changes.push_back(change);
+    }
+
+    /// Numbers of events stay taken: another handle must not use them.
+    fn give_up_oldest(&mut self) {
+        let mut numbers = 0;
+        while let Some(change) = self.changes.pop_front() {
+            self.before += 1;
+            match change {
+                Change::Numbers(taken) => numbers += taken,
+                _ => break,
+            }
+        }
+        if numbers == 0 {
+            return;
+        }
+        let later = self.changes.iter_mut().find_map(|change| match change {
+            Change::Numbers(taken) => Some(taken),
+            _ => None,
+        });
+        match later {
+            Some(taken) => *taken += numbers,
+            None => self.changes.push_back(Change::Numbers(numbers)),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter()
+    }
+
+    /// How many changes were made so far, those that are written or given up included.
+    pub(super) fn made(&self) -> u64 {
+        self.before + self.changes.len() as u64
+    }
+
+    /// Forgets the first `made` changes, which are written.
+    pub(super) fn forget(&mut self, made: u64) {
+        let written = made.saturating_sub(self.before).min(self.changes.len() as u64);
+        self.changes.drain(..usize::try_from(written).unwrap_or(self.changes.len()));
+        self.before += written;
+    }
+}
