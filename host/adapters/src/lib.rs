@@ -20,6 +20,7 @@
 //! | [`install`] | which files of an agent have to name the hook |
 //! | [`adapter`] | the trait that each agent implements |
 //! | [`agents`] | the agents, a directory each |
+//! | [`mcp_proxy`] | the proxy in front of MCP servers, which asks like an agent |
 
 #![deny(missing_docs)]
 
@@ -31,6 +32,7 @@ pub mod degrade;
 pub mod event;
 pub mod install;
 pub mod json;
+pub mod mcp_proxy;
 pub mod message;
 pub mod outcome;
 pub mod reason;

@@ -156,16 +156,7 @@ impl Connection {
     /// # Errors
     /// [`ConnectionError::NotThere`] where nobody is behind the socket, and others.
     pub fn open(place: &Place) -> Result<Self, ConnectionError> {
-        let socket = place.socket();
-        let stream = connect(place).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectionError::NotThere(socket.clone()),
-            _ => ConnectionError::Io(error),
-        })?;
-        if !is_trusted(peer(&stream)?) {
-            return Err(ConnectionError::NotMine(socket));
-        }
-        stream.set_nonblocking(true)?;
-        Ok(Self { stream })
+        Ok(Self { stream: open(place)? })
     }
 
     /// Sends a request.
@@ -183,6 +174,23 @@ impl Connection {
     pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         receive_from(&mut self.stream, deadline)
     }
+}
+
+/// A connected socket that does not block, for a program with a runtime. Who is behind it was looked at.
+///
+/// # Errors
+/// As [`Connection::open`].
+pub fn open(place: &Place) -> Result<UnixStream, ConnectionError> {
+    let socket = place.socket();
+    let stream = connect(place).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectionError::NotThere(socket.clone()),
+        _ => ConnectionError::Io(error),
+    })?;
+    if !is_trusted(peer(&stream)?) {
+        return Err(ConnectionError::NotMine(socket));
+    }
+    stream.set_nonblocking(true)?;
+    Ok(stream)
 }
 
 /// Waits for the next response from a connection or a pipe.

@@ -6,7 +6,7 @@
 //! settles its call by itself.
 
 use crate::settle::Settler;
-use hookhost_adapters::{Message, by_name};
+use hookhost_adapters::{Adapter, Message, by_name, mcp_proxy};
 use hookhost_hook::connection::{is_trusted, peer, short};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Request, Response};
 use hookhost_hook::place::{MAX_SOCKET_PATH, Place};
@@ -269,7 +269,8 @@ async fn converse(at_work: AtWork, mut stream: UnixStream) -> io::Result<()> {
 /// Settles a message. Where the hook has gone meanwhile, nothing of the event runs.
 async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> io::Result<()> {
     let HookRequest { agent, point, directory, variables, message } = &request;
-    let Some(adapter) = by_name(agent) else {
+    let proxy: Option<&dyn Adapter> = (agent == mcp_proxy::NAME).then_some(&mcp_proxy::Proxy);
+    let Some(adapter) = proxy.or_else(|| by_name(agent)) else {
         let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
         return say(&mut stream, &Response::Refused(why)).await;
     };
