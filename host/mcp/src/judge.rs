@@ -1,0 +1,759 @@
+//! What happens to a message: passed on, changed, answered here, or asked about. It knows no transport.
+
+use crate::answer;
+use crate::listing::{IsUnseen, Pins};
+use crate::lock::{HeldBack, HeldTools, Lock};
+use crate::message::{self, INTERNAL_ERROR, INVALID_PARAMS, Id, Members, Message, raw};
+use crate::name::ServerName;
+use crate::operation::{Method, Operation};
+use crate::policy::{Mode, Pinning, Policy};
+use crate::question::{self, Asked, MAX_ROUNDS, MAX_SHOWN, Seals};
+use crate::resident::{Resident, Waits};
+use bytes::Bytes;
+use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
+use hookhost_contract::ToolResult;
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Upper bound of the tasks of which it is remembered which call started them.
+const MAX_TASKS: usize = 1000;
+
+/// Where a request says which revision of the protocol it is of.
+const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Where it says what its client can do.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What the user's configuration says; looked at with each request.
+pub trait Rules: Send + Sync {
+    /// What counts for the server now.
+    ///
+    /// # Errors
+    /// One sentence. Then nothing is passed on.
+    fn policy(&self, server: &ServerName) -> Result<Policy, String>;
+
+    /// The lock file that counts.
+    fn lock_file(&self) -> PathBuf;
+}
+
+/// Asks the client's user with these parameters of `elicitation/create`, and returns the answer.
+pub type Elicit<'a> = &'a (dyn Fn(Value) -> Answering<'a> + Send + Sync);
+
+/// An answer that is on its way; `None` where there is none.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Option<Value>> + Send + 'a>>;
+
+/// Who proxies what.
+pub struct Judge {
+    /// The server.
+    pub server: ServerName,
+    session: String,
+    cwd: PathBuf,
+    resident: Resident,
+    rules: Arc<dyn Rules>,
+    held_back: HeldBack,
+    is_unseen: IsUnseen,
+    seals: Seals,
+    numbers: AtomicU64,
+    known: Mutex<Known>,
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// What is remembered of the server.
+#[derive(Default)]
+struct Known {
+    lock: Arc<Lock>,
+    stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
+    held: HeldTools,
+    /// The cursors of the server's first listing, as long as it has more pages.
+    first_pages: HashSet<String>,
+    tasks: HashMap<String, Operation>,
+}
+
+/// What a client can do, as far as it matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Client {
+    /// Whether its user can be asked by a form.
+    pub elicits: bool,
+    /// Whether the request says so itself: then the question is part of the answer, and no request of ours.
+    pub is_stateless: bool,
+}
+
+impl Client {
+    /// What the parameters of `initialize` say.
+    #[must_use]
+    pub fn of_initialize(params: &Members) -> Self {
+        Self { elicits: elicits(params.value("capabilities").as_ref()), is_stateless: false }
+    }
+
+    /// What a request says of its client, where it does.
+    #[must_use]
+    pub fn of_request(params: &Members) -> Option<Self> {
+        let meta = params.value("_meta")?;
+        meta.get(REVISION)?;
+        Some(Self { elicits: elicits(meta.get(CAPABILITIES)), is_stateless: true })
+    }
+}
+
+fn elicits(capabilities: Option<&Value>) -> bool {
+    let elicitation = capabilities.and_then(|capabilities| capabilities.get("elicitation"));
+    let fields = elicitation.and_then(Value::as_object);
+    fields.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
+}
+
+/// What is expected in answer to a request that was passed on.
+#[derive(Clone, Debug)]
+pub enum Expected {
+    /// Anything: it passes as it is.
+    Anything,
+    /// What the server says of itself; it passes as it is.
+    Capabilities,
+    /// A listing of tools.
+    Listing {
+        /// The page that was asked for.
+        cursor: Option<String>,
+    },
+    /// The result of what was asked about.
+    Result {
+        /// As it was passed on.
+        operation: Operation,
+        /// What tells it from all others of the session.
+        event: String,
+        /// Whether each result says its type.
+        is_stateless: bool,
+    },
+}
+
+/// How a request begins.
+#[derive(Debug)]
+pub enum Begun {
+    /// It passes as it is.
+    Passed(Expected),
+    /// It is asked about.
+    Asked(Request),
+    /// It is answered here.
+    Answered(Bytes),
+}
+
+/// A request that is asked about.
+#[derive(Debug)]
+pub struct Request {
+    id: Id,
+    message: Message,
+    params: Members,
+    operation: Operation,
+    client: Client,
+    /// Whether the client asks the server, not the other way round.
+    is_of_client: bool,
+}
+
+/// What happens to a request.
+#[derive(Debug)]
+pub enum Decision {
+    /// It is passed on.
+    Passed {
+        /// As these bytes.
+        bytes: Bytes,
+        /// What is expected in answer.
+        expected: Expected,
+    },
+    /// It is answered here.
+    Answered(Bytes),
+}
+
+impl Judge {
+    /// For a server, in a session of its own. `tell` says something to the user.
+    ///
+    /// # Errors
+    /// If the system gives no random number, or it cannot be read what is held back.
+    pub fn new(
+        server: ServerName,
+        cwd: PathBuf,
+        resident: Resident,
+        rules: Arc<dyn Rules>,
+        held_back: HeldBack,
+        is_unseen: IsUnseen,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let held = held_back.read(server.as_str()).map_err(|error| error.to_string())?;
+        Ok(Self {
+            server,
+            session: uuid::Uuid::now_v7().to_string(),
+            cwd,
+            resident,
+            rules,
+            held_back,
+            is_unseen,
+            seals: Seals::new()?,
+            numbers: AtomicU64::new(0),
+            known: Mutex::new(Known { held, ..Known::default() }),
+            tell: Box::new(tell),
+        })
+    }
+
+    /// Says something to the user.
+    pub fn tell(&self, text: &str) {
+        (self.tell)(text);
+    }
+
+    /// Tells the resident host that the session begins or ends.
+    pub async fn note(&self, point: Point) {
+        self.resident.settle(&self.event(point, None), &|_| {}).await;
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self, point: Point, operation: Option<&Operation>) -> Event {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        Event {
+            point,
+            session: self.session.clone(),
+            cwd: self.cwd.clone(),
+            server: self.server.to_string(),
+            audit: false,
+            asks: false,
+            id: format!("{}.{number}", self.session),
+            method: operation.map(|operation| operation.method.name().to_owned()).unwrap_or_default(),
+            tool: operation.map(|operation| operation.tool.clone()).unwrap_or_default(),
+            arguments: operation.map(|operation| operation.arguments.clone()).unwrap_or_default(),
+            result: None,
+            why: None,
+        }
+    }
+
+    /// How a request begins. `initial` is what the client said of itself at the beginning.
+    #[must_use]
+    pub fn begin(&self, id: &Id, message: &Message, initial: Client, is_of_client: bool) -> Begun {
+        let name = message.method().unwrap_or_default();
+        let refused = |why: String| Begun::Answered(message::error(Some(id), INVALID_PARAMS, &why));
+        let params = match message.params() {
+            Ok(params) => params,
+            // Of a method that is not ours, parameters can be a list.
+            Err(_) if Method::of(name).is_none() && name != "tools/list" => return Begun::Passed(Expected::Anything),
+            Err(why) => return refused(why),
+        };
+        let client = Client::of_request(&params).unwrap_or(initial);
+        let methods = if is_of_client { Method::OF_CLIENT } else { Method::OF_SERVER };
+        let Some(method) = Method::of(name).filter(|method| methods.contains(method)) else {
+            return match name {
+                "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
+                "tools/list" if is_of_client => Begun::Passed(Expected::Listing { cursor: params.text("cursor") }),
+                "tasks/result" if is_of_client => match Operation::of(Method::TaskResult, &params) {
+                    Ok(operation) => Begun::Passed(self.task_result(operation, client)),
+                    Err(why) => refused(why),
+                },
+                // A request of the other side's has no business here.
+                _ if Method::of(name).is_some() => Begun::Answered(message::error(
+                    Some(id),
+                    message::INVALID_REQUEST,
+                    &format!("{name} is not asked in this direction"),
+                )),
+                _ => Begun::Passed(Expected::Anything),
+            };
+        };
+        let operation = match Operation::of(method, &params) {
+            Ok(operation) => operation,
+            Err(why) => return refused(why),
+        };
+        if method == Method::CallTool
+            && let Some(answer) = self.is_missing(id, &operation.tool, client.is_stateless)
+        {
+            return Begun::Answered(answer);
+        }
+        let (id, message) = (id.clone(), message.clone());
+        Begun::Asked(Request { id, message, params, operation, client, is_of_client })
+    }
+
+    /// The result of a task is that of the call that started it.
+    fn task_result(&self, operation: Operation, client: Client) -> Expected {
+        let task = operation.arguments.get("taskId").and_then(Value::as_str).unwrap_or_default();
+        let call = self.known().tasks.get(task).cloned();
+        let event = self.event(Point::Result, None).id;
+        Expected::Result { operation: call.unwrap_or(operation), event, is_stateless: client.is_stateless }
+    }
+
+    /// The answer to a call of a tool that is not there for this client; `None` where it is.
+    fn is_missing(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<Bytes> {
+        let policy = match self.rules.policy(&self.server) {
+            Ok(policy) => policy,
+            Err(why) => return Some(answer::rejected(Method::CallTool, id, &failed(&why), is_stateless)),
+        };
+        if !policy.has(tool) {
+            return Some(answer::no_such_tool(id, tool));
+        }
+        let mut known = self.known();
+        if let Err(why) = self.refresh(&mut known) {
+            return Some(answer::rejected(Method::CallTool, id, &failed(&why), is_stateless));
+        }
+        if let Some(held) = known.held.get(tool) {
+            let why = format!(
+                "The tool {tool} of the MCP server {server} is held back: {}. Tell the user: `hookhost mcp approve {server}` \
+                 shows it.",
+                held.why,
+                server = self.server
+            );
+            return Some(answer::rejected(Method::CallTool, id, &why, is_stateless));
+        }
+        let own = known.lock.servers.get(self.server.as_str());
+        let is_there = match own {
+            Some(tools) => tools.contains_key(tool),
+            // Nothing was listed yet.
+            None => policy.definitions == Pinning::FirstUse,
+        };
+        (!is_there).then(|| answer::no_such_tool(id, tool))
+    }
+
+    /// Reads the lock file again where it has changed. Whatever was approved meanwhile is held back no longer.
+    fn refresh(&self, known: &mut Known) -> Result<bool, String> {
+        let path = self.rules.lock_file();
+        let stamp = std::fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
+        let stamp = Some((path, stamp));
+        if known.stamp == stamp {
+            return Ok(false);
+        }
+        let lock = Lock::read(&self.rules.lock_file()).map_err(|error| error.to_string())?;
+        let before = known.held.len();
+        known.held.retain(|tool, held| {
+            let approved = lock.definition(self.server.as_str(), tool);
+            !approved.is_some_and(|approved| crate::lock::is_same(approved, &held.definition))
+        });
+        known.lock = Arc::new(lock);
+        known.stamp = stamp;
+        Ok(known.held.len() < before)
+    }
+
+    /// Whether something that was held back was approved since this was asked the last time.
+    #[must_use]
+    pub fn was_something_approved(&self) -> bool {
+        let mut known = self.known();
+        !known.held.is_empty() && self.refresh(&mut known).unwrap_or(false)
+    }
+
+    /// Asks about a request. `waits` is told before a person is waited for; `elicit` asks the client's user and returns the
+    /// answer.
+    pub async fn ask(&self, request: &Request, waits: Waits<'_>, elicit: Elicit<'_>) -> Decision {
+        let Request { id, operation, client, is_of_client, .. } = request;
+        let no = |why: &str| Decision::Answered(answer::rejected(operation.method, id, why, client.is_stateless));
+        let policy = match self.rules.policy(&self.server) {
+            Ok(policy) => policy,
+            Err(why) => return no(&failed(&why)),
+        };
+        let mut params = request.params.clone();
+        let (mut agreed, mut round) = (None, 0);
+        match self.came_back(&mut params, operation) {
+            Ok(None) => {}
+            Ok(Some((asked, rounds))) => (agreed, round) = (Some(asked), rounds),
+            Err(why) => return why.answer(request),
+        }
+        let params = match self.input_responses(params, &policy).await {
+            Ok(params) => params,
+            Err(why) => return no(&why),
+        };
+        let is_small = operation.arguments.to_string().len() <= MAX_SHOWN;
+        loop {
+            let mut event = self.event(Point::Request, Some(operation));
+            event.audit = policy.mode == Mode::Audit;
+            event.asks = *is_of_client && client.elicits && is_small;
+            let settled = self.resident.settle(&event, waits).await;
+            let arguments = match settled {
+                Settled::Allowed { notices } => {
+                    notices.iter().for_each(|notice| self.tell(notice));
+                    None
+                }
+                Settled::Changed { arguments } => Some(arguments),
+                Settled::Responded { result } => {
+                    let answer = answer::responded(operation.method, id, &result, client.is_stateless);
+                    return answer.map_or_else(|why| no(&why), Decision::Answered);
+                }
+                Settled::Rejected { why } => return no(&why),
+                Settled::Replaced { .. } => return no(&failed("the outcome is of another event")),
+                Settled::Failed { why } => return no(&failed(&why)),
+                Settled::Ask { questions, arguments } => {
+                    let shown = arguments.as_ref().unwrap_or(&operation.arguments);
+                    let asked = Asked::of(operation, &questions, shown);
+                    if agreed.as_ref() == Some(&asked) {
+                        return self.passed(request, &params, arguments.as_ref(), event.id);
+                    }
+                    if round >= MAX_ROUNDS || shown.to_string().len() > MAX_SHOWN {
+                        return no(
+                            "A person would have to agree, and cannot be asked: do not try to do the same in another way.",
+                        );
+                    }
+                    round += 1;
+                    let form = question::elicitation(&self.server, operation, &questions, shown);
+                    if client.is_stateless {
+                        let question = self.input_required(request, form, asked, round);
+                        return question.map_or_else(|why| no(&failed(&why)), Decision::Answered);
+                    }
+                    match elicit(form).await {
+                        Some(answer) if question::is_yes(&answer) => agreed = Some(asked),
+                        _ => return no(NOT_AGREED),
+                    }
+                    continue;
+                }
+            };
+            return self.passed(request, &params, arguments.as_ref(), event.id);
+        }
+    }
+
+    /// Derives what is passed on from the arguments as they were left.
+    fn passed(&self, request: &Request, params: &Members, arguments: Option<&Value>, event: String) -> Decision {
+        let Request { id, message, operation, client, .. } = request;
+        let is_stateless = client.is_stateless;
+        let mut operation = operation.clone();
+        let written = match arguments {
+            None => Ok(params.clone()),
+            Some(arguments) => operation.write_back(params, arguments),
+        };
+        let params = match written {
+            Ok(params) => params,
+            Err(why) => return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless)),
+        };
+        let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
+        let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
+        if let Some(arguments) = arguments {
+            operation.arguments = arguments.clone();
+        }
+        Decision::Passed { bytes, expected: Expected::Result { operation, event, is_stateless } }
+    }
+
+    /// What was agreed to, where the client brings an answer to a question of ours. Nothing of it is left in the parameters.
+    fn came_back(&self, params: &mut Members, operation: &Operation) -> Result<Option<(Asked, u32)>, CameBack> {
+        let Some(state) = params.text("requestState").filter(|state| Seals::is_ours(state)) else { return Ok(None) };
+        let sealed = self.seals.open(&state, &self.server, operation).map_err(CameBack::Bad)?;
+        let answers = params.value("inputResponses").unwrap_or_default();
+        *params = params.without("requestState").without("inputResponses");
+        for (key, value) in &sealed.inner {
+            *params = params.with(key, raw(value));
+        }
+        match answers.get(question::KEY) {
+            Some(answer) if question::is_yes(answer) => Ok(Some((sealed.asked, sealed.round))),
+            _ => Err(CameBack::No),
+        }
+    }
+
+    /// The answer that asks the client's user, and has the request sent again.
+    fn input_required(&self, request: &Request, form: Value, asked: Asked, round: u32) -> Result<Bytes, String> {
+        let Request { id, params, operation, .. } = request;
+        let of_server = |key: &str| params.value(key).filter(|value| !value.as_str().is_some_and(Seals::is_ours));
+        let inner: Map<String, Value> = match of_server("requestState") {
+            Some(state) => {
+                let responses =
+                    params.value("inputResponses").map(|responses| ("inputResponses".to_owned(), responses));
+                std::iter::once(("requestState".to_owned(), state)).chain(responses).collect()
+            }
+            None => Map::new(),
+        };
+        let mut form = form;
+        form["mode"] = json!("form");
+        let state = self.seals.seal(&self.server, operation, asked, round, inner)?;
+        let question = json!({ "method": Method::Elicit.name(), "params": form });
+        let result = json!({
+            "resultType": "input_required", "inputRequests": { question::KEY: question }, "requestState": state,
+        });
+        Ok(message::result(id, &result))
+    }
+
+    /// The answers that the client's user and model gave to questions of the server, which are on their way to it.
+    async fn input_responses(&self, params: Members, policy: &Policy) -> Result<Members, String> {
+        if params.get("inputResponses").is_none() {
+            return Ok(params);
+        }
+        let mut responses = params.within("inputResponses")?;
+        let keys: Vec<String> = responses.keys().map(str::to_owned).collect();
+        for key in keys {
+            let response = responses.within(&key)?;
+            let method = if response.get("action").is_some() {
+                Method::Elicit
+            } else if response.get("roots").is_some() {
+                continue;
+            } else {
+                Method::Sample
+            };
+            let operation = Operation { method, tool: method.name().to_owned(), arguments: json!({}) };
+            let id = self.event(Point::Result, None).id;
+            if let Some(changed) = self.result(&operation, &id, &response, policy).await? {
+                responses = responses.with(&key, raw(&changed));
+            }
+        }
+        Ok(params.with("inputResponses", responses.to_raw()))
+    }
+
+    /// What is passed on in answer to a request.
+    pub async fn answer(&self, id: &Id, expected: &Expected, message: &Message) -> Bytes {
+        match expected {
+            Expected::Anything | Expected::Capabilities => message.bytes.clone(),
+            Expected::Listing { cursor } => match self.listing(cursor.as_deref(), message).await {
+                Ok(bytes) => bytes,
+                Err(why) => {
+                    self.tell(&why);
+                    message::error(Some(id), INTERNAL_ERROR, &failed(&why))
+                }
+            },
+            Expected::Result { operation, event, is_stateless } => match self.judged(operation, event, message).await {
+                Ok(bytes) => bytes,
+                Err(why) => answer::rejected(operation.method, id, &why, *is_stateless),
+            },
+        }
+    }
+
+    /// The answer as rules left it.
+    ///
+    /// # Errors
+    /// What its reader reads in its place.
+    async fn judged(&self, operation: &Operation, event: &str, message: &Message) -> Result<Bytes, String> {
+        let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
+        if let Some(error) = message.members.get("error") {
+            return self.judged_error(operation, event, message, error.get(), &policy).await;
+        }
+        let result = message.members.within("result").map_err(|why| failed(&why))?;
+        if message.bytes.len() > policy.max_result {
+            let why = format!(
+                "The result of {} has {} bytes, and {} are the most that is passed on: ask for less.",
+                operation.tool,
+                message.bytes.len(),
+                policy.max_result
+            );
+            // What is passed on is what is recorded.
+            let mut event = self.result_event(operation, event, ToolResult::error(why.clone()), &policy);
+            event.audit = true;
+            self.resident.settle(&event, &|_| {}).await;
+            return Err(why);
+        }
+        if operation.method == Method::CallTool
+            && let Some(task) = result.value("task").as_ref().and_then(|task| task.get("taskId")?.as_str())
+        {
+            let mut known = self.known();
+            if known.tasks.len() >= MAX_TASKS {
+                known.tasks.clear();
+            }
+            known.tasks.insert(task.to_owned(), operation.clone());
+        }
+        let mut bytes = message.bytes.clone();
+        let mut result = result;
+        if result.text("resultType").as_deref() == Some("input_required") || result.get("inputRequests").is_some() {
+            result = self.input_requests(result, &policy).await?;
+            if result.get("content").is_none() {
+                return Ok(message.with_result(result.to_raw()));
+            }
+            bytes = message.with_result(result.to_raw());
+        }
+        Ok(match self.result(operation, event, &result, &policy).await? {
+            Some(changed) => message.with_result(raw(&changed)),
+            None => bytes,
+        })
+    }
+
+    async fn judged_error(
+        &self,
+        operation: &Operation,
+        event: &str,
+        message: &Message,
+        error: &str,
+        policy: &Policy,
+    ) -> Result<Bytes, String> {
+        let whole: Value = hookhost_adapters::json::value(error).map_err(|why| failed(&why))?;
+        let said = whole.get("message").and_then(Value::as_str).unwrap_or_default();
+        let mut before = ToolResult::error(said);
+        before.raw = Some((&whole).into());
+        let event = self.result_event(operation, event, before.clone(), policy);
+        match self.resident.settle(&event, &|_| {}).await {
+            Settled::Allowed { notices } => {
+                notices.iter().for_each(|notice| self.tell(notice));
+                Ok(message.bytes.clone())
+            }
+            Settled::Replaced { result } => {
+                let code = whole.get("code").cloned().unwrap_or_else(|| json!(answer::REJECTED));
+                let error = json!({ "code": code, "message": result.text });
+                Ok(message.members.with("error", raw(&error)).to_bytes())
+            }
+            Settled::Rejected { why } => Err(why),
+            Settled::Failed { why } => Err(failed(&why)),
+            _ => Err(failed("the outcome is of another event")),
+        }
+    }
+
+    /// What the server asks the client's user and model before it answers.
+    async fn input_requests(&self, result: Members, policy: &Policy) -> Result<Members, String> {
+        let mut requests = result.within("inputRequests").map_err(|why| failed(&why))?;
+        let keys: Vec<String> = requests.keys().map(str::to_owned).collect();
+        for key in keys {
+            let request = requests.within(&key).map_err(|why| failed(&why))?;
+            let name = request.text("method").unwrap_or_default();
+            let params = request.within("params").map_err(|why| failed(&why))?;
+            let method = match Method::of(&name).filter(|method| Method::OF_SERVER.contains(method)) {
+                Some(method) => method,
+                None if name == "roots/list" => continue,
+                None => return Err(failed(&format!("the server asks for {name:?}, which is unknown"))),
+            };
+            let operation = Operation::of(method, &params).map_err(|why| failed(&why))?;
+            let mut event = self.event(Point::Request, Some(&operation));
+            event.audit = policy.mode == Mode::Audit;
+            match self.resident.settle(&event, &|_| {}).await {
+                Settled::Allowed { notices } => notices.iter().for_each(|notice| self.tell(notice)),
+                Settled::Changed { arguments } => {
+                    let params = operation.write_back(&params, &arguments)?;
+                    requests = requests.with(&key, request.with("params", params.to_raw()).to_raw());
+                }
+                Settled::Rejected { why } => return Err(why),
+                Settled::Failed { why } => return Err(failed(&why)),
+                _ => return Err(failed("a plugin answered in the place of the client's user or model")),
+            }
+        }
+        if result.get("inputRequests").is_none() {
+            return Ok(result);
+        }
+        Ok(result.with("inputRequests", requests.to_raw()))
+    }
+
+    fn result_event(&self, operation: &Operation, event: &str, result: ToolResult, policy: &Policy) -> Event {
+        let mut told = self.event(Point::Result, Some(operation));
+        event.clone_into(&mut told.id);
+        told.audit = policy.mode == Mode::Audit;
+        told.result = Some(result);
+        told
+    }
+
+    /// The result as rules left it; `None` where it is as it came.
+    ///
+    /// # Errors
+    /// What its reader reads in its place.
+    async fn result(
+        &self,
+        operation: &Operation,
+        event: &str,
+        result: &Members,
+        policy: &Policy,
+    ) -> Result<Option<Value>, String> {
+        let before = answer::read(operation.method, result).map_err(|why| failed(&why))?;
+        let event = self.result_event(operation, event, before.clone(), policy);
+        match self.resident.settle(&event, &|_| {}).await {
+            Settled::Allowed { notices } => {
+                notices.iter().for_each(|notice| self.tell(notice));
+                Ok(None)
+            }
+            Settled::Replaced { result: after } => {
+                answer::write_back(operation.method, &before, &after, result).map(Some)
+            }
+            Settled::Rejected { why } => Err(why),
+            Settled::Failed { why } => Err(failed(&why)),
+            _ => Err(failed("the outcome is of another event")),
+        }
+    }
+
+    /// A listing of tools as the client gets it. The user learns once what is held back.
+    async fn listing(&self, cursor: Option<&str>, message: &Message) -> Result<Bytes, String> {
+        if message.members.get("error").is_some() {
+            return Ok(message.bytes.clone());
+        }
+        let result = message.members.within("result")?;
+        let policy = self.rules.policy(&self.server)?;
+        let (listed, new) = self.filtered(cursor, &result, &policy)?;
+        for (tool, why) in new {
+            self.tell(&format!(
+                "the tool {tool} of the MCP server {server} is held back: {why}; `hookhost mcp approve {server}` shows it",
+                server = self.server
+            ));
+            let mut event = self.event(Point::HeldBack, None);
+            (event.tool, event.why) = (tool, Some(why));
+            self.resident.settle(&event, &|_| {}).await;
+        }
+        Ok(if listed.to_json() == result.to_json() {
+            message.bytes.clone()
+        } else {
+            message.with_result(listed.to_raw())
+        })
+    }
+
+    /// The filtered result, and the tools that were not held back before, each with why.
+    fn filtered(
+        &self,
+        cursor: Option<&str>,
+        result: &Members,
+        policy: &Policy,
+    ) -> Result<(Members, Vec<(String, String)>), String> {
+        let failed = |error: crate::lock::LockError| error.to_string();
+        let _changing = self.held_back.changing().map_err(failed)?;
+        let mut known = self.known();
+        self.refresh(&mut known)?;
+        let is_new = !known.lock.servers.contains_key(self.server.as_str());
+        let is_first = policy.definitions == Pinning::FirstUse
+            && (cursor.is_none() && is_new || cursor.is_some_and(|cursor| known.first_pages.remove(cursor)));
+        let lock = Arc::clone(&known.lock);
+        let pins = Pins { lock: &lock, server: &self.server, policy, is_first, is_unseen: self.is_unseen };
+        let listed = pins.filter(result)?;
+        if listed.nameless > 0 {
+            self.tell(&format!(
+                "{} tools of the MCP server {} have no name, and are left out",
+                listed.nameless, self.server
+            ));
+        }
+        if is_first {
+            known.first_pages.extend(result.text("nextCursor"));
+            let mut approved = Lock::clone(&lock);
+            approved.approve(self.server.as_str(), listed.approved);
+            approved.write(&self.rules.lock_file()).map_err(failed)?;
+            known.stamp = None;
+            self.refresh(&mut known)?;
+        }
+        let before = known.held.clone();
+        known.held.retain(|tool, _| !listed.tools.contains(tool));
+        known.held.extend(listed.held);
+        let new = known
+            .held
+            .iter()
+            .filter(|(tool, held)| before.get(*tool) != Some(*held))
+            .map(|(tool, held)| (tool.clone(), held.why.clone()))
+            .collect();
+        if known.held != before {
+            self.held_back.write(self.server.as_str(), &known.held).map_err(failed)?;
+        }
+        Ok((listed.result, new))
+    }
+}
+
+/// Why a request that was sent again is not asked about.
+enum CameBack {
+    Bad(question::BadState),
+    No,
+}
+
+impl CameBack {
+    fn answer(&self, request: &Request) -> Decision {
+        let Request { id, operation, client, .. } = request;
+        Decision::Answered(match self {
+            Self::Bad(why) => message::error(Some(id), INVALID_PARAMS, &why.to_string()),
+            Self::No => answer::rejected(operation.method, id, NOT_AGREED, client.is_stateless),
+        })
+    }
+}
+
+/// What the model reads where the user did not agree.
+const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do the same in another way.";
+
+/// What its reader reads where something could not be settled.
+fn failed(why: &str) -> String {
+    let why = why.trim_end_matches('.');
+    format!(
+        "hookhost could not settle this, so nothing of it happens: {why}. Tell the user: `hookhost serve --status` says more."
+    )
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judge").field("server", &self.server).field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").field("held", &self.held.len()).finish_non_exhaustive()
+    }
+}
