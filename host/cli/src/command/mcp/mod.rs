@@ -1,0 +1,8 @@
+//! `hookhost mcp`: the proxy in front of an MCP server, and the definitions of tools that it lets through.
+
+mod approve;
+mod proxy;
+mod rules;
+
+pub(crate) use approve::{approve, list};
+pub(crate) use proxy::proxy;
