@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `request` | `before-tool-call` |
 //! | `result` | `after-tool-call` |
-//! | `held-back` | `custom-event`: a tool's definition is not shown to the client |
+//! | `held-back` | `custom-event`: tools that the client does not see, or called nevertheless |
 //! | `session-start`, `session-end` | those |
 
 use crate::adapter::Adapter;
@@ -33,7 +33,7 @@ pub enum Point {
     Request,
     /// What it was answered with.
     Result,
-    /// A tool's definition that is not shown to the client.
+    /// Tools that the client does not see, or called nevertheless.
     HeldBack,
     /// A proxy begins.
     SessionStart,
@@ -80,15 +80,12 @@ pub struct Event {
     /// The tool.
     #[serde(default)]
     pub tool: String,
-    /// The arguments.
+    /// The arguments; of tools that are held back: why, by their names.
     #[serde(default)]
     pub arguments: Value,
     /// What the request was answered with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
-    /// Why a definition is held back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
 }
 
 /// What the resident host says.
@@ -147,8 +144,8 @@ const REQUEST: Abilities =
 /// What it can do with that of a result.
 const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// Rules are only observed.
-const AUDIT: Abilities = Abilities { approves: true, tells_user: true, ..Abilities::NONE };
+/// Rules are only observed: a question is handed over, and nobody is asked.
+const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
     name: NAME,
@@ -203,7 +200,7 @@ impl Adapter for Proxy {
                 HookEvent::AfterToolCall { call: call(), result }
             }
             Point::HeldBack => {
-                HookEvent::Custom { payload: json!({ "server": event.server, "tool": event.tool, "why": event.why }) }
+                HookEvent::Custom { payload: json!({ "server": event.server, "tools": event.arguments }) }
             }
             Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
             Point::SessionEnd => HookEvent::SessionEnd,

@@ -11,6 +11,7 @@ use crate::question::{self, Asked, MAX_ROUNDS, MAX_SHOWN, Seals};
 use crate::resident::{Resident, Waits};
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
+use hookhost_adapters::reason;
 use hookhost_contract::ToolResult;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
@@ -70,6 +71,8 @@ struct Known {
     lock: Arc<Lock>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
     held: HeldTools,
+    /// Whether something of it was approved since the client was told.
+    was_approved: bool,
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
     tasks: HashMap<String, Operation>,
@@ -138,6 +141,15 @@ pub enum Begun {
     Asked(Request),
     /// It is answered here.
     Answered(Bytes),
+    /// It is a call of a tool that the client does not have: it is answered here, and noted.
+    Refused {
+        /// The answer.
+        answer: Bytes,
+        /// The tool.
+        tool: String,
+        /// Why.
+        why: &'static str,
+    },
 }
 
 /// A request that is asked about.
@@ -224,7 +236,6 @@ impl Judge {
             tool: operation.map(|operation| operation.tool.clone()).unwrap_or_default(),
             arguments: operation.map(|operation| operation.arguments.clone()).unwrap_or_default(),
             result: None,
-            why: None,
         }
     }
 
@@ -263,9 +274,9 @@ impl Judge {
             Err(why) => return refused(why),
         };
         if method == Method::CallTool
-            && let Some(answer) = self.is_missing(id, &operation.tool, client.is_stateless)
+            && let Some(missing) = self.is_missing(id, &operation.tool, client.is_stateless)
         {
-            return Begun::Answered(answer);
+            return missing;
         }
         let (id, message) = (id.clone(), message.clone());
         Begun::Asked(Request { id, message, params, operation, client, is_of_client })
@@ -280,17 +291,19 @@ impl Judge {
     }
 
     /// The answer to a call of a tool that is not there for this client; `None` where it is.
-    fn is_missing(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<Bytes> {
+    fn is_missing(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<Begun> {
+        let rejected = |why: &str| answer::rejected(Method::CallTool, id, why, is_stateless);
+        let refused = |answer: Bytes, why: &'static str| Some(Begun::Refused { answer, tool: tool.to_owned(), why });
         let policy = match self.rules.policy(&self.server) {
             Ok(policy) => policy,
-            Err(why) => return Some(answer::rejected(Method::CallTool, id, &failed(&why), is_stateless)),
+            Err(why) => return Some(Begun::Answered(rejected(&failed(&why)))),
         };
         if !policy.has(tool) {
-            return Some(answer::no_such_tool(id, tool));
+            return refused(answer::no_such_tool(id, tool), "it was called, and the configuration forbids it");
         }
         let mut known = self.known();
         if let Err(why) = self.refresh(&mut known) {
-            return Some(answer::rejected(Method::CallTool, id, &failed(&why), is_stateless));
+            return Some(Begun::Answered(rejected(&failed(&why))));
         }
         if let Some(held) = known.held.get(tool) {
             let why = format!(
@@ -299,7 +312,7 @@ impl Judge {
                 held.why,
                 server = self.server
             );
-            return Some(answer::rejected(Method::CallTool, id, &why, is_stateless));
+            return refused(rejected(&why), "it was called while it is held back");
         }
         let own = known.lock.servers.get(self.server.as_str());
         let is_there = match own {
@@ -307,33 +320,47 @@ impl Judge {
             // Nothing was listed yet.
             None => policy.definitions == Pinning::FirstUse,
         };
-        (!is_there).then(|| answer::no_such_tool(id, tool))
+        if is_there {
+            None
+        } else {
+            refused(answer::no_such_tool(id, tool), "it was called, and nobody has approved it")
+        }
+    }
+
+    /// Records that tools are held back, each with why.
+    pub async fn note_held_back(&self, tools: &[(String, String)]) {
+        let mut event = self.event(Point::HeldBack, None);
+        event.arguments = tools.iter().map(|(tool, why)| (tool.clone(), Value::from(why.as_str()))).collect();
+        self.resident.settle(&event, &|_| {}).await;
     }
 
     /// Reads the lock file again where it has changed. Whatever was approved meanwhile is held back no longer.
-    fn refresh(&self, known: &mut Known) -> Result<bool, String> {
+    fn refresh(&self, known: &mut Known) -> Result<(), String> {
         let path = self.rules.lock_file();
         let stamp = std::fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
         let stamp = Some((path, stamp));
         if known.stamp == stamp {
-            return Ok(false);
+            return Ok(());
         }
         let lock = Lock::read(&self.rules.lock_file()).map_err(|error| error.to_string())?;
         let before = known.held.len();
         known.held.retain(|tool, held| {
             let approved = lock.definition(self.server.as_str(), tool);
-            !approved.is_some_and(|approved| crate::lock::is_same(approved, &held.definition))
+            held.is_final || !approved.is_some_and(|approved| crate::lock::is_same(approved, &held.definition))
         });
+        known.was_approved |= known.held.len() < before;
         known.lock = Arc::new(lock);
         known.stamp = stamp;
-        Ok(known.held.len() < before)
+        Ok(())
     }
 
     /// Whether something that was held back was approved since this was asked the last time.
     #[must_use]
     pub fn was_something_approved(&self) -> bool {
         let mut known = self.known();
-        !known.held.is_empty() && self.refresh(&mut known).unwrap_or(false)
+        // What cannot be read now is read with the next request, and refused there.
+        let _ = self.refresh(&mut known);
+        std::mem::take(&mut known.was_approved)
     }
 
     /// Asks about a request. `waits` is told before a person is waited for; `elicit` asks the client's user and returns the
@@ -375,6 +402,10 @@ impl Judge {
                 Settled::Rejected { why } => return no(&why),
                 Settled::Replaced { .. } => return no(&failed("the outcome is of another event")),
                 Settled::Failed { why } => return no(&failed(&why)),
+                Settled::Ask { questions, .. } if event.audit => {
+                    self.tell(&reason::asked(&questions));
+                    None
+                }
                 Settled::Ask { questions, arguments } => {
                     let shown = arguments.as_ref().unwrap_or(&operation.arguments);
                     let asked = Asked::of(operation, &questions, shown);
@@ -382,9 +413,7 @@ impl Judge {
                         return self.passed(request, &params, arguments.as_ref(), event.id);
                     }
                     if round >= MAX_ROUNDS || shown.to_string().len() > MAX_SHOWN {
-                        return no(
-                            "A person would have to agree, and cannot be asked: do not try to do the same in another way.",
-                        );
+                        return no(NOT_ASKED);
                     }
                     round += 1;
                     let form = question::elicitation(&self.server, operation, &questions, shown);
@@ -596,8 +625,12 @@ impl Judge {
             let operation = Operation::of(method, &params).map_err(|why| failed(&why))?;
             let mut event = self.event(Point::Request, Some(&operation));
             event.audit = policy.mode == Mode::Audit;
+            // The answer would wait for a person, and all that follow with it.
+            event.asks = true;
             match self.resident.settle(&event, &|_| {}).await {
                 Settled::Allowed { notices } => notices.iter().for_each(|notice| self.tell(notice)),
+                Settled::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
+                Settled::Ask { .. } => return Err(NOT_ASKED.to_owned()),
                 Settled::Changed { arguments } => {
                     let params = operation.write_back(&params, &arguments)?;
                     requests = requests.with(&key, request.with("params", params.to_raw()).to_raw());
@@ -656,14 +689,14 @@ impl Judge {
         let result = message.members.within("result")?;
         let policy = self.rules.policy(&self.server)?;
         let (listed, new) = self.filtered(cursor, &result, &policy)?;
-        for (tool, why) in new {
+        for (tool, why) in &new {
             self.tell(&format!(
                 "the tool {tool} of the MCP server {server} is held back: {why}; `hookhost mcp approve {server}` shows it",
                 server = self.server
             ));
-            let mut event = self.event(Point::HeldBack, None);
-            (event.tool, event.why) = (tool, Some(why));
-            self.resident.settle(&event, &|_| {}).await;
+        }
+        if !new.is_empty() {
+            self.note_held_back(&new).await;
         }
         Ok(if listed.to_json() == result.to_json() {
             message.bytes.clone()
@@ -704,8 +737,10 @@ impl Judge {
             self.refresh(&mut known)?;
         }
         let before = known.held.clone();
-        known.held.retain(|tool, _| !listed.tools.contains(tool));
+        let is_whole = cursor.is_none() && result.get("nextCursor").is_none();
+        known.held.retain(|tool, _| !is_whole && !listed.tools.contains(tool));
         known.held.extend(listed.held);
+        known.was_approved = false;
         let new = known
             .held
             .iter()
@@ -737,6 +772,9 @@ impl CameBack {
 
 /// What the model reads where the user did not agree.
 const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do the same in another way.";
+
+/// What the model reads where nobody can be asked.
+const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
 /// What its reader reads where something could not be settled.
 fn failed(why: &str) -> String {

@@ -7,7 +7,7 @@ use crate::operation::is_reserved;
 use crate::policy::{Policy, Unseen};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Upper bound of a definition, in bytes: 64 KiB.
 const MAX_DEFINITION: usize = 64 * 1024;
@@ -63,21 +63,25 @@ impl Pins<'_> {
             approved: Definitions::new(),
             nameless: 0,
         };
-        let mut kept = Vec::new();
-        let mut seen = HashSet::new();
+        let mut named = Vec::new();
         for tool in tools {
             let definition = hookhost_adapters::json::value(tool.get()).map_err(unreadable)?;
-            let Some(name) = definition.get("name").and_then(Value::as_str).map(str::to_owned) else {
-                listed.nameless += 1;
-                continue;
-            };
+            match definition.get("name").and_then(Value::as_str).map(str::to_owned) {
+                Some(name) => named.push((name, definition, tool)),
+                None => listed.nameless += 1,
+            }
+        }
+        let mut times: HashMap<String, usize> = HashMap::new();
+        named.iter().for_each(|(name, ..)| *times.entry(name.clone()).or_default() += 1);
+        let mut kept = Vec::new();
+        for (name, definition, tool) in named {
             if !self.policy.has(&name) {
                 continue;
             }
-            match self.objection(&name, &definition, !seen.insert(name.clone())) {
-                Some(why) => {
-                    // The first of a name is the one that a person is shown.
-                    listed.held.entry(name).or_insert(Held { why, definition });
+            let is_once = times.get(&name) == Some(&1);
+            match self.objection(&name, &definition, is_once) {
+                Some((why, is_final)) => {
+                    listed.held.insert(name, Held { why, is_final, definition });
                 }
                 None => {
                     if self.lock.definition(self.server.as_str(), &name).is_none() {
@@ -103,40 +107,46 @@ impl Pins<'_> {
         Ok(listed)
     }
 
-    /// Why a definition is held back, as the end of a sentence; `None` where it is listed.
-    fn objection(&self, name: &str, definition: &Value, is_second: bool) -> Option<String> {
-        if is_second {
-            return Some("the server lists its name twice".to_owned());
+    /// Why a definition is held back, as the end of a sentence, and whether nobody can approve it; `None` where it is listed.
+    fn objection(&self, name: &str, definition: &Value, is_once: bool) -> Option<(String, bool)> {
+        let never = |why: &str| Some((why.to_owned(), true));
+        if !is_once {
+            return never("the server lists its name more than once");
         }
         if is_reserved(name) {
-            return Some("its name stands for a method of the protocol".to_owned());
+            return never("its name is that of a method of the protocol");
         }
-        let text = definition.to_string();
-        if text.len() > MAX_DEFINITION {
-            return Some(format!("its definition has more than {MAX_DEFINITION} bytes"));
+        if definition.to_string().len() > MAX_DEFINITION {
+            return Some((format!("its definition has more than {MAX_DEFINITION} bytes"), true));
         }
         let is_unseen = has_unseen(definition, self.is_unseen);
         if is_unseen && self.policy.unseen == Unseen::Refuse {
-            return Some("its definition has characters that a person does not see".to_owned());
+            return never(UNSEEN);
         }
+        self.unless_approved(name, definition, is_unseen).map(|why| (why, false))
+    }
+
+    fn unless_approved(&self, name: &str, definition: &Value, is_unseen: bool) -> Option<String> {
         if let Some(approved) = self.lock.definition(self.server.as_str(), name) {
             return if is_same(approved, definition) { None } else { Some(changed(approved, definition)) };
         }
         if is_unseen {
-            return Some("its definition has characters that a person does not see".to_owned());
+            return Some(UNSEEN.to_owned());
         }
-        if let Some(other) = self.lock.servers.iter().find(|(other, tools)| {
-            other.as_str() != self.server.as_str() && tools.keys().any(|known| folded(known) == folded(name))
-        }) {
-            return Some(format!("the server {} has a tool of that name", other.0));
+        let mut others = self.lock.servers.iter().filter(|(other, _)| other.as_str() != self.server.as_str());
+        if let Some((other, _)) = others.find(|(_, tools)| tools.keys().any(|known| folded(known) == folded(name))) {
+            return Some(format!("the server {other} has a tool of that name"));
         }
         let own = self.lock.servers.get(self.server.as_str());
-        if let Some(renamed) = own.into_iter().flatten().find(|(_, known)| is_renamed(known, definition)) {
-            return Some(format!("it is the tool `{}` under another name", renamed.0));
+        if let Some((known, _)) = own.into_iter().flatten().find(|(_, known)| is_renamed(known, definition)) {
+            return Some(format!("it is the tool `{known}` under another name"));
         }
         if self.is_first { None } else { Some("it is new".to_owned()) }
     }
 }
+
+/// Why a definition is held back in which there is more than a person sees.
+const UNSEEN: &str = "its definition has characters that a person does not see";
 
 /// Which members of a definition are not as they were.
 fn changed(before: &Value, now: &Value) -> String {
@@ -243,7 +253,8 @@ mod tests {
         let shadow = listed(&other, &json!({}), true, &json!({ "tools": [tool("send-Mail", "sends better")] }));
         assert_eq!(why(&shadow, "send-Mail"), "the server mail has a tool of that name");
         let twice = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool("a", "1"), tool("a", "2")] }));
-        assert_eq!((twice.tools.len(), why(&twice, "a").as_str()), (1, "the server lists its name twice"));
+        assert_eq!((twice.tools.len(), why(&twice, "a").as_str()), (0, "the server lists its name more than once"));
+        assert!(twice.held["a"].is_final && !shadow.held["send-Mail"].is_final);
         let reserved = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool("resources/read", "x")] }));
         assert!(why(&reserved, "resources/read").contains("method"));
     }

@@ -110,6 +110,8 @@ pub struct HeldBack {
 pub struct Held {
     /// Why, as the end of a sentence.
     pub why: String,
+    /// Whether nobody can approve it.
+    pub is_final: bool,
     /// The definition.
     pub definition: Value,
 }
@@ -236,8 +238,10 @@ mod tests {
     fn what_is_held_back_is_kept_until_nothing_is() {
         let directory = tempfile::tempdir().unwrap();
         let held = HeldBack::below(directory.path());
-        let tools =
-            HeldTools::from([("a".to_owned(), Held { why: "it is new".into(), definition: json!({ "name": "a" }) })]);
+        let tools = HeldTools::from([(
+            "a".to_owned(),
+            Held { why: "it is new".into(), is_final: false, definition: json!({ "name": "a" }) },
+        )]);
         held.write("files", &tools).unwrap();
         assert_eq!((held.read("files").unwrap(), held.servers()), (tools, vec!["files".to_owned()]));
         held.write("files", &HeldTools::new()).unwrap();

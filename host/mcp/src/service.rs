@@ -130,9 +130,11 @@ impl Service {
                 Kind::Request { id, .. } => {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
                     let own = id.clone();
+                    // The table is locked until the request is in it.
+                    let mut state = self.state();
                     let task = requests.spawn(async move { service.request(&own, message).await });
                     if is_stateless {
-                        self.state().stateless.insert(id, task);
+                        state.stateless.insert(id, task);
                     }
                 }
                 _ if self.is_cancelled(&message) => {}

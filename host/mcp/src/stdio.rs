@@ -269,6 +269,11 @@ impl Session {
                 self.lane(from.other()).put(message.bytes, room).await;
             }
             Begun::Answered(answer) => self.lane(from).put(answer, None).await,
+            Begun::Refused { answer, tool, why } => {
+                let session = self.clone();
+                tokio::spawn(async move { session.0.judge.note_held_back(&[(tool, why.to_owned())]).await });
+                self.lane(from).put(answer, None).await;
+            }
             Begun::Asked(request) => {
                 let place = self.lane(from.other()).place().await;
                 let (session, own) = (self.clone(), id.clone());

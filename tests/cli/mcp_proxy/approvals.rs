@@ -53,12 +53,14 @@ fn a_shadowed_name_and_a_rename_are_held_back_even_on_first_use() {
     let mut proxied =
         Proxied::start(&user, &json!({ "tools": [tool("say", "says"), tool("sendMail", "sends better")] }));
     assert_eq!(proxied.begin(&json!({})), ["say"]);
+    let held = || {
+        let listed: Value = serde_json::from_str(&user.run(["mcp", "list", "--json"]).stdout).unwrap();
+        listed["servers"]["files"]["held-back"].clone()
+    };
+    assert_eq!(held(), json!({ "sendMail": "the server mail has a tool of that name" }));
     proxied.rewrite(&json!({ "tools": [tool("tell", "says")] }));
     assert_eq!(proxied.listed(), [""; 0]);
-    let listed: Value = serde_json::from_str(&user.run(["mcp", "list", "--json"]).stdout).unwrap();
-    let held = &listed["servers"]["files"]["held-back"];
-    assert_eq!(held["sendMail"], "the server mail has a tool of that name");
-    assert_eq!(held["tell"], "it is the tool `say` under another name");
+    assert_eq!(held(), json!({ "tell": "it is the tool `say` under another name" }));
 }
 
 #[test]
@@ -84,6 +86,9 @@ fn a_forbidden_tool_is_not_listed_and_is_answered_like_one_that_is_not_there() {
     let missing = said(proxied.call("write_fili", &json!({ "path": "a" })));
     assert_eq!(forbidden.replace("write_file", "X"), missing.replace("write_fili", "X"));
     assert!(forbidden.contains("Unknown tool: write_file") && proxied.told_of("tools/call").is_empty());
+    proxied.end();
+    let records = user.records();
+    assert!(records.iter().any(|record| record.to_string().contains("the configuration forbids it")), "it is recorded");
     assert!(!lock(&user).to_string().contains("write_file"));
 }
 

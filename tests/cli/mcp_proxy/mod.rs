@@ -5,6 +5,7 @@ mod attacks;
 mod calls;
 mod life;
 mod questions;
+mod service;
 
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};

@@ -60,9 +60,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Hook(args) if args.alone => wait_here_for(hook::alone(&args)),
         Command::Hook(args) => hook::run(&args),
         Command::Serve(args) => wait_for(serve::run(&args)),
-        Command::Mcp(args) => match args.command {
-            Some(McpCommand::Approve(args)) => mcp::approve(&args),
-            Some(McpCommand::List { json }) => mcp::list(json),
+        Command::Mcp(args) => match &args.command {
+            Some(McpCommand::Approve(args)) => mcp::approve(args),
+            Some(McpCommand::List { json }) => mcp::list(*json),
             None => wait_here_for(mcp::proxy(&args)),
         },
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),

@@ -19,7 +19,10 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     let directory = HeldBack::below(&configuration::places()?.state);
     let file = lock_file(&configuration::cwd()?)?;
     let held = directory.read(&args.server).map_err(CliError::not_loaded)?;
-    let chosen = chosen(args, held)?;
+    let (never, chosen): (HeldTools, HeldTools) = chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
+    for (tool, held) in &never {
+        output::note(&output::notice(&format!("{}: {}; nobody can approve that", escaped(tool), escaped(&held.why))));
+    }
     if chosen.is_empty() {
         output::print(&format!("Nothing of {} is held back.\n", one_line(&args.server)))?;
         return Ok(Exit::Done);
