@@ -54,16 +54,15 @@ pub fn with_proxy(
         }
         let Some(name) = name_of(name) else { return Change::Unusable };
         let program = program.to_string_lossy();
-        let front = |command: Vec<&str>| [vec!["mcp", "--name", &name, "--"], command].concat();
+        let between = ["mcp", "--name", name.as_str(), "--"];
         if let Some(command) = text_of(server, "command") {
             let Some(arguments) = server.array_value_or_create("args") else { return Change::Unusable };
-            insert(&arguments, &front(vec![&command]));
+            insert(&arguments, &[&between[..], &[command.as_str()]].concat());
             set(server, "command", &json!(program));
             return Change::Changed;
         }
         if let Some(words) = server.array_value("command") {
-            let program = [program.as_ref()];
-            insert(&words, &[&program[..], &front(Vec::new())].concat());
+            insert(&words, &[&[program.as_ref()], &between[..]].concat());
             return Change::Changed;
         }
         otherwise(server)

@@ -21,6 +21,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+use tokio::sync::OnceCell;
 
 /// Upper bound of the tasks of which it is remembered which call started them.
 const MAX_TASKS: usize = 1000;
@@ -61,6 +62,7 @@ pub struct Judge {
     is_unseen: IsUnseen,
     seals: Seals,
     numbers: AtomicU64,
+    begun: OnceCell<()>,
     known: Mutex<Known>,
     tell: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -203,6 +205,7 @@ impl Judge {
             is_unseen,
             seals: Seals::new()?,
             numbers: AtomicU64::new(0),
+            begun: OnceCell::new(),
             known: Mutex::new(Known { held, ..Known::default() }),
             tell: Box::new(tell),
         })
@@ -213,9 +216,22 @@ impl Judge {
         (self.tell)(text);
     }
 
-    /// Tells the resident host that the session begins or ends.
-    pub async fn note(&self, point: Point) {
-        self.resident.settle(&self.event(point, None), &|_| {}).await;
+    /// Tells the resident host that the session begins, once. Each event waits for that.
+    pub async fn begin_session(&self) {
+        let begin = async || {
+            self.resident.settle(&self.event(Point::SessionStart, None), &|_| {}).await;
+        };
+        self.begun.get_or_init(begin).await;
+    }
+
+    /// Tells the resident host that the session ends.
+    pub async fn end_session(&self) {
+        self.settle(&self.event(Point::SessionEnd, None), &|_| {}).await;
+    }
+
+    async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
+        self.begin_session().await;
+        self.resident.settle(event, waits).await
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -331,7 +347,7 @@ impl Judge {
     pub async fn note_held_back(&self, tools: &[(String, String)]) {
         let mut event = self.event(Point::HeldBack, None);
         event.arguments = tools.iter().map(|(tool, why)| (tool.clone(), Value::from(why.as_str()))).collect();
-        self.resident.settle(&event, &|_| {}).await;
+        self.settle(&event, &|_| {}).await;
     }
 
     /// Reads the lock file again where it has changed. Whatever was approved meanwhile is held back no longer.
@@ -388,7 +404,7 @@ impl Judge {
             let mut event = self.event(Point::Request, Some(operation));
             event.audit = policy.mode == Mode::Audit;
             event.asks = *is_of_client && client.elicits && is_small;
-            let settled = self.resident.settle(&event, waits).await;
+            let settled = self.settle(&event, waits).await;
             let arguments = match settled {
                 Settled::Allowed { notices } => {
                     notices.iter().for_each(|notice| self.tell(notice));
@@ -553,7 +569,7 @@ impl Judge {
             // What is passed on is what is recorded.
             let mut event = self.result_event(operation, event, ToolResult::error(why.clone()), &policy);
             event.audit = true;
-            self.resident.settle(&event, &|_| {}).await;
+            self.settle(&event, &|_| {}).await;
             return Err(why);
         }
         if operation.method == Method::CallTool
@@ -593,7 +609,7 @@ impl Judge {
         let mut before = ToolResult::error(said);
         before.raw = Some((&whole).into());
         let event = self.result_event(operation, event, before.clone(), policy);
-        match self.resident.settle(&event, &|_| {}).await {
+        match self.settle(&event, &|_| {}).await {
             Settled::Allowed { notices } => {
                 notices.iter().for_each(|notice| self.tell(notice));
                 Ok(message.bytes.clone())
@@ -627,7 +643,7 @@ impl Judge {
             event.audit = policy.mode == Mode::Audit;
             // The answer would wait for a person, and all that follow with it.
             event.asks = true;
-            match self.resident.settle(&event, &|_| {}).await {
+            match self.settle(&event, &|_| {}).await {
                 Settled::Allowed { notices } => notices.iter().for_each(|notice| self.tell(notice)),
                 Settled::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
                 Settled::Ask { .. } => return Err(NOT_ASKED.to_owned()),
@@ -667,7 +683,7 @@ impl Judge {
     ) -> Result<Option<Value>, String> {
         let before = answer::read(operation.method, result).map_err(|why| failed(&why))?;
         let event = self.result_event(operation, event, before.clone(), policy);
-        match self.resident.settle(&event, &|_| {}).await {
+        match self.settle(&event, &|_| {}).await {
             Settled::Allowed { notices } => {
                 notices.iter().for_each(|notice| self.tell(notice));
                 Ok(None)

@@ -8,7 +8,6 @@ use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES,
 use crate::operation::Method;
 use crate::under_way::{Stage, UnderWay};
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::Point;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -114,7 +113,7 @@ where
     let begin = {
         let session = session.clone();
         // The first request finds the resident host there.
-        tokio::spawn(async move { session.0.judge.note(Point::SessionStart).await })
+        tokio::spawn(async move { session.0.judge.begin_session().await })
     };
     let write_client = client_exit.write(client_output);
     let write_server = server_exit.write(server.input);
@@ -156,7 +155,7 @@ where
         let _ = timeout(FOR_THE_END, async { tokio::join!(last, write_client) }).await;
     }
     begin.abort();
-    let _ = timeout(FOR_THE_END, session.0.judge.note(Point::SessionEnd)).await;
+    let _ = timeout(FOR_THE_END, session.0.judge.end_session()).await;
     ended
 }
 

@@ -133,3 +133,22 @@ fn the_lock_file_of_a_project_counts_where_its_configuration_is_approved() {
     let mut after = Proxied::start(&user, &script);
     assert_eq!(after.begin(&json!({})), [""; 0], "another definition was approved there");
 }
+
+#[test]
+fn rules_begin_with_what_a_server_lists_and_one_that_fits_no_tool_is_reported() {
+    let user = user();
+    let mut reads = tool("read", "reads");
+    reads["annotations"] = json!({ "readOnlyHint": true });
+    Proxied::start(&user, &json!({ "tools": [reads, tool("say", "says")] })).begin(&json!({}));
+    user.run(["mcp", "init", "mail"]).expect(2, &["nothing is known of mail"]);
+    let rules = user.run(["mcp", "init", "files"]);
+    rules.expect(0, &[]);
+    assert!(rules.stdout.contains(r#"tools = ["read", "say"]"#), "{rules:#?}");
+    assert!(rules.stdout.contains(r#"tools = ["mcp__files__say"]"#), "{rules:#?}");
+    user.configure(&(FIRST_USE.to_owned() + &rules.stdout));
+    user.run(["mcp", "check"]).expect(0, &[]);
+    user.configure("[[ask]]\ntools = [\"mcp__files__tell\", \"mcp__files__resources/read\", \"mcp__other__x\"]\n");
+    let check = user.run(["mcp", "check"]);
+    assert!(check.code == Some(1) && check.stdout.contains("mcp__files__tell [[ask]]"), "{check:#?}");
+    assert_eq!(check.stdout.lines().count(), 1, "{check:#?}");
+}

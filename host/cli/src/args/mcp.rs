@@ -10,6 +10,7 @@ Examples:
   hookhost mcp --name issues --http https://mcp.example.com/mcp --key-variable ISSUES_TOKEN
   hookhost mcp list
   hookhost mcp approve files
+  hookhost mcp init files >> ~/.config/hookhost/hookhost.toml
 
 An agent names this command in the place of the server's own.";
 
@@ -41,6 +42,13 @@ pub(crate) struct McpArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     Approve(ApproveToolsArgs),
+    /// Print rules that begin with what a server lists: these tools alone, and a question about each that may do more than read
+    Init {
+        /// The server
+        server: String,
+    },
+    /// Report rules about a server that fit none of the tools that it lists
+    Check,
     /// List the servers, and the tools of each that are approved or held back
     List {
         /// Print JSON

@@ -63,6 +63,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Mcp(args) => match &args.command {
             Some(McpCommand::Approve(args)) => mcp::approve(args),
             Some(McpCommand::List { json }) => mcp::list(*json),
+            Some(McpCommand::Init { server }) => mcp::init(server),
+            Some(McpCommand::Check) => mcp::check(),
             None => wait_here_for(mcp::proxy(&args)),
         },
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),

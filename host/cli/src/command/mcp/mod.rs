@@ -4,7 +4,9 @@ mod approve;
 mod install;
 mod proxy;
 mod rules;
+mod starting_rules;
 
 pub(crate) use approve::{approve, list};
 pub(crate) use install::{To, change_servers};
 pub(crate) use proxy::proxy;
+pub(crate) use starting_rules::{check, init};
