@@ -79,6 +79,7 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
         },
     );
     let (proven, is_proven) = match proof.as_ref().map(|proof| (proof, time::utc(proof.time), proof.outdated())) {
+        None if !can_be_proven => ("not alone: its hook is not a command".to_owned(), true),
         None => ("never".to_owned(), false),
         Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} {when}"), false),
         Some((_, when, Some(why))) => (format!("{when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
@@ -93,10 +94,14 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
     );
     let blind = blind(agent);
     row("blind", &if blind.is_empty() { "nothing that is known".to_owned() } else { blind.join("; ") });
+    let Agent { name, title, .. } = agent;
     if installed.is_empty() {
-        row("next", &format!("hookhost install {}", agent.name));
-    } else if !is_proven && *can_be_proven {
-        row("next", &format!("hookhost doctor {} --prove", agent.name));
+        row("next", &format!("hookhost install {name}"));
+    } else if !is_proven {
+        row("next", &format!("hookhost doctor {name} --prove"));
+    } else if events.of(name).is_none() {
+        // Something may keep the agent from its hook, such as trust that nobody gave.
+        row("next", &format!("use {title}, then: hookhost doctor {name}"));
     }
     text
 }

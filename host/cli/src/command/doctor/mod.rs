@@ -94,7 +94,7 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
             let says = "this agent does not call its hook as a program that could be run alone";
             let next = match adapter.headless("") {
                 Some(_) => format!("hookhost doctor {name} --prove --run-agent"),
-                None => format!("have {} make a call that your rules reject", adapter.agent().title),
+                None => format!("send {} something that your rules reject", adapter.agent().title),
             };
             diagnosis.checks.push(Check::unknown("proof", says, next));
         }
