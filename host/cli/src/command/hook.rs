@@ -60,12 +60,13 @@ pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
 
 /// Settles the message in this process. What is printed are frames: the hook that has started it reads them.
 pub(crate) async fn alone(args: &HookArgs) -> Result<Exit, CliError> {
-    let response = settled(args).await.unwrap_or_else(|stop| Response::Refused(stop.message()));
-    say(&response)?;
+    if let Err(stop) = settle(args).await {
+        say(&Response::Refused(stop.message()))?;
+    }
     Ok(Exit::Done)
 }
 
-async fn settled(args: &HookArgs) -> Result<Response, CliError> {
+async fn settle(args: &HookArgs) -> Result<(), CliError> {
     let adapter = adapter(&args.agent)?;
     let directory = configuration::cwd()?;
     let mut message = Vec::new();
@@ -84,12 +85,13 @@ async fn settled(args: &HookArgs) -> Result<Response, CliError> {
     };
     let reply = settler.reply(adapter, &sent, &waits).await;
     let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
-    let response = Response::Reply { exit, stdout, stderr };
-    say(&response)?;
+    // Before the agent knows the outcome, so that whatever ends this process then loses nothing. What cannot be written is
+    // said on the way; a call is not allowed then.
+    let _ = host.flush().await;
+    say(&Response::Reply { exit, stdout, stderr })?;
     drop(settler);
-    // The hook has its reply, and may have ended this process by now.
     let _ = host.drain(FOR_OBSERVERS).await;
-    Ok(response)
+    Ok(())
 }
 
 fn say(response: &Response) -> Result<(), CliError> {
