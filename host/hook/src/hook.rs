@@ -8,7 +8,7 @@ use crate::unanswered::Unanswered;
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::json::MAX_BYTES;
 use hookhost_adapters::message::VARIABLES;
-use hookhost_adapters::{Adapter, Message, Reply, detect};
+use hookhost_adapters::{Adapter, Message, Reply, detect, reason};
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -122,9 +122,8 @@ impl Hook<'_> {
         if allows {
             return adapter.neutral(point.as_deref());
         }
-        let lost = if noted { "" } else { " This could not be noted for the audit log either." };
-        let why = why.trim_end_matches('.');
-        let why = format!("hookhost could not settle this event: {why}.{lost} `hookhost doctor {name}` says more.");
+        let lost = if noted { "" } else { "This could not be noted for the audit log either." };
+        let why = reason::not_settled(name, why, lost);
         match &read {
             Ok(call) => adapter.unsettled(call, &why),
             Err(_) => adapter.fail(point.as_deref(), &why),
@@ -134,11 +133,7 @@ impl Hook<'_> {
 
 /// Has the resident host settle a message. Absent where none is there, or it is of another version. One that ended
 /// meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
-fn resident(
-    place: &Place,
-    request: &HookRequest,
-    deadline: Deadline<'_>,
-) -> Option<Result<Response, ConnectionError>> {
+fn resident(place: &Place, request: &HookRequest, deadline: Deadline<'_>) -> Option<Result<Response, ConnectionError>> {
     match settled(place, request, deadline) {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_))
         | Ok(Response::Refused(_)) => None,

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// Messages of one agent, each of a session of its own, and of two others.
 fn table(home: &Home) -> Vec<([&'static str; 2], Vec<u8>)> {
     let mut all = Vec::new();
-    let commands = ["ls", "touch denied.txt", "touch stopped.txt", "touch answered.txt", "touch asked.txt", "echo original"];
+    let commands =
+        ["ls", "touch denied.txt", "touch stopped.txt", "touch answered.txt", "touch asked.txt", "echo original"];
     for (number, command) in commands.iter().enumerate() {
         for agent in ["claude-code", "codex"] {
             // Codex would have a person asked.
@@ -25,9 +26,13 @@ fn table(home: &Home) -> Vec<([&'static str; 2], Vec<u8>)> {
         event("a", "SessionStart", json!({ "source": "startup" })),
         event("b", "UserPromptSubmit", json!({ "prompt": "a forbidden-prompt" })),
         event("c", "UserPromptSubmit", json!({ "prompt": "hello" })),
-        event("d", "PostToolUse", json!({
-            "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "1", "tool_response": response,
-        })),
+        event(
+            "d",
+            "PostToolUse",
+            json!({
+                "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "1", "tool_response": response,
+            }),
+        ),
         event("e", "Stop", json!({ "stop_hook_active": false })),
         event("f", "Notification", json!({ "message": "waiting" })),
         event("g", "SessionEnd", json!({ "reason": "exit" })),
@@ -44,7 +49,7 @@ fn log(home: &Home) -> Vec<String> {
         .user
         .records()
         .iter()
-        .filter(|record| record["kind"] == "event" || record["kind"] == "delivery" || record["kind"] == "approval")
+        .filter(|record| record["kind"] == "event" || record["kind"] == "delivery" || record["kind"] == "answer")
         .map(|record| {
             let fields = ["session", "kind", "event", "outcome", "by", "what", "note"];
             fields.map(|field| record[field].to_string()).join(" ")
@@ -59,9 +64,8 @@ fn a_process_of_its_own_gives_the_same_reply_byte_for_byte_and_records_the_same(
     let (with, without) = (Home::new(), Home::new());
     with.serve();
     let _lock = without.without_resident_host();
-    let replies = |home: &Home| -> Vec<Reply> {
-        table(home).iter().map(|(hook, message)| home.told(hook, message)).collect()
-    };
+    let replies =
+        |home: &Home| -> Vec<Reply> { table(home).iter().map(|(hook, message)| home.told(hook, message)).collect() };
     let (resident, alone) = (replies(&with), replies(&without));
     for ((hook, message), (resident, alone)) in table(&with).iter().zip(resident.iter().zip(&alone)) {
         assert_eq!(resident, alone, "{hook:?} {}", String::from_utf8_lossy(message));

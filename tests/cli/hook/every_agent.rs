@@ -30,7 +30,8 @@ const AGENTS: [(&str, &str); 20] = [
 ];
 
 /// The agents that tell of no call, and why.
-const WITHOUT_CALLS: [(&str, &str); 1] = [("agentgateway", "its webhook has the texts of a conversation, and no calls of tools")];
+const WITHOUT_CALLS: [(&str, &str); 1] =
+    [("agentgateway", "its webhook has the texts of a conversation, and no calls of tools")];
 
 /// The calls: a command, the event's outcome in the log, and what the reply has to hold and must not.
 const CALLS: [(&str, &str, &str, &str); 6] = [
@@ -82,7 +83,8 @@ fn replace(value: &mut Value, from: &str, to: &str) -> bool {
 
 #[test]
 fn one_component_gives_each_call_the_same_verdict_under_every_agent() {
-    let mut known: Vec<_> = AGENTS.iter().map(|(agent, _)| *agent).chain(WITHOUT_CALLS.map(|(agent, _)| agent)).collect();
+    let mut known: Vec<_> =
+        AGENTS.iter().map(|(agent, _)| *agent).chain(WITHOUT_CALLS.map(|(agent, _)| agent)).collect();
     known.sort_unstable();
     let all: Vec<_> = hookhost_adapters::all().iter().map(|adapter| adapter.agent().name).collect();
     assert_eq!(known, all, "each agent is in the table");
@@ -108,7 +110,8 @@ fn one_component_gives_each_call_the_same_verdict_under_every_agent() {
     }
     let events = home.events("before-tool-call", AGENTS.len() * CALLS.len());
     for (agent, _) in AGENTS {
-        let of_agent = events.iter().filter(|event| event["session"].as_str().unwrap().starts_with(&format!("{agent}:")));
+        let of_agent =
+            events.iter().filter(|event| event["session"].as_str().unwrap().starts_with(&format!("{agent}:")));
         let outcomes: Vec<_> = of_agent.map(|event| event["outcome"].as_str().unwrap()).collect();
         assert_eq!(outcomes, CALLS.map(|(_, outcome, ..)| outcome), "{agent}");
     }

@@ -20,7 +20,10 @@ fn a_message_that_cannot_be_read_is_denied_with_a_sentence_and_recorded() {
         (b"[]", "its message cannot be read: the message is not a JSON object"),
         (&whole.as_bytes()[..whole.len() / 2], "its message cannot be read: the message is not valid JSON: EOF"),
         (&not_utf8, "its message cannot be read: the message is not UTF-8"),
-        (twice.as_bytes(), "its message cannot be read: the message is not valid JSON: the key \"tool_name\" occurs twice"),
+        (
+            twice.as_bytes(),
+            "its message cannot be read: the message is not valid JSON: the key \"tool_name\" occurs twice",
+        ),
         (large.as_bytes(), "16777216 are the most that is read"),
         (deep.as_bytes(), "its message cannot be read: the message is not valid JSON: recursion limit exceeded"),
         (br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash"}"#, "`tool_input` is missing"),
@@ -43,17 +46,25 @@ fn a_message_of_another_agent_is_settled_in_that_agents_language_or_denied() {
     let home = Home::new();
     home.serve();
     let message = json!({
-        "conversation_id": "c", "cursor_version": "3.18.2", "hook_event_name": "preToolUse", "tool_name": "Shell",
-        "workspace_roots": [home.user.project()], "tool_input": { "command": "touch denied.txt" }, "tool_use_id": "1",
+        "agent_action_name": "pre_run_command", "trajectory_id": "t", "execution_id": "1",
+        "tool_info": { "command_line": "touch denied.txt", "cwd": home.user.project() },
     });
     let reply = home.told(&HOOK, message.to_string());
+    assert_eq!((reply.code, reply.stdout.as_str()), (Some(2), ""), "Windsurf reads the exit code: {reply:?}");
+    assert!(reply.stderr.contains("denied-by-policy"), "{reply:?}");
+    assert_eq!(home.events("before-tool-call", 1)[0]["session"], "windsurf:t");
+    // Copilot's, which is known by its keys.
+    let call = json!({ "command": "touch denied.txt" });
+    let message =
+        json!({ "sessionId": "s", "cwd": home.user.project(), "toolName": "bash", "toolArgs": call.to_string() });
+    let reply = home.told(&HOOK, message.to_string());
     let said: Value = serde_json::from_str(&reply.stdout).unwrap();
-    assert_eq!(said["permission"], "deny", "{reply:?}");
-    assert_eq!(home.events("before-tool-call", 1)[0]["session"], "cursor:c");
-    // Copilot's, which does not say whose it is.
-    let message = json!({ "sessionId": "s", "cwd": "/", "toolName": "bash", "toolArgs": "{\"command\":\"ls\"}" });
-    home.told(&HOOK, message.to_string()).could_not_be_settled("its message cannot be read: ");
-    home.deliveries(1);
+    assert_eq!(said["permissionDecision"], "deny", "{reply:?}");
+    // Gemini CLI's, which is not: it tells of a call at a hook point that Claude Code does not have.
+    let mut message = home.call("s", "1", "touch denied.txt");
+    (message["hook_event_name"], message["tool_name"]) = (json!("BeforeTool"), json!("run_shell_command"));
+    let reply = home.told(&HOOK, message.to_string());
+    assert!(reply.code == Some(2) || reply.decision() == "deny", "{reply:?}");
     home.verify_log();
 }
 

@@ -111,7 +111,8 @@ impl Home {
 
     /// Starts the resident host as a hook does, and waits until it listens.
     fn serve(&self) -> Pid {
-        let mut child = self.command(&["serve", "--on-demand"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            self.command(&["serve", "--on-demand"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         // So that it is not kept as a zombie after its end.
         std::thread::spawn(move || child.wait());
@@ -162,6 +163,7 @@ impl Home {
 
     #[track_caller]
     fn records(&self, count: usize, is_one: impl Fn(&Value) -> bool) -> Vec<Value> {
+        wait_for("the log", || self.user.log_file().exists());
         let began = Instant::now();
         loop {
             let found: Vec<Value> = self.user.records().into_iter().filter(&is_one).collect();

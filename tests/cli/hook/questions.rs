@@ -56,7 +56,7 @@ fn a_question_is_listed_and_shown_exactly_and_the_answer_of_another_process_coun
     kill_process(Pid::from_child(&hook), Signal::KILL).unwrap();
     hook.wait().unwrap();
     wait_for("the end of the question", || open(&home).is_empty());
-    let answers = home.records(3, |record| record["kind"] == "approval");
+    let answers = home.records(3, |record| record["kind"] == "answer");
     let outcomes: Vec<_> = answers.iter().map(|answer| answer["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["allowed", "rejected", "rejected"]);
     home.verify_log();
@@ -68,11 +68,12 @@ fn a_question_without_an_answer_expires_into_no_with_and_without_a_resident_host
     let without = Home::with(&format!("[settings]\napproval-deadline = \"1s\"\n{}", policy().to_toml()));
     with.serve();
     let _lock = without.without_resident_host();
-    for (home, hook) in [(&with, ask(&with, "1", "touch asked.txt")), (&without, ask(&without, "1", "touch asked.txt"))] {
+    for (home, hook) in [(&with, ask(&with, "1", "touch asked.txt")), (&without, ask(&without, "1", "touch asked.txt"))]
+    {
         let reason = Reply::of(hook).denial();
-        assert!(reason.contains("asked-by-policy") && reason.contains("within 1 s"), "{reason}");
+        assert!(reason.contains("asked-by-policy") && reason.contains("within 1s"), "{reason}");
         wait_for("the end of the question", || open(home).is_empty());
-        let [answer] = home.records(1, |record| record["kind"] == "approval").try_into().unwrap();
+        let [answer] = home.records(1, |record| record["kind"] == "answer").try_into().unwrap();
         assert_eq!(answer["outcome"], "rejected");
         home.verify_log();
     }
@@ -91,6 +92,6 @@ fn a_question_whose_host_is_killed_is_asked_once_more_and_the_first_can_not_be_a
     approvals(&home, &["yes", &second]).expect(0, &[]);
     let reply = Reply::of(hook);
     assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
-    home.records(2, |record| record["kind"] == "approval");
+    home.records(2, |record| record["kind"] == "answer");
     home.verify_log();
 }

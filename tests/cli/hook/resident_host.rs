@@ -1,6 +1,6 @@
 //! A resident host that is killed, hangs, loses its socket, or is not ours.
 
-use super::{Home, TIMEOUT, end, is_root, reply_to, started, wait_for, wait_for_question_of, Reply};
+use super::{Home, Reply, TIMEOUT, end, is_root, reply_to, started, wait_for, wait_for_question_of};
 use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -136,7 +136,9 @@ fn a_socket_of_somebody_else_gets_no_message_and_is_a_no() {
     chown(home.user.path("state"), Some(NOBODY), Some(NOBODY)).unwrap();
     // A resident host, but of another user.
     let mut program = home.command(&["serve", "--on-demand"]);
-    program.env("HOOKHOST_CACHE_DIR", home.user.path("state/cache")).env("HOOKHOST_CONFIG_DIR", home.user.path("state"));
+    program
+        .env("HOOKHOST_CACHE_DIR", home.user.path("state/cache"))
+        .env("HOOKHOST_CONFIG_DIR", home.user.path("state"));
     let host = program.uid(NOBODY).gid(NOBODY).stderr(Stdio::null()).spawn();
     let mut host = match host {
         Ok(host) => host,
@@ -175,7 +177,10 @@ fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_th
     let deliveries = home.deliveries(2);
     let notes: Vec<_> = deliveries.iter().map(|delivery| delivery["note"].as_str().unwrap()).collect();
     assert!(notes[0].contains(&says) && notes[0].ends_with("it was told no"), "{notes:?}");
-    assert!(notes[1].contains(&says) && notes[1].ends_with("it could continue, since the operator chose so"), "{notes:?}");
+    assert!(
+        notes[1].contains(&says) && notes[1].ends_with("it could continue, since the operator chose so"),
+        "{notes:?}"
+    );
     home.verify_log();
     let _ = TIMEOUT;
 }

@@ -11,7 +11,7 @@ use hookhost_adapters::{Adapter, Message, all, by_name};
 use hookhost_hook::frame::Response;
 use hookhost_hook::hook::Hook;
 use hookhost_hook::place::Place;
-use hookhost_server::Settler;
+use hookhost_server::{Claims, Settler};
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -75,7 +75,9 @@ async fn settle(args: &HookArgs) -> Result<(), CliError> {
     let variables: Vec<_> =
         VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
     let host = loading::shared_host(configuration::find(None, &directory)?.config).await?;
-    let settler = Settler::new(host.clone(), Arc::new(UserConfigurations { at_once: Some(AT_ONCE) }));
+    let claims = Claims::new(Place::below(&configuration::places()?.state).claims(), None);
+    let rules = UserConfigurations { at_once: Some(AT_ONCE) };
+    let settler = Settler::new(host.clone(), Arc::new(rules)).beside_others(claims);
     let mut sent = Message::new(&message, &directory);
     sent.point = args.point.as_deref();
     sent.variables = &variables;
