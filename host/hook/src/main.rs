@@ -22,9 +22,7 @@ fn main() -> ExitCode {
     set_hook(Box::new(|_| {}));
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
-        // Without it the process ends at once on that signal, as it would anyway; and so it does on a second one, should it
-        // be kept from printing its reply.
-        let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupted));
+        // Without it the process ends at once on that signal, as it would anyway.
         let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
     }
     let arguments: Vec<String> =

@@ -40,8 +40,28 @@ pub(crate) enum Claim {
 #[derive(Debug)]
 pub(crate) struct Claimed {
     file: File,
+    _mine: Mine,
+}
+
+/// What this process claims, or is about to, until this is dropped.
+#[derive(Debug)]
+struct Mine {
     path: PathBuf,
-    mine: Arc<Mutex<HashSet<PathBuf>>>,
+    all: Arc<Mutex<HashSet<PathBuf>>>,
+}
+
+impl Mine {
+    /// Absent where this process claims it already.
+    fn insert(path: &Path, all: &Arc<Mutex<HashSet<PathBuf>>>) -> Option<Self> {
+        let is_new = all.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
+        is_new.then(|| Self { path: path.to_owned(), all: Arc::clone(all) })
+    }
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
 }
 
 impl Claims {
@@ -61,42 +81,21 @@ impl Claims {
         if !is_early && !path.exists() {
             return None;
         }
-        if !self.mine.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone()) {
-            return None;
-        }
-        // From here on it is given back, whatever happens.
-        let mine = Arc::clone(&self.mine);
-        match locked(&path, &self.directory).await {
-            Ok(file) => {
-                let mut claimed = Claimed { file, path, mine };
-                match claimed.answer() {
-                    Ok(Some(answer)) => Some(Claim::Settled(answer)),
-                    Ok(None) => Some(Claim::Mine(claimed)),
-                    Err(error) => unknown(&error),
-                }
-            }
-            Err(error) => {
-                mine.lock().unwrap_or_else(PoisonError::into_inner).remove(&path);
-                unknown(&error)
-            }
-        }
+        let mine = Mine::insert(&path, &self.mine)?;
+        let found = match locked(&path, &self.directory).await {
+            Ok(file) => answered(&file).map(|answer| match answer {
+                Some(answer) => Claim::Settled(answer),
+                None => Claim::Mine(Claimed { file, _mine: mine }),
+            }),
+            Err(error) => Err(error),
+        };
+        found
+            .inspect_err(|error| tracing::warn!(%error, "whether another process settles an event cannot be found out"))
+            .ok()
     }
-}
-
-fn unknown(error: &io::Error) -> Option<Claim> {
-    tracing::warn!(%error, "whether another process settles an event cannot be found out");
-    None
 }
 
 impl Claimed {
-    /// The answer of another process, if it is there and not too old.
-    fn answer(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut answer = Vec::new();
-        self.file.read_to_end(&mut answer)?;
-        let is_kept = is_young(&self.file);
-        Ok((is_kept && !answer.is_empty()).then_some(answer))
-    }
-
     /// Leaves the answer to whoever reports the event again.
     pub(crate) fn settled(mut self, answer: &[u8]) {
         let written = self.file.set_len(0).and_then(|()| self.file.write_all(answer));
@@ -108,10 +107,11 @@ impl Claimed {
     }
 }
 
-impl Drop for Claimed {
-    fn drop(&mut self) {
-        self.mine.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
-    }
+/// The answer of another process, if it is there and not too old.
+fn answered(mut file: &File) -> io::Result<Option<Vec<u8>>> {
+    let mut answer = Vec::new();
+    file.read_to_end(&mut answer)?;
+    Ok((is_young(file) && !answer.is_empty()).then_some(answer))
 }
 
 /// The file, locked by this process.

@@ -328,7 +328,7 @@ impl Asked<'_> {
     }
 
     async fn answer(&self, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
-        let (handle, session) = (self.handle, &self.handle.session);
+        let handle = self.handle;
         match &self.call.event {
             HookEvent::SessionStart { is_resumed } => {
                 let begun = match *is_resumed || handle.started.initialized() {

@@ -57,7 +57,14 @@ impl Home {
         for name in ["hookhost", "hookhost-hook"] {
             home.put_program(name);
         }
+        home.compile(&home.user.project());
         home
+    }
+
+    /// Has the plugins that count in a directory compiled: that can take longer than a hook waits.
+    fn compile(&self, directory: &Path) {
+        // Rules that are broken on purpose cannot be loaded.
+        let _ = printed(self.command(&["hooks"]).current_dir(directory));
     }
 
     /// Puts a built program into the home: the same file where that is possible, since it is large.

@@ -1,6 +1,6 @@
 //! A resident host that is killed, hangs, loses its socket, or is not ours.
 
-use super::{Home, Reply, TIMEOUT, end, is_root, reply_to, started, wait_for, wait_for_question_of};
+use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
 use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -96,15 +96,12 @@ fn a_resident_host_that_hangs_is_a_no_in_time_which_is_recorded_when_it_goes_on(
     home.verify_log();
 }
 
-/// A host for which nobody may wait but one.
-fn of_one(home: &Home) -> fs::File {
-    use std::os::fd::{AsRawFd as _, OwnedFd};
+/// A host that answers nobody, and for which nobody may wait but one.
+fn of_one(home: &Home) -> UnixListener {
     let listener = UnixListener::bind(home.socket()).unwrap();
-    // The length of the queue of a socket that listens can be set once more.
-    let listening = rustix::net::listen(&listener, 0);
-    listening.unwrap();
-    let _ = listener.as_raw_fd();
-    fs::File::from(OwnedFd::from(listener))
+    // How many may wait for a socket that listens can be set once more.
+    rustix::net::listen(&listener, 0).unwrap();
+    listener
 }
 
 #[test]
@@ -182,5 +179,4 @@ fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_th
         "{notes:?}"
     );
     home.verify_log();
-    let _ = TIMEOUT;
 }

@@ -62,8 +62,6 @@ fn a_closed_standard_input_is_a_no_and_a_closed_standard_output_exits_with_the_c
     assert!(reply.stderr.contains("hookhost could not print its reply: nobody reads the standard output"), "{reply:?}");
     // A pipe that nobody reads.
     let message = home.call("s", "2", "touch denied.txt").to_string();
-    let mut hook = started(&mut home.hook(&HOOK), b"");
-    hook.wait().unwrap();
     let mut command = home.hook(&HOOK);
     let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(hook.stdout.take());
