@@ -11,6 +11,8 @@ mod configuration;
 mod dispatch;
 mod dispatch_shell;
 mod failing_plugins;
+#[cfg(target_os = "linux")]
+mod hook;
 mod hostile;
 mod inspect_and_hooks;
 mod interrupt;

@@ -149,18 +149,12 @@ fn actions() -> ActionMap {
     actions
 }
 
-use futures_util::future::BoxFuture;
-use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use hookhost::approval::{Approval, ApprovalRequest};
 
-struct OnCall;
-
-impl Approver for OnCall {
-    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
-        Box::pin(async move {
-            let asked: Vec<_> = request.questions.iter().map(|question| question.by.to_string()).collect();
-            Approval::no().because(format!("nobody is on call for {}", asked.join(", ")))
-        })
-    }
+async fn on_call(request: ApprovalRequest) -> Approval {
+    let asked: Vec<_> = request.questions.iter().map(|question| question.by.to_string()).collect();
+    let what = request.tool_call().map_or(request.event.to_string(), |call| call.name);
+    Approval::no().because(format!("nobody is on call for {what}, asked by {}", asked.join(", ")))
 }
 
 use hookhost::approval::PendingApprovals;
@@ -256,6 +250,7 @@ impl Page {
     }
 }
 
+use hookhost::BoxFuture;
 use hookhost::capability::{Capability, CapabilityCall};
 
 struct Customers;
@@ -374,7 +369,7 @@ async fn a_recorded_session_tells_what_a_new_rule_would_change() {
 #[tokio::test]
 async fn a_tool_of_ones_own_is_a_shell_command_to_plugins() {
     let config = Config::from_entries(vec![entry("no-force-push")], Settings::default()).expect("a configuration");
-    let host = Host::builder(config).actions(actions()).approver(Arc::new(OnCall)).build().await.expect("a host");
+    let host = Host::builder(config).actions(actions()).approver(Arc::new(on_call)).build().await.expect("a host");
     let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work"))).expect("a session");
     let arguments = serde_json::json!({ "line": "git push --force" });
     let answer = call_tool(&session, "1", "run_in_vm", &arguments).await;

@@ -89,3 +89,38 @@ fn every_public_function_and_constant_of_the_contract_is_used_by_the_engine_or_a
     }
     is_used_or_shown(names, &known);
 }
+
+/// Public types that stay as they are, beside those of the WIT: outcomes, for which a program must have an arm each, and
+/// payloads of events that a WIT function has as parameters.
+const AS_THEY_ARE: [&str; 9] =
+    ["AuditEntry", "Begun", "GateOutcome", "Never", "Nothing", "Shape", "Stop", "ToolOutcome", "TransformOutcome"];
+
+/// The types of a list that others can make or match without an end, and that so cannot grow.
+fn cannot_grow(list: &str) -> BTreeSet<&str> {
+    let declared = Regex::new(r"^pub (struct|enum) ([\w:]+)").expect("a pattern");
+    let types = list.lines().filter_map(|line| {
+        let found = declared.captures(line)?;
+        let (kind, path) = (found.get(1)?.as_str(), found.get(2)?.as_str());
+        let field = format!("pub {path}::");
+        let is_open = kind == "enum" || list.lines().any(|line| line.starts_with(&field) && line.contains(": "));
+        is_open.then(|| path.rsplit("::").next().unwrap_or(path))
+    });
+    types.collect()
+}
+
+#[test]
+fn public_types_can_grow_unless_they_are_the_wits_or_outcomes() {
+    let example = "pub struct a::Open\npub a::Open::field: u8\n#[non_exhaustive] pub struct a::Grows\n\
+        pub a::Grows::field: u8\npub struct a::Closed\npub fn a::Closed::new() -> Self\npub enum a::Choice\npub a::Choice::One\n";
+    assert_eq!(cannot_grow(example), ["Choice", "Open"].into());
+
+    let generated = page("host/contract/src/generated.rs");
+    let of_the_wit =
+        |name: &str| ["struct", "enum"].iter().any(|kind| generated.contains(&format!("pub {kind} {name} {{")));
+    for list in ["host/engine/public-api.txt", "host/contract/public-api.txt"] {
+        let list = page(list);
+        let wrong: Vec<_> =
+            cannot_grow(&list).into_iter().filter(|name| !AS_THEY_ARE.contains(name) && !of_the_wit(name)).collect();
+        assert!(wrong.is_empty(), "these public types are not `#[non_exhaustive]`: {wrong:?}");
+    }
+}

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     Outcome,
     checks::with_plugins,
-    plugins,
+    plugins, programs,
     workspace::{Workspace, output, run, say},
 };
 
@@ -23,18 +23,19 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// The table of budgets, that of the agent's loop, that of many tenants, what the kernel is asked in steady state, and
+/// The table of budgets, that of the hooks of agents, that of the agent's loop, that of many tenants, what the kernel is asked in steady state, and
 /// the distributions. All is built with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
     // All at once, so that the command and the benchmarks share what is compiled: alone, each would
     // ask for other features of the libraries.
-    let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost", "--benches"]);
-    run("building hookhost and the benchmarks (the first time, wasmtime is compiled too)", &mut build)?;
-    let command = workspace.target.join("release").join(format!("hookhost{}", std::env::consts::EXE_SUFFIX));
+    let programs = programs::release(workspace, &["--benches"])?;
     let mut table = workspace.cargo(&["bench", "--workspace", "--bench", "budgets", "--"]);
-    with_plugins(&mut table, &directory).env("HOOKHOST_COMMAND", command).args(arguments);
+    with_plugins(&mut table, &directory).env("HOOKHOST_COMMAND", &programs.hookhost).args(arguments);
     run("every budget, beside its reference from the same run", &mut table)?;
+    let mut hook = workspace.cargo(&["bench", "--workspace", "--bench", "hook"]);
+    hook.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
+    run("what an agent waits for at each event", with_plugins(&mut hook, &directory))?;
     let mut agent = workspace.cargo(&["bench", "--workspace", "--bench", "agent", "--"]);
     run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &directory).args(arguments))?;
     let mut tenants = workspace.cargo(&["bench", "--workspace", "--bench", "tenants", "--"]);

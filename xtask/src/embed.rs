@@ -39,7 +39,33 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
             workspace.cargo(&arguments).env("RUSTFLAGS", "-D warnings").env("CARGO_TARGET_DIR", target(workspace)),
         )?;
     }
+    vocabulary(workspace)?;
+    order_of_keys(workspace)?;
     resolve(workspace).map(|_| ())
+}
+
+/// The engine turns on no feature of `serde_json` that gives the maps of an embedder's own program another order.
+fn order_of_keys(workspace: &Workspace) -> Outcome {
+    let arguments = ["tree", "-p", "hookhost", "--edges", "normal", "--prefix", "none", "--format", "{p} {f}"];
+    let tree = output(&mut workspace.cargo(&arguments))?;
+    match tree.lines().find(|line| line.starts_with("serde_json ") && line.contains("preserve_order")) {
+        Some(line) => Err(format!("the engine forces an order of keys on the programs that use it: {line}")),
+        None => Ok(()),
+    }
+}
+
+/// The vocabulary needs no runtime, no WebAssembly and no database: a program that only hands events over can afford it.
+fn vocabulary(workspace: &Workspace) -> Outcome {
+    let tree =
+        output(&mut workspace.cargo(&["tree", "-p", "hookhost-contract", "--edges", "normal", "--prefix", "none"]))?;
+    let is_heavy = |line: &&str| {
+        let name = line.split(' ').next().unwrap_or_default();
+        ["wasmtime", "wasmparser", "tokio", "rusqlite", "libsqlite3-sys", "hookhost"].contains(&name)
+    };
+    match tree.lines().find(is_heavy) {
+        Some(heavy) => Err(format!("hookhost-contract depends on {heavy}")),
+        None => Ok(()),
+    }
 }
 
 /// The lock files of the programs are up to date: a dependency that a crate of hookhost gains or loses is one of theirs, too.

@@ -1,6 +1,6 @@
-//! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | test | bench | instructions |
-//! embed | fuzz |
-//! agents | ci`. Each does all its own set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
+//! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
+//! instructions | embed | fuzz | agents | ci`. Each does all its own set-up and says what it does. Standard library only, so
+//! that the first of them starts within seconds of a clone.
 
 mod agents;
 mod bench;
@@ -9,6 +9,7 @@ mod demo;
 mod embed;
 mod fuzz;
 mod plugins;
+mod programs;
 mod rustdoc;
 mod surface;
 mod workspace;
@@ -27,7 +28,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 12] = [
+const TASKS: [Task; 13] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -52,6 +53,11 @@ const TASKS: [Task; 12] = [
         name: "demo",
         help: "watch an agent work while plugins refuse, change and mask",
         run: |workspace, _| demo::run(workspace),
+    },
+    Task {
+        name: "install",
+        help: "build hookhost and hookhost-hook, and put them where cargo puts programs, or into the directory named",
+        run: programs::install,
     },
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },
     Task {

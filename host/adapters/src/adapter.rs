@@ -4,13 +4,13 @@ use crate::agent::{Abilities, Agent};
 use crate::event::HookCall;
 use crate::install::{Context, JsonDialect, NotInstallable, Plan};
 use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
+use crate::outcome::Outcome;
 use crate::reply::Reply;
 use std::path::Path;
 
 /// An agent: how its messages are read and answered, and where its hook is named. Its directory has the same files as that of
-/// each other agent: `mod.rs` (what is known of it), `decode.rs`, `encode.rs`, `install.rs`, `canary.rs`. What its tools do is in the table
-/// of the contract (`hookhost_contract::action`).
+/// each other agent: `mod.rs` (what is known of it), `decode.rs`, `encode.rs`, `install.rs`, and `canary.rs` where its hook is a
+/// command. What its tools do is in the table of the contract (`hookhost_contract::action`).
 pub trait Adapter: Sync {
     /// What is known of the agent.
     fn agent(&self) -> &'static Agent;
@@ -27,24 +27,13 @@ pub trait Adapter: Sync {
 
     /// The reply to a call about which nothing could be settled in time: as [`fail`](Self::fail), but in the shape of what
     /// the agent told, where it takes a no in no other.
-    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
-        self.fail(Some(&call.point), why)
-    }
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply;
 
     /// What the agent can do with the reply to this call: what its hook point says, unless it depends on the call.
-    fn abilities(&self, call: &HookCall) -> Abilities {
-        self.agent().abilities(&call.point)
-    }
+    fn abilities(&self, call: &HookCall) -> Abilities;
 
-    /// The reply to a message that means several events ([`HookCall::parts`]), with an outcome for each, in their order. Most
-    /// agents tell one event at a time; should one of them not, one rejection rejects the whole message.
-    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
-        let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
-        match rejected.or(outcomes.first()) {
-            Some(outcome) => self.encode(call, outcome),
-            None => self.fail(Some(&call.point), "hookhost settled nothing of this message"),
-        }
-    }
+    /// The reply to a message that means several events ([`HookCall::parts`]), with an outcome for each, in their order.
+    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply;
 
     /// The reply to a message that could not be read: a no where the agent takes one, and otherwise the neutral reply.
     /// `point` is what is known of the hook point; at an unknown one of a message
@@ -69,22 +58,13 @@ pub trait Adapter: Sync {
     /// this shell command in this directory; `hookhost doctor --prove` hands it to the hook that the agent's file names. The
     /// session that it names is [`canary::SESSION`](crate::canary::SESSION). Absent where no process is called: then only the
     /// agent itself can prove that it asks.
-    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
-        let _ = (command, directory);
-        None
-    }
+    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)>;
 
     /// Whether the agent takes a reply at a hook point for a no: the call does not run, and the agent has not merely met a hook
     /// that failed. It is asked only of agents that have a [`canary`](Self::canary).
-    fn denies(&self, point: &str, reply: &Reply) -> bool {
-        let _ = (point, reply);
-        false
-    }
+    fn denies(&self, point: &str, reply: &Reply) -> bool;
 
     /// The words of a command, the program first, by which the agent does what `prompt` says without a person, and may use
-    /// its shell tool for that. Absent where there is none.
-    fn headless(&self, prompt: &str) -> Option<Vec<String>> {
-        let _ = prompt;
-        None
-    }
+    /// its shell tool for that. Absent where no such command is known.
+    fn headless(&self, prompt: &str) -> Option<Vec<String>>;
 }

@@ -20,7 +20,7 @@ use crate::reply::Reply;
 use hookhost_contract::{EventKind, Question, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The name of the proxy: in `session.agent`, in the log, and to the resident host.
 pub const NAME: &str = "mcp-proxy";
@@ -217,6 +217,18 @@ impl Adapter for Proxy {
         Abilities { asks: said.asks && can.changes, ..can }
     }
 
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        self.fail(Some(&call.point), why)
+    }
+
+    /// A message of the proxy means one event.
+    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
+        match outcomes {
+            [outcome] => self.encode(call, outcome),
+            _ => self.fail(Some(&call.point), "a message of the proxy means one event"),
+        }
+    }
+
     fn encode(&self, _call: &HookCall, outcome: &Outcome) -> Reply {
         let notices = outcome.notices.clone();
         let settled = match &outcome.answer {
@@ -240,6 +252,19 @@ impl Adapter for Proxy {
 
     fn neutral(&self, _point: Option<&str>) -> Reply {
         reply(&Settled::Allowed { notices: Vec::new() })
+    }
+
+    /// No agent's file names the proxy as a hook.
+    fn canary(&self, _command: &str, _directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        None
+    }
+
+    fn denies(&self, _point: &str, _reply: &Reply) -> bool {
+        false
+    }
+
+    fn headless(&self, _prompt: &str) -> Option<Vec<String>> {
+        None
     }
 
     fn install(&self, _context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -3,6 +3,15 @@
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
+/// What model or user reads where an event could not be settled: the first line of why, in one sentence, and who says more.
+/// `further` is one more sentence, or empty.
+#[must_use]
+pub fn not_settled(agent: &str, why: &str, further: &str) -> String {
+    let why = why.lines().next().unwrap_or_default().trim_end_matches('.');
+    let further = if further.is_empty() { String::new() } else { format!(" {further}") };
+    format!("hookhost could not settle this event: {why}.{further} `hookhost doctor {agent}` says more.")
+}
+
 /// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
 #[must_use]
 pub fn rejected(rejection: &Rejection) -> String {
@@ -18,6 +27,7 @@ pub fn rejected(rejection: &Rejection) -> String {
         Cause::NotApproved | Cause::TooManyQuestions => {
             "A person has to agree, and has not: do not try to do the same in another way."
         }
+        Cause::NotRecorded => "Tell the user: nothing runs until it can be written again.",
         _ if rejection.refusal.retryable => "The same call may be tried again later.",
         _ => "Tell the user: this is about the rules, not about the call.",
     };
@@ -64,8 +74,8 @@ fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::rejected;
-    use hookhost_contract::{Cause, Refusal, Rejection, Stop};
+    use super::{not_settled, rejected};
+    use hookhost_contract::{Cause, FailureKind, Refusal, Rejection, Stop};
 
     #[test]
     fn a_reason_says_whose_rule_it_is_that_it_is_final_and_what_may_be_done_instead() {
@@ -79,6 +89,14 @@ mod tests {
         let no = rejected(&Rejection::verdict("no-force-push", refusal.retryable(), Stop::Run));
         assert!(no.ends_with("A call that follows it may run."), "{no}");
         let no = rejected(&Rejection::host(Vec::new(), Cause::NotRecorded, "the disk is full".to_owned()));
+        assert!(no.ends_with("Tell the user: nothing runs until it can be written again."), "{no}");
+        let no = rejected(&Rejection::host(Vec::new(), Cause::Failed(FailureKind::Trap), "it trapped".to_owned()));
         assert!(no.ends_with("not about the call."), "{no}");
+    }
+    #[test]
+    fn what_was_not_settled_is_said_in_one_line() {
+        let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n", "Twice.");
+        let line = "a.toml:1:1: unknown key `nmae`. Twice. `hookhost doctor codex` says more.";
+        assert_eq!(said, format!("hookhost could not settle this event: {line}"));
     }
 }

@@ -40,4 +40,10 @@ impl Reply {
         let text = if text.trim().is_empty() { "rejected by policy" } else { text };
         Self { exit: 2, stdout: String::new(), stderr: text.to_owned() }
     }
+
+    /// What the hook printed as JSON, where it ended with exit code 0; otherwise `null`.
+    pub(crate) fn said(&self) -> Value {
+        let is_read = self.exit == 0;
+        is_read.then(|| serde_json::from_str(self.stdout.trim()).ok()).flatten().unwrap_or_default()
+    }
 }

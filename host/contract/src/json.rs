@@ -9,7 +9,8 @@ use std::str::FromStr;
 
 /// A JSON text (RFC 8259). It was checked, or written by a JSON library, when it was made.
 ///
-/// It is read like a text. In serialised form it is the JSON value itself.
+/// It is read like a text. In serialised form it is the JSON value itself. Of a key that an object has twice, [`read`](Self::read)
+/// as a [`Value`] and the serialised form have the last one; a type with named fields refuses it.
 ///
 /// ```
 /// use hookhost_contract::Json;
@@ -215,6 +216,20 @@ mod tests {
             assert!(json.read::<Value>().is_ok(), "{json}");
             assert_eq!(Json::new(String::from(json.clone())).unwrap(), json);
         }
+    }
+
+    #[test]
+    fn of_a_key_that_is_there_twice_the_last_one_counts_wherever_it_is_read() {
+        #[derive(Debug, Deserialize)]
+        struct Named {
+            #[expect(dead_code, reason = "it is never made")]
+            a: u8,
+        }
+        let json: Json = r#"{"a":1,"a":2}"#.parse().unwrap();
+        assert_eq!(json.read::<Value>().unwrap(), json!({ "a": 2 }));
+        assert_eq!(serde_json::to_string(&json).unwrap(), r#"{"a":2}"#);
+        assert_eq!(canonical(&json).unwrap(), r#"{"a":2}"#);
+        assert!(json.read::<Named>().unwrap_err().to_string().contains("duplicate field"));
     }
 
     #[test]

@@ -11,10 +11,9 @@
 //! Rejected: not approved (asked by deploys): deploy to production? (not on a Friday)
 //! ```
 
-use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::contract::{Escalation, ToolCall};
-use hookhost::{Config, Host};
+use hookhost::{BoxFuture, Config, Host};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -40,9 +39,9 @@ impl Approver for Questions {
 /// The user interface: Ada, who says no to production.
 async fn ada(mut questions: mpsc::Receiver<Asked>) {
     while let Some((request, answer)) = questions.recv().await {
-        // After a yes, exactly `request.value` runs.
         println!("asked: {}", request.questions[0].escalation.question);
-        let is_production = request.value.get().contains("production");
+        // After a yes, exactly this call runs.
+        let is_production = request.tool_call().is_none_or(|call| call.arguments.contains("production"));
         let approval = if is_production { Approval::no().because("not on a Friday") } else { Approval::yes() };
         // The audit log says who answered, and how. An error here says that nobody waits for the answer any more.
         let _ = answer.send(approval.by("ada").via("window"));
@@ -55,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokio::spawn(ada(questions));
 
     let deploys = |call: &ToolCall| {
-        let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        let arguments: Value = call.arguments.read().unwrap_or_default();
         let to = arguments["to"].as_str().unwrap_or("nobody knows where");
         (call.name == "deploy").then(|| Escalation::new(format!("deploy to {to}?")))
     };

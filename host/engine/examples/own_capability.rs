@@ -12,10 +12,9 @@
 //! answers of the database in the last record: 1
 //! ```
 
-use futures_util::future::BoxFuture;
 use hookhost::capability::{Capability, CapabilityCall};
 use hookhost::config::Entry;
-use hookhost::{Config, Host};
+use hookhost::{BoxFuture, Config, Host};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ fn my_product() -> HostBuilder {
 
 /// Robots may not deploy; a person is asked whether they are sure.
 fn no_deploys(call: &ToolCall) -> ToolCallVerdict {
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let arguments: Value = call.arguments.read().unwrap_or_default();
     match (call.name.as_str(), arguments["by"].as_str()) {
         ("deploy", Some("robot") | None) => Refusal::new("deploys are frozen").code("deploy.frozen").into(),
         ("deploy", Some(_)) => Escalation::new("deploy although deploys are frozen?").into(),

@@ -285,6 +285,14 @@ impl Host {
         Ok(given_up)
     }
 
+    /// Writes what was recorded so far. Records that need not be there at once are otherwise written within 20 ms.
+    ///
+    /// # Errors
+    /// If they could not be written; they are tried again later.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        self.shared.services.store.flush().await
+    }
+
     /// The questions that wait for a person's answer, of all processes with the same store that share theirs, the first to
     /// expire first.
     ///

@@ -6,25 +6,18 @@
 //! reads no terminal and calls no model.
 //!
 //! ```
-//! use hookhost::config::{Digest, Entry, Settings};
-//! use hookhost::contract::ToolOrigin;
-//! use hookhost::{Config, GateOutcome, Host, SessionSpec};
-//! use std::path::{Path, PathBuf};
+//! use hookhost::config::Entry;
+//! use hookhost::{Config, GateOutcome, Host};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! // An allowlist usually comes from `hookhost.toml` (`Config::discover`); a program can make one, too.
-//! # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), PathBuf::from);
-//! let wasm = plugins.join("path_guard.wasm");
-//! let mut entry = Entry::new("path-guard", &wasm, Digest::of_file(&wasm)?);
-//! entry.config.insert("protected".into(), serde_json::json!(["infra/**"]));
-//! let config = Config::from_entries(vec![entry], Settings::default())?;
-//!
-//! let host = Host::builder(config).build().await?;
-//! let session = host.open_session(SessionSpec::new("my-agent", Path::new("/work")))?;
+//! # let plugins = std::env::var_os("HOOKHOST_PLUGINS").map_or("../../target/plugins".into(), std::path::PathBuf::from);
+//! # let wasm = plugins.join("path_guard.wasm");
+//! let guard = Entry::from_file("path-guard", wasm)?.with("protected", ["infra/**"]);
+//! let host = Host::builder(Config::empty()).plugin(guard).build().await?;
+//! let session = host.session("my-agent", "/home/me/project")?;
 //!
 //! let arguments = serde_json::json!({ "path": "src/../infra/main.tf", "content": "" });
-//! let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
-//! match session.before_tool_call(call).await.outcome {
+//! match session.check_tool("write_file", &arguments).await.outcome {
 //!     GateOutcome::Allowed { value: call } => panic!("run exactly this: {call:?}"),
 //!     GateOutcome::Responded { response, .. } => panic!("do not run it, this is its result: {response:?}"),
 //!     GateOutcome::Rejected(rejection) => {
@@ -35,6 +28,8 @@
 //! # }
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
+//!
+//! [`Config`] also reads the allowlist of the command, `hookhost.toml` (`Config::discover`).
 //!
 //! # Programs to begin with
 //!
@@ -86,8 +81,9 @@
 //! # What can grow
 //!
 //! Specifications, records and errors are `#[non_exhaustive]`: they are made by `new` or `Default`, and their fields are
-//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`]): a program that would ignore a new one must
-//! not compile. The types of the WIT are those of one version of the contract, and stay as they are.
+//! set. Outcomes are not ([`GateOutcome`], [`TransformOutcome`], [`Begun`], [`contract::Stop`]), nor is
+//! [`contract::Shape`]: a program that would ignore a new one must not compile. The types of the WIT are those of one version
+//! of the contract, and stay as they are.
 
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -129,6 +125,7 @@ pub mod testing;
 mod unseen;
 mod wire;
 
+pub use futures_util::future::BoxFuture;
 pub use hookhost_contract as contract;
 
 /// What plugins can ask of the host, as far as an embedder brings or sees it.

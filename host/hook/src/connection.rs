@@ -7,12 +7,16 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The interval at which it is looked whether the hook was asked to end.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The interval at which a connection is tried again, where as many wait for the host as may.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How long an answer may take on its way after a person's time is over.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
@@ -104,18 +108,22 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Reads to the end, of at most `most` bytes; what is beyond is left.
+    /// Reads to the end and returns at most `most` bytes. What is beyond is read and forgotten: anyone who writes it could be
+    /// ended by a pipe that closes.
     ///
     /// # Errors
     /// As [`Self::wait`], and where the system says no.
     pub fn read_all(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
         let mut all = Vec::new();
         let mut piece = vec![0; PIECE];
-        while all.len() <= most {
+        loop {
             self.wait(from, PollFlags::POLLIN)?;
             match from.read(&mut piece) {
                 Ok(0) => break,
-                Ok(read) => all.extend_from_slice(piece.get(..read).unwrap_or_default()),
+                Ok(read) => {
+                    let room = most.saturating_sub(all.len());
+                    all.extend_from_slice(piece.get(..read.min(room)).unwrap_or_default());
+                }
                 Err(error) if is_for_later(&error) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -155,8 +163,8 @@ impl Connection {
     ///
     /// # Errors
     /// [`ConnectionError::NotThere`] where nobody is behind the socket, and others.
-    pub fn open(place: &Place) -> Result<Self, ConnectionError> {
-        Ok(Self { stream: open(place)? })
+    pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
+        Ok(Self { stream: open(place, deadline)? })
     }
 
     /// Sends a request.
@@ -180,11 +188,15 @@ impl Connection {
 ///
 /// # Errors
 /// As [`Connection::open`].
-pub fn open(place: &Place) -> Result<UnixStream, ConnectionError> {
+pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = place.socket();
-    let stream = connect(place).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectionError::NotThere(socket.clone()),
-        _ => ConnectionError::Io(error),
+    let stream = connect(place, deadline).map_err(|error| match error {
+        ConnectionError::Io(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            ConnectionError::NotThere(socket.clone())
+        }
+        other => other,
     })?;
     if !is_trusted(peer(&stream)?) {
         return Err(ConnectionError::NotMine(socket));
@@ -240,13 +252,38 @@ fn closed(error: ConnectionError) -> ConnectionError {
 }
 
 /// A socket whose path is too long for its address is reached by the directory that is open.
-fn connect(place: &Place) -> io::Result<UnixStream> {
+fn connect(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = place.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
-        return UnixStream::connect(socket);
+        return connect_to(&socket, deadline);
     }
     let directory = std::fs::File::open(place.directory())?;
-    UnixStream::connect(short(&directory))
+    connect_to(&short(&directory), deadline)
+}
+
+/// Connects without being held: where a host hangs, and as many wait for it as may, connecting would otherwise take for ever.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new_socket};
+    use std::os::fd::AsRawFd as _;
+    let address = UnixAddr::new(socket).map_err(io::Error::from)?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let stream = new_socket(AddressFamily::Unix, SockType::Stream, flags, None).map_err(io::Error::from)?;
+    loop {
+        match connect(stream.as_raw_fd(), &address) {
+            Ok(()) => return Ok(stream.into()),
+            // There is nothing by which to wait for a place in the queue.
+            Err(Errno::EAGAIN) => std::thread::sleep(deadline.left()?.min(QUEUE_INTERVAL)),
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+    }
+}
+
+/// Elsewhere a full queue refuses at once.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    Ok(UnixStream::connect(socket)?)
 }
 
 /// The socket below an open directory, as a path that is short.

@@ -8,15 +8,21 @@ use crate::unanswered::Unanswered;
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::json::MAX_BYTES;
 use hookhost_adapters::message::VARIABLES;
-use hookhost_adapters::{Adapter, Message, Reply, detect};
+use hookhost_adapters::{Adapter, Message, Reply, detect, reason};
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a call may take in which no person is asked, where the agent waits longer.
 const WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a resident host that another hook is starting is waited for.
+const FOR_A_START: Duration = Duration::from_secs(1);
+
+/// The interval at which it is looked whether it is there.
+const START_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A hook as its command line says.
 #[derive(Clone, Copy)]
@@ -40,7 +46,8 @@ impl Hook<'_> {
         let directory = std::env::current_dir().unwrap_or_default();
         let variables: Vec<_> =
             VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
-        let message = match deadline.read_all(&mut input, MAX_BYTES) {
+        // One byte more than is read, so that a message that is too long is known as one.
+        let message = match deadline.read_all(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,
             Err(error) => {
                 return self.unanswered(&[], &directory, &format!("the agent's message did not come: {error}"));
@@ -79,25 +86,19 @@ impl Hook<'_> {
     }
 
     fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-        let Some(place) = self.place else { return self.alone(request, None, deadline) };
-        match resident(place, request, deadline) {
-            // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
-            Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_)) => {
-                self.alone(request, Some(place), deadline)
-            }
-            answered => answered,
+        let Some(place) = self.place else { return start::alone(&start::program()?, request, deadline) };
+        if let Some(answered) = resident(place, request, deadline) {
+            return answered;
         }
-    }
-
-    fn alone(
-        &self,
-        request: &HookRequest,
-        place: Option<&Place>,
-        deadline: Deadline<'_>,
-    ) -> Result<Response, ConnectionError> {
         let program = start::program()?;
         // A failure to start it is no failure of this call.
-        let starting = place.and_then(|place| start::resident_host(&program, place).ok().flatten());
+        let starting = match start::resident_host(&program, place) {
+            Ok(None) => match started_elsewhere(place, request, deadline) {
+                Some(answered) => return answered,
+                None => None,
+            },
+            starting => starting.ok().flatten(),
+        };
         let settled = start::alone(&program, request, deadline);
         drop(starting);
         settled
@@ -121,9 +122,8 @@ impl Hook<'_> {
         if allows {
             return adapter.neutral(point.as_deref());
         }
-        let lost = if noted { "" } else { " This could not be noted for the audit log either." };
-        let why = why.trim_end_matches('.');
-        let why = format!("hookhost could not settle this event: {why}.{lost} `hookhost doctor {name}` says more.");
+        let lost = if noted { "" } else { "This could not be noted for the audit log either." };
+        let why = reason::not_settled(name, why, lost);
         match &read {
             Ok(call) => adapter.unsettled(call, &why),
             Err(_) => adapter.fail(point.as_deref(), &why),
@@ -131,9 +131,35 @@ impl Hook<'_> {
     }
 }
 
-/// Has the resident host settle a message.
-fn resident(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-    let mut connection = Connection::open(place)?;
+/// Has the resident host settle a message. Absent where none is there, or it is of another version. One that ended
+/// meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
+fn resident(place: &Place, request: &HookRequest, deadline: Deadline<'_>) -> Option<Result<Response, ConnectionError>> {
+    match settled(place, request, deadline) {
+        Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_))
+        | Ok(Response::Refused(_)) => None,
+        answered => Some(answered),
+    }
+}
+
+/// The same of one that another hook is starting: where many hooks come at once, a process for each would keep all of them
+/// waiting.
+fn started_elsewhere(
+    place: &Place,
+    request: &HookRequest,
+    deadline: Deadline<'_>,
+) -> Option<Result<Response, ConnectionError>> {
+    let began = Instant::now();
+    while began.elapsed() < FOR_A_START && deadline.left().is_ok() {
+        if let Some(answered) = resident(place, request, deadline) {
+            return Some(answered);
+        }
+        std::thread::sleep(START_INTERVAL);
+    }
+    None
+}
+
+fn settled(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+    let mut connection = Connection::open(place, deadline)?;
     connection.send(&Request::Hook(request.clone()), deadline)?;
     loop {
         match connection.receive(deadline)? {
@@ -149,7 +175,7 @@ fn resident(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) ->
 /// If none is there, or it does not answer.
 pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
-    let mut connection = Connection::open(place)?;
+    let mut connection = Connection::open(place, deadline)?;
     connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
     match connection.receive(deadline)? {
         Response::Status(json) => Ok(json),
@@ -163,7 +189,7 @@ pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<Strin
 /// If none is there, or it does not end in time.
 pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
     let deadline = Deadline::within(within, None);
-    let mut connection = Connection::open(place)?;
+    let mut connection = Connection::open(place, deadline)?;
     connection.send(&Request::Stop, deadline)?;
     match connection.receive(deadline) {
         Err(ConnectionError::Closed) => Ok(()),

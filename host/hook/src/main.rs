@@ -5,7 +5,10 @@ use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::{Reply, all, by_name};
 use hookhost_hook::hook::Hook;
 use hookhost_hook::place::Place;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,7 +35,7 @@ fn main() -> ExitCode {
         Ok(hook) => hook,
         Err(why) => return say(&Reply::exit_2(&why)),
     };
-    let reply = catch_unwind(AssertUnwindSafe(|| hook.run(std::io::stdin().lock())));
+    let reply = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
     let reply = reply.unwrap_or_else(|_| {
         let why = "the hook program failed";
         let reply = catch_unwind(AssertUnwindSafe(|| hook.unanswered(&[], "/".as_ref(), why)));
@@ -72,13 +75,31 @@ fn parsed<'a>(
 
 /// Prints the reply at once, and last: half a reply would be read as none. Where it cannot be printed, the exit code says no.
 fn say(reply: &Reply) -> ExitCode {
-    let printed = std::io::stdout().write_all(reply.stdout.as_bytes()).and_then(|()| std::io::stdout().flush());
-    let _ = std::io::stderr().write_all(reply.stderr.as_bytes());
+    let printed = printed(&reply.stdout);
+    let _ = io::stderr().write_all(reply.stderr.as_bytes());
     match printed {
         Ok(()) => ExitCode::from(reply.exit),
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "hookhost could not print its reply: {error}");
+            let _ = writeln!(io::stderr(), "hookhost could not print its reply: {error}");
             ExitCode::from(NO)
         }
     }
+}
+
+fn printed(text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout();
+    // So it is, too, where the standard output was closed: Rust opens it for each program that begins without one.
+    if is_nowhere(stdout.as_fd())? {
+        return Err(io::Error::other("nobody reads the standard output"));
+    }
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+fn is_nowhere(output: BorrowedFd<'_>) -> io::Result<bool> {
+    let output = File::from(output.try_clone_to_owned()?).metadata()?;
+    Ok(output.file_type().is_char_device() && output.rdev() == std::fs::metadata("/dev/null")?.rdev())
 }

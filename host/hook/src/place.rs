@@ -64,6 +64,12 @@ impl Place {
         self.directory.join("host.log")
     }
 
+    /// What several processes settle once, a file each.
+    #[must_use]
+    pub fn claims(&self) -> PathBuf {
+        self.directory.join("claims")
+    }
+
     /// The calls that nobody answered, a line each.
     #[must_use]
     pub fn unanswered(&self) -> PathBuf {

@@ -42,8 +42,7 @@ pub fn resident_host(program: &Path, place: &Place) -> io::Result<Option<File>> 
     if log.metadata()?.len() > MAX_LOG {
         log.set_len(0)?;
     }
-    // Who waits for the end of a pipe that this process has inherited must not wait for the resident host.
-    close_fds::set_fds_cloexec(3, &[]);
+    keep_inherited_files();
     Command::new(program)
         .args(["serve", "--on-demand"])
         .current_dir("/")
@@ -54,7 +53,13 @@ pub fn resident_host(program: &Path, place: &Place) -> io::Result<Option<File>> 
     Ok(Some(lock))
 }
 
-/// Settles a message in a process of its own. `waits` is told how long a person has.
+/// Files that this process has inherited are not passed on: who waits for the end of one of them must not wait for a process
+/// that lives on after this one.
+fn keep_inherited_files() {
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
+/// Settles a message in a process of its own. After its answer it lives on until observers and the log have what they get.
 ///
 /// # Errors
 /// If that process does not answer in time. It is ended then.
@@ -69,24 +74,29 @@ pub fn alone(program: &Path, request: &HookRequest, mut deadline: Deadline<'_>) 
     if directory.is_dir() {
         command.current_dir(directory);
     }
-    let mut child = Ended(command.spawn()?);
-    let (Some(mut to), Some(mut from)) = (child.0.stdin.take(), child.0.stdout.take()) else {
+    keep_inherited_files();
+    let mut child = command.spawn()?;
+    let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(ConnectionError::Closed);
     };
+    let unanswered = Unanswered(child);
     deadline.write_all(&mut to, message)?;
     drop(to);
     loop {
         match receive_from(&mut from, deadline)? {
             Response::Waiting { seconds } => deadline = deadline.for_person(seconds),
-            response => return Ok(response),
+            response => {
+                std::mem::forget(unanswered);
+                return Ok(response);
+            }
         }
     }
 }
 
-/// A process that does not outlive this value.
-struct Ended(Child);
+/// A process that has not answered. It does not outlive this value.
+struct Unanswered(Child);
 
-impl Drop for Ended {
+impl Drop for Unanswered {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

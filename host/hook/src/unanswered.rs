@@ -2,13 +2,17 @@
 
 use crate::place::Place;
 use serde_json::{Value, json};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted; that something was is said nevertheless.
 const MAX_BYTES: u64 = 1024 * 1024;
+
+/// How often the file is opened anew, where it is taken meanwhile.
+const TRIES: u32 = 10;
 
 /// A call that nobody answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,46 +61,111 @@ impl Unanswered {
     /// If the system says no. Nobody is left to be told then but the agent.
     pub fn note(&self, place: &Place) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(place.unanswered())?;
+        let mut file = opened(&place.unanswered())?;
         if file.metadata()?.len() < MAX_BYTES {
             file.write_all(format!("{}\n", self.to_json()).as_bytes())?;
         }
         Ok(())
     }
+}
 
-    /// Takes all that were noted, each once: the file is gone afterwards. A line that cannot be read is left out.
+/// The file, open at its end. Nobody takes it as long as it is open.
+fn opened(path: &Path) -> io::Result<File> {
+    for _ in 0..TRIES {
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        // It may have been taken between the two.
+        if file.try_lock_shared().is_ok() && fs::metadata(path).is_ok_and(|there| is_same(&there, &file)) {
+            return Ok(file);
+        }
+    }
+    Err(io::Error::other("the file is taken again and again"))
+}
+
+fn is_same(there: &Metadata, file: &File) -> bool {
+    file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
+}
+
+/// Calls that were noted. Their file is there until they are recorded, so that a host that is killed meanwhile loses none.
+#[derive(Debug)]
+pub struct Noted {
+    /// The calls, in the order in which they were noted.
+    pub calls: Vec<Unanswered>,
+    file: PathBuf,
+}
+
+impl Noted {
+    /// Takes all that were noted; a line that cannot be read is left out. Absent where nothing was noted, or a hook is noting
+    /// something just now. Only the resident host calls it.
     ///
     /// # Errors
     /// If the file is there and cannot be taken.
-    pub fn take(place: &Place) -> io::Result<Vec<Self>> {
-        let taken = place.unanswered().with_extension(format!("{}", std::process::id()));
-        match fs::rename(place.unanswered(), &taken) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            renamed => renamed?,
+    pub fn take(place: &Place) -> io::Result<Option<Self>> {
+        let file = place.unanswered().with_extension("taken");
+        // One that is there already was not recorded by the host that took it.
+        if !file.exists() {
+            match fs::rename(place.unanswered(), &file) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                renamed => renamed?,
+            }
         }
-        let mut text = String::new();
-        File::open(&taken)?.take(2 * MAX_BYTES).read_to_string(&mut text)?;
-        fs::remove_file(&taken)?;
-        let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-        Ok(lines.filter_map(|value| Self::of_json(&value)).collect())
+        let taken = File::open(&file)?;
+        match taken.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut bytes = Vec::new();
+        taken.take(2 * MAX_BYTES).read_to_end(&mut bytes)?;
+        let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        let calls = lines.filter_map(|value| Unanswered::of_json(&value)).collect();
+        Ok(Some(Self { calls, file }))
+    }
+
+    /// They are recorded.
+    ///
+    /// # Errors
+    /// If the file cannot be removed. They would be recorded once more then.
+    pub fn recorded(self) -> io::Result<()> {
+        fs::remove_file(self.file)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Unanswered;
+    use super::{Noted, Unanswered, opened};
     use crate::place::Place;
 
     #[test]
-    fn what_nobody_answered_is_taken_once() {
+    fn what_nobody_answered_is_taken_until_it_is_recorded() {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::below(directory.path());
-        assert_eq!(Unanswered::take(&place).unwrap(), []);
+        assert!(Noted::take(&place).unwrap().is_none());
         let first = Unanswered::now("codex", "PreToolUse", "no resident \"host\"\nanswered", false);
         let second = Unanswered::now("claude-code", "", "too late", true);
         first.note(&place).unwrap();
         second.note(&place).unwrap();
-        assert_eq!(Unanswered::take(&place).unwrap(), [first, second]);
-        assert_eq!(Unanswered::take(&place).unwrap(), []);
+        assert_eq!(Noted::take(&place).unwrap().unwrap().calls, [first.clone(), second.clone()]);
+        // The host that took them was killed.
+        let third = Unanswered::now("codex", "Stop", "too late", false);
+        third.note(&place).unwrap();
+        let noted = Noted::take(&place).unwrap().unwrap();
+        assert_eq!(noted.calls, [first, second]);
+        noted.recorded().unwrap();
+        let noted = Noted::take(&place).unwrap().unwrap();
+        assert_eq!(noted.calls, [third]);
+        noted.recorded().unwrap();
+        assert!(Noted::take(&place).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_file_to_which_a_hook_is_writing_is_taken_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::below(directory.path());
+        let call = Unanswered::now("codex", "Stop", "too late", false);
+        call.note(&place).unwrap();
+        let writing = opened(&place.unanswered()).unwrap();
+        assert!(Noted::take(&place).unwrap().is_none());
+        drop(writing);
+        assert_eq!(Noted::take(&place).unwrap().unwrap().calls, [call]);
     }
 }

@@ -15,7 +15,7 @@ pub struct Configured {
     pub file: PathBuf,
     /// What is run.
     pub run: Run,
-    /// The hook itself, as the file has it; `null` where the file is the hook.
+    /// The hook itself, as the file has it; the text of the file where the file is the hook.
     pub hook: Value,
 }
 
@@ -46,9 +46,9 @@ impl Configured {
     /// Whether it is the hook of this hook point: our command says agent and hook point after the program.
     #[must_use]
     pub fn is_of(&self, agent: &str, point: &str) -> bool {
-        let said = match &self.run {
-            Run::Words(words) => words.join(" "),
-            Run::Shell { command, .. } => command.replace(['\'', '"'], ""),
+        let said = match (&self.run, &self.hook) {
+            (Run::Shell { command: text, .. }, _) | (_, Value::String(text)) => text.replace(['\'', '"'], ""),
+            (Run::Words(words), _) => words.join(" "),
         };
         let words: Vec<&str> = said.split_whitespace().collect();
         words.windows(2).any(|pair| pair == [agent, point])
@@ -57,9 +57,9 @@ impl Configured {
     /// The program that it names: the word that ends in the hook program's name.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
-        match &self.run {
-            Run::Words(words) => words.iter().find(|word| ours::names_program(word)).map(PathBuf::from),
-            Run::Shell { command, .. } => program_in(command).map(PathBuf::from),
+        match (&self.run, &self.hook) {
+            (Run::Shell { command: text, .. }, _) | (_, Value::String(text)) => program_in(text).map(PathBuf::from),
+            (Run::Words(words), _) => words.iter().find(|word| ours::names_program(word)).map(PathBuf::from),
         }
     }
 }
@@ -93,7 +93,8 @@ pub fn of_file(plan: &FilePlan) -> Result<Vec<Configured>, String> {
     if let FilePlan::Whole { is_program: true, .. } = plan {
         let run = Run::Words(vec![path.to_string_lossy().into_owned()]);
         let is_ours = ours::names_program(&content);
-        return Ok(is_ours.then(|| Configured { file: path.to_owned(), run, hook: Value::Null }).into_iter().collect());
+        let hook = Value::String(content);
+        return Ok(is_ours.then(|| Configured { file: path.to_owned(), run, hook }).into_iter().collect());
     }
     match (json::value(&content), plan) {
         (Ok(value), _) => Ok(of_value(path, &value)),

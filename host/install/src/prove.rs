@@ -77,6 +77,16 @@ impl Proof {
         self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
     }
 
+    /// Why it says nothing about the hook as it is now, as the end of a sentence; absent where it still does.
+    #[must_use]
+    pub fn outdated(&self) -> Option<String> {
+        if fs::read(&self.file).ok().map(|content| digest(&content)) != self.file_digest {
+            return Some(format!("and {} has changed since", self.file.display()));
+        }
+        let is_own = self.hookhost_version == env!("CARGO_PKG_VERSION");
+        (!is_own).then(|| format!("with hookhost {}", self.hookhost_version))
+    }
+
     /// One sentence on what was shown.
     #[must_use]
     pub fn sentence(&self) -> String {

@@ -1,7 +1,7 @@
 //! Asking the resident host, which settles the events of all proxies. Where none is there, one is started.
 
 use hookhost_adapters::mcp_proxy::{Event, NAME, Settled};
-use hookhost_hook::connection::{self, ConnectionError};
+use hookhost_hook::connection::{self, ConnectionError, Deadline};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Request, Response};
 use hookhost_hook::place::Place;
 use hookhost_hook::start;
@@ -13,6 +13,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long an event may take about which no person is asked.
 const WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a connection may take that somebody accepts: others wait for this thread meanwhile.
+const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How long an answer may take on its way after a person's time is over.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
@@ -71,7 +74,7 @@ impl Resident {
         loop {
             match self.ask_once(frame, deadline, waits).await {
                 // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
-                Err(error @ (ConnectionError::NotThere(_) | ConnectionError::Closed)) => {
+                Err(error) if is_for_later(&error) => {
                     if Instant::now() >= deadline {
                         return Err(error);
                     }
@@ -87,7 +90,8 @@ impl Resident {
 
     async fn ask_once(&self, frame: &[u8], deadline: Instant, waits: Waits<'_>) -> Result<Response, ConnectionError> {
         let asking = async {
-            let mut stream = UnixStream::from_std(connection::open(&self.place)?)?;
+            let opened = connection::open(&self.place, Deadline::within(AT_ONCE, None))?;
+            let mut stream = UnixStream::from_std(opened)?;
             stream.write_all(frame).await.map_err(closed)?;
             Ok::<_, ConnectionError>(stream)
         };
@@ -103,6 +107,15 @@ impl Resident {
                 response => return Ok(response),
             }
         }
+    }
+}
+
+/// Whether another attempt may succeed: nobody is there yet, or too many ask at once.
+fn is_for_later(error: &ConnectionError) -> bool {
+    match error {
+        ConnectionError::NotThere(_) | ConnectionError::Closed => true,
+        ConnectionError::TooLate(within) => *within == AT_ONCE,
+        _ => false,
     }
 }
 

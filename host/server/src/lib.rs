@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`rules`] | which rules count in which directory, loaded again as their files change |
 //! | [`sessions`] | the agents' sessions, kept across calls |
+//! | [`claims`] | what is settled once although two processes could settle it |
 //! | `once` | calls that are reported twice, and settled once |
 //! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
 //! | [`settle`] | from an agent's message to its reply |
@@ -18,6 +19,7 @@
 #![deny(missing_docs)]
 #![cfg(unix)]
 
+pub mod claims;
 mod events;
 pub mod http;
 mod mcp;
@@ -27,6 +29,7 @@ pub mod rules;
 pub mod sessions;
 pub mod settle;
 
+pub use claims::Claims;
 pub use resident::{Ended, Resident, ResidentError};
 pub use rules::{Configurations, Found};
 pub use settle::Settler;

@@ -2,8 +2,9 @@
 //! answer.
 
 use hookhost_adapters::{HookCall, HookEvent, Outcome};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
@@ -29,7 +30,7 @@ pub(crate) struct Once {
     answers: Mutex<HashMap<Key, Arc<Slot>>>,
 }
 
-type Key = (String, &'static str, String, u64);
+type Key = (String, &'static str, String, [u8; 32]);
 
 /// One call, and its answer once there is one.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl Once {
     /// The place of a call's answer; absent for what has no number, which is never taken for the same.
     pub(crate) fn slot(&self, session: &str, call: &HookCall) -> Option<Arc<Slot>> {
         let (kind, id) = call.key()?;
-        let key = (session.to_owned(), kind, id.to_owned(), content(call));
+        // A digest, for which nobody finds another call with the same one.
+        let key = (session.to_owned(), kind, id.to_owned(), Sha256::digest(content(call)).into());
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = answers.get(&key).filter(|slot| slot.is_kept()) {
             return Some(Arc::clone(slot));
@@ -69,20 +71,13 @@ impl Slot {
 }
 
 /// What the call is about: an agent that gives two calls one number has both settled.
-fn content(call: &HookCall) -> u64 {
-    let mut hasher = DefaultHasher::new();
+pub(crate) fn content(call: &HookCall) -> String {
     match &call.event {
         HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => {
-            tool.name.hash(&mut hasher);
-            tool.arguments.to_string().hash(&mut hasher);
+            json!([tool.name, tool.arguments]).to_string()
         }
-        HookEvent::AfterToolCall { call: tool, result } => {
-            tool.name.hash(&mut hasher);
-            tool.arguments.to_string().hash(&mut hasher);
-            result.text.hash(&mut hasher);
-        }
-        HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.hash(&mut hasher),
-        _ => {}
+        HookEvent::AfterToolCall { call: tool, result } => json!([tool.name, tool.arguments, result.text]).to_string(),
+        HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.clone(),
+        _ => String::new(),
     }
-    hasher.finish()
 }

@@ -10,7 +10,7 @@ use hookhost_adapters::{Adapter, Message, by_name, mcp_proxy};
 use hookhost_hook::connection::{is_trusted, peer, short};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Request, Response};
 use hookhost_hook::place::{MAX_SOCKET_PATH, Place};
-use hookhost_hook::unanswered::Unanswered;
+use hookhost_hook::unanswered::Noted;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -133,7 +133,7 @@ impl Resident {
             done: Notify::new(),
             ended: Notify::new(),
         });
-        self.take_unanswered(&shared.settler);
+        self.take_unanswered(&shared.settler).await;
         let mut used = Instant::now();
         let mut look = tokio::time::interval(LOOK_INTERVAL);
         tokio::pin!(stop);
@@ -157,7 +157,7 @@ impl Resident {
                     if let Some(why) = self.reason_to_end(used, idle) {
                         break why;
                     }
-                    self.take_unanswered(&shared.settler);
+                    self.take_unanswered(&shared.settler).await;
                 }
                 () = shared.told.notified() => break Ended::Stopped,
                 () = &mut stop => break Ended::Stopped,
@@ -195,10 +195,19 @@ impl Resident {
     }
 
     /// Records the calls that nobody answered before.
-    fn take_unanswered(&self, settler: &Settler) {
-        match Unanswered::take(&self.place) {
-            Ok(calls) => calls.iter().for_each(|call| settler.note_unanswered(call)),
-            Err(error) => tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+    async fn take_unanswered(&self, settler: &Settler) {
+        let noted = match Noted::take(&self.place) {
+            Ok(Some(noted)) => noted,
+            Ok(None) => return,
+            Err(error) => return tracing::warn!(%error, "the calls that nobody answered cannot be read"),
+        };
+        noted.calls.iter().for_each(|call| settler.note_unanswered(call));
+        let recorded = match settler.host().flush().await {
+            Ok(()) => noted.recorded().map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = recorded {
+            tracing::warn!(why, "the calls that nobody answered are recorded once more");
         }
     }
 }

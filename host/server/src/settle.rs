@@ -1,7 +1,8 @@
 //! From an agent's message to its reply.
 
+use crate::claims::{Claim, Claims};
 use crate::events::{self, Said};
-use crate::once::{Once, Settled};
+use crate::once::{Once, Settled, content};
 use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
 use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
 use hookhost::audit::{DeliveryKind, EventRecord};
@@ -11,8 +12,10 @@ use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
 use hookhost::{Begun, Config, Host};
 use hookhost_adapters::{
-    Abilities, Adapter, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade, detect,
+    Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
+    detect, reason,
 };
+use hookhost_hook::frame::Response;
 use hookhost_hook::unanswered::Unanswered;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -35,6 +38,7 @@ pub struct Settler {
     rules: RulesByDirectory,
     sessions: Sessions,
     once: Once,
+    claims: Option<Claims>,
     canary: OnceCell<DirectoryRules>,
 }
 
@@ -47,8 +51,15 @@ impl Settler {
             host,
             sessions: Sessions::default(),
             once: Once::default(),
+            claims: None,
             canary: OnceCell::new(),
         }
+    }
+
+    /// The same, where other processes of the user may settle events as well.
+    #[must_use]
+    pub fn beside_others(self, claims: Claims) -> Self {
+        Self { claims: Some(claims), ..self }
     }
 
     /// The host.
@@ -82,17 +93,38 @@ impl Settler {
                 return adapter.fail(point, &failed(adapter, &why));
             }
         };
+        let claim = self.claim(adapter, &call).await;
+        if let Some(Claim::Settled(answer)) = &claim
+            && let Some(reply) = reply_of(answer)
+        {
+            return reply;
+        }
         match self.all_settled(adapter, &call, waits).await {
-            Ok(outcomes) if call.further.is_empty() => match outcomes.first() {
-                Some(outcome) => adapter.encode(&call, outcome),
-                None => adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
-            },
-            Ok(outcomes) => adapter.encode_all(&call, &outcomes),
+            Ok(outcomes) => {
+                let reply = match outcomes.as_slice() {
+                    [] => return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
+                    [outcome] if call.further.is_empty() => adapter.encode(&call, outcome),
+                    outcomes => adapter.encode_all(&call, outcomes),
+                };
+                if let Some(Claim::Mine(claimed)) = claim {
+                    claimed.settled(&answer_of(&reply));
+                }
+                reply
+            }
             Err(why) => {
                 self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
                 adapter.unsettled(&call, &failed(adapter, &why))
             }
         }
+    }
+
+    /// Whose a call is that has a number; absent where no other process can have been told of it.
+    async fn claim(&self, adapter: &dyn Adapter, call: &HookCall) -> Option<Claim> {
+        let claims = self.claims.as_ref()?;
+        let (kind, id) = call.key()?;
+        let AgentSession { id: session, subagent, .. } = &call.session;
+        let (session, subagent) = (session.as_deref().unwrap_or_default(), subagent.as_deref().unwrap_or_default());
+        claims.claim(&[adapter.agent().name, session, subagent, &call.point, kind, id, &content(call)]).await
     }
 
     /// Records that an agent's event could not be settled, as far as that is possible.
@@ -138,7 +170,7 @@ impl Settler {
         let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
         let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
-        let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes };
+        let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes, claims: self.claims.as_ref() };
         asked.start().await;
         let settled = match self.once.slot(handle.session.id(), call) {
             None => asked.settle(waits).await?,
@@ -188,10 +220,23 @@ impl std::fmt::Debug for Settler {
     }
 }
 
+/// A reply, as another process reads it.
+fn answer_of(reply: &Reply) -> Vec<u8> {
+    let (stdout, stderr) = (reply.stdout.as_bytes().to_vec(), reply.stderr.as_bytes().to_vec());
+    Response::Reply { exit: reply.exit, stdout, stderr }.to_frame()
+}
+
+/// The reply of another process; absent where it is none of this version.
+fn reply_of(answer: &[u8]) -> Option<Reply> {
+    let Response::Reply { exit, stdout, stderr } = Response::from_body(answer.get(4..)?).ok()? else { return None };
+    let mut reply = Reply::text(String::from_utf8(stdout).ok()?);
+    (reply.exit, reply.stderr) = (exit, String::from_utf8(stderr).ok()?);
+    Some(reply)
+}
+
 /// What model or user read where an event could not be settled.
 fn failed(adapter: &dyn Adapter, why: &str) -> String {
-    let why = why.trim_end_matches('.');
-    format!("hookhost could not settle this event: {why}. `hookhost doctor {}` says more.", adapter.agent().name)
+    reason::not_settled(adapter.agent().name, why, "")
 }
 
 fn is_canary(call: &HookCall) -> bool {
@@ -216,6 +261,7 @@ struct Asked<'a> {
     call: &'a HookCall,
     handle: &'a Handle,
     notes: &'a [String],
+    claims: Option<&'a Claims>,
 }
 
 impl Asked<'_> {
@@ -230,11 +276,31 @@ impl Asked<'_> {
             return;
         }
         let start = async || {
-            if self.handle.session.is_new() {
-                self.handle.owe(self.handle.session.session_start().await.outcome);
+            if let Some((tasks, _)) = self.begin_session().await {
+                self.handle.owe(tasks);
             }
         };
         self.handle.started.get_or_init(start).await;
+    }
+
+    /// Settles `session-start`, and returns the tasks of plugins and the event's identifier. Absent where that was done before.
+    async fn begin_session(&self) -> Option<(Vec<Task>, String)> {
+        let session = &self.handle.session;
+        if !session.is_new() {
+            return None;
+        }
+        let claim = match self.claims {
+            Some(claims) => claims.claim(&["session-start", session.id()]).await,
+            None => None,
+        };
+        if matches!(claim, Some(Claim::Settled(_))) {
+            return None;
+        }
+        let settled = session.session_start().await;
+        if let Some(Claim::Mine(claimed)) = claim {
+            claimed.settled(settled.record.id.as_bytes());
+        }
+        Some((settled.outcome, settled.record.id))
     }
 
     async fn settle(&self, waits: Waits<'_>) -> Result<Settled, String> {
@@ -262,17 +328,20 @@ impl Asked<'_> {
     }
 
     async fn answer(&self, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
-        let (handle, session) = (self.handle, &self.handle.session);
+        let handle = self.handle;
         match &self.call.event {
             HookEvent::SessionStart { is_resumed } => {
-                if *is_resumed || !session.is_new() || handle.started.initialized() {
+                let begun = match *is_resumed || handle.started.initialized() {
+                    true => None,
+                    false => self.begin_session().await,
+                };
+                let Some((tasks, event)) = begun else {
                     let payload = events::custom(self.adapter.agent().name, &self.call.point, &self.raw_value());
                     let (_, told) = self.dispatch(EventKind::CustomEvent, payload, waits).await?;
                     return Ok((Answer::Neutral, Some(told.event)));
-                }
-                let settled = session.session_start().await;
+                };
                 let _ = handle.started.set(());
-                Ok((self.tasks(settled.outcome), Some(settled.record.id)))
+                Ok((self.tasks(tasks), Some(event)))
             }
             HookEvent::Stop { .. } => {
                 let (said, told) = self.dispatch(EventKind::TaskComplete, events::completion(), waits).await?;
@@ -365,7 +434,7 @@ impl Asked<'_> {
                 Ok(begun) => begun,
                 Err(_) => {
                     let by = request.questions.iter().map(|question| question.by.to_string()).collect();
-                    let asked = hookhost_adapters::reason::asked(&request.questions);
+                    let asked = reason::asked(&request.questions);
                     let reason = format!("{asked} (nobody answered within {} seconds)", limit.as_secs());
                     let no = Rejection::host(by, Cause::NotApproved, reason);
                     return Ok(Put::Said(Said::No(no), Recorded { event: request.id, ..Recorded::default() }));

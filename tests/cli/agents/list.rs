@@ -16,7 +16,8 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     assert_eq!(
         ended.expect(0, &[]).stdout,
         format!(
-            "claude-code {}\n  installed  no\n  proven     never\n  last event none\n  blind      files named in a prompt with @\n",
+            "claude-code {}\n  installed  no\n  proven     never\n  last event none\n  blind      files named in a prompt with @\n  \
+             next       hookhost install claude-code\n",
             program.display()
         )
     );
@@ -38,4 +39,11 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
         (&json!(["user", "project"]), &json!("before-tool-call"))
     );
     assert!(agent["proven"].is_u64(), "{agent}");
+    assert!(!ended.stdout.contains("  next "), "{ended:#?}");
+    // The proof was of the file as it was.
+    person.write(&format!("{}\n", person.read()));
+    let ended = person.run(&["agents"]);
+    printed(&ended, &["settings.json has changed since\n", "  next       hookhost doctor claude-code --prove\n"]);
+    let object: Value = serde_json::from_str(&person.run(&["agents", "--json"]).stdout).unwrap();
+    assert_eq!(object["agents"][0]["proven"], Value::Null);
 }

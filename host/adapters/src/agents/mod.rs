@@ -1,29 +1,30 @@
 //! The agents, a directory each with the same files.
 
-pub mod agentgateway;
-pub mod amp;
-pub mod antigravity;
-pub mod claude_code;
-pub mod claude_code_mods;
+mod agentgateway;
+mod amp;
+mod antigravity;
+mod claude_code;
+mod claude_code_mods;
 mod claude_shape;
-pub mod cline;
-pub mod codex;
-pub mod copilot_cli;
-pub mod crush;
-pub mod cursor;
-pub mod droid;
+mod cline;
+mod codex;
+mod copilot_cli;
+mod crush;
+mod cursor;
+mod droid;
+mod functions;
 mod gateway;
-pub mod gemini_cli;
-pub mod goose;
-pub mod grok_build;
-pub mod kiro;
-pub mod litellm;
-pub mod opencode;
-pub mod openhands;
+mod gemini_cli;
+mod goose;
+mod grok_build;
+mod kiro;
+mod litellm;
+mod opencode;
+mod openhands;
 mod own_plugin;
-pub mod pi;
-pub mod qwen_code;
-pub mod windsurf;
+mod pi;
+mod qwen_code;
+mod windsurf;
 
 use crate::adapter::Adapter;
 use crate::json::object;
@@ -34,28 +35,28 @@ use crate::message::Message;
 pub fn all() -> &'static [&'static dyn Adapter] {
     // A line each, also where one line had room for all.
     #[rustfmt::skip]
-    const ALL: &[&dyn Adapter] = &[
-        &agentgateway::Agentgateway,
-        &amp::Amp,
-        &antigravity::Antigravity,
-        &claude_code::ClaudeCode,
-        &claude_code_mods::ClaudeCodeMods,
-        &cline::Cline,
-        &codex::Codex,
-        &copilot_cli::CopilotCli,
-        &crush::Crush,
-        &cursor::Cursor,
-        &droid::Droid,
-        &gemini_cli::GeminiCli,
-        &goose::Goose,
-        &grok_build::GrokBuild,
-        &kiro::Kiro,
-        &litellm::LiteLlm,
-        &opencode::OpenCode,
-        &openhands::OpenHands,
-        &pi::Pi,
-        &qwen_code::QwenCode,
-        &windsurf::Windsurf,
+    static ALL: &[&dyn Adapter] = &[
+        &agentgateway::ADAPTER,
+        &amp::ADAPTER,
+        &antigravity::ADAPTER,
+        &claude_code::ADAPTER,
+        &claude_code_mods::ADAPTER,
+        &cline::ADAPTER,
+        &codex::ADAPTER,
+        &copilot_cli::ADAPTER,
+        &crush::ADAPTER,
+        &cursor::ADAPTER,
+        &droid::ADAPTER,
+        &gemini_cli::ADAPTER,
+        &goose::ADAPTER,
+        &grok_build::ADAPTER,
+        &kiro::ADAPTER,
+        &litellm::ADAPTER,
+        &opencode::ADAPTER,
+        &openhands::ADAPTER,
+        &pi::ADAPTER,
+        &qwen_code::ADAPTER,
+        &windsurf::ADAPTER,
     ];
     ALL
 }

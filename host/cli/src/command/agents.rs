@@ -10,7 +10,7 @@ use crate::output::{
     time,
 };
 use hookhost_adapters::install::Scope;
-use hookhost_adapters::{Agent, Covered};
+use hookhost_adapters::{Agent, Covered, canary};
 use hookhost_install::doctor;
 use hookhost_install::find::{self, Traces};
 use hookhost_install::prove::{Proof, Proofs};
@@ -24,6 +24,8 @@ struct Found {
     /// The scopes in whose files the hook is.
     installed: Vec<Scope>,
     proof: Option<Proof>,
+    /// Whether its hook is a command that can be run alone.
+    can_be_proven: bool,
 }
 
 pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
@@ -38,7 +40,8 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
         let installed: Vec<_> =
             doctor::installed(adapter, &context, &mut Vec::new()).iter().map(|installed| installed.scope).collect();
         if (traces.any() && !is_second_way(adapter)) || !installed.is_empty() {
-            found.push(Found { agent, traces, installed, proof: proofs.newest(agent.name) });
+            let can_be_proven = adapter.canary(canary::DENIED, &places.project).is_some();
+            found.push(Found { agent, traces, installed, proof: proofs.newest(agent.name), can_be_proven });
         }
     }
     if args.json {
@@ -59,7 +62,7 @@ fn blind(agent: &Agent) -> Vec<&'static str> {
 }
 
 fn as_text(found: &Found, events: &LastEvents) -> String {
-    let Found { agent, traces, installed, proof } = found;
+    let Found { agent, traces, installed, proof, can_be_proven } = found;
     let place = traces.program.as_ref().or_else(|| traces.directories.first());
     let place = place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default();
     let mut text = format!("{NAME}{}{NAME:#} {DIM}{place}{DIM:#}\n", agent.name);
@@ -75,14 +78,14 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
             format!("{GOOD}{}{GOOD:#}", scopes.join(", "))
         },
     );
-    row(
-        "proven",
-        &match proof {
-            Some(proof) if proof.holds() => time::utc(proof.time),
-            Some(proof) => format!("{WARNING}failed{WARNING:#} {}", time::utc(proof.time)),
-            None => "never".to_owned(),
-        },
-    );
+    let (proven, is_proven) = match proof.as_ref().map(|proof| (proof, time::utc(proof.time), proof.outdated())) {
+        None if !can_be_proven => ("not alone: its hook is not a command".to_owned(), true),
+        None => ("never".to_owned(), false),
+        Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} {when}"), false),
+        Some((_, when, Some(why))) => (format!("{when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
+        Some((_, when, None)) => (when, true),
+    };
+    row("proven", &proven);
     row(
         "last event",
         &events
@@ -91,18 +94,27 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
     );
     let blind = blind(agent);
     row("blind", &if blind.is_empty() { "nothing that is known".to_owned() } else { blind.join("; ") });
+    let Agent { name, title, .. } = agent;
+    if installed.is_empty() {
+        row("next", &format!("hookhost install {name}"));
+    } else if !is_proven {
+        row("next", &format!("hookhost doctor {name} --prove"));
+    } else if events.of(name).is_none() {
+        // Something may keep the agent from its hook, such as trust that nobody gave.
+        row("next", &format!("use {title}, then: hookhost doctor {name}"));
+    }
     text
 }
 
 fn as_json(found: &Found, events: &LastEvents) -> Value {
-    let Found { agent, traces, installed, proof } = found;
+    let Found { agent, traces, installed, proof, .. } = found;
     json!({
         "agent": agent.name,
         "title": agent.title,
         "program": traces.program,
         "directories": traces.directories,
         "installed": installed.iter().map(|scope| scope.name()).collect::<Vec<_>>(),
-        "proven": proof.as_ref().filter(|proof| proof.holds()).map(|proof| proof.time),
+        "proven": proof.as_ref().filter(|proof| proof.holds() && proof.outdated().is_none()).map(|proof| proof.time),
         "last-proof": proof,
         "last-event": events.of(agent.name).map(|last| json!({ "event": last.event.name(), "time": last.time })),
         "blind": blind(agent),

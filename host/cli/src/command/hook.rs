@@ -11,7 +11,7 @@ use hookhost_adapters::{Adapter, Message, all, by_name};
 use hookhost_hook::frame::Response;
 use hookhost_hook::hook::Hook;
 use hookhost_hook::place::Place;
-use hookhost_server::Settler;
+use hookhost_server::{Claims, Settler};
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -60,12 +60,13 @@ pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
 
 /// Settles the message in this process. What is printed are frames: the hook that has started it reads them.
 pub(crate) async fn alone(args: &HookArgs) -> Result<Exit, CliError> {
-    let response = settled(args).await.unwrap_or_else(|stop| Response::Refused(stop.message()));
-    say(&response)?;
+    if let Err(stop) = settle(args).await {
+        say(&Response::Refused(stop.message()))?;
+    }
     Ok(Exit::Done)
 }
 
-async fn settled(args: &HookArgs) -> Result<Response, CliError> {
+async fn settle(args: &HookArgs) -> Result<(), CliError> {
     let adapter = adapter(&args.agent)?;
     let directory = configuration::cwd()?;
     let mut message = Vec::new();
@@ -74,7 +75,9 @@ async fn settled(args: &HookArgs) -> Result<Response, CliError> {
     let variables: Vec<_> =
         VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
     let host = loading::shared_host(configuration::find(None, &directory)?.config).await?;
-    let settler = Settler::new(host.clone(), Arc::new(UserConfigurations { at_once: Some(AT_ONCE) }));
+    let claims = Claims::new(Place::below(&configuration::places()?.state).claims(), None);
+    let rules = UserConfigurations { at_once: Some(AT_ONCE) };
+    let settler = Settler::new(host.clone(), Arc::new(rules)).beside_others(claims);
     let mut sent = Message::new(&message, &directory);
     sent.point = args.point.as_deref();
     sent.variables = &variables;
@@ -84,12 +87,13 @@ async fn settled(args: &HookArgs) -> Result<Response, CliError> {
     };
     let reply = settler.reply(adapter, &sent, &waits).await;
     let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
-    let response = Response::Reply { exit, stdout, stderr };
-    say(&response)?;
+    // Before the agent knows the outcome, so that whatever ends this process then loses nothing. What cannot be written is
+    // said on the way; a call is not allowed then.
+    let _ = host.flush().await;
+    say(&Response::Reply { exit, stdout, stderr })?;
     drop(settler);
-    // The hook has its reply, and may have ended this process by now.
     let _ = host.drain(FOR_OBSERVERS).await;
-    Ok(response)
+    Ok(())
 }
 
 fn say(response: &Response) -> Result<(), CliError> {

@@ -10,7 +10,7 @@ use hookhost_hook::connection::ConnectionError;
 use hookhost_hook::place::Place;
 use hookhost_hook::{hook, start};
 use hookhost_server::http::{self, Token};
-use hookhost_server::{Ended, Resident, Settler};
+use hookhost_server::{Claims, Ended, Resident, Settler};
 use rand::{TryRng as _, rngs::SysRng};
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -37,6 +37,9 @@ const FOR_STATUS: Duration = Duration::from_secs(5);
 
 /// How long it has to end.
 const FOR_THE_END: Duration = Duration::from_secs(35);
+
+/// How long after its start processes of hooks' own may begin to settle events: they found no resident host before.
+const FOR_OTHERS: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     let place = Place::below(&configuration::places()?.state);
@@ -69,7 +72,9 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
     // The user's own file: what a project's file says counts for its own directory.
     let own = configuration::places()?.config;
     let host = loading::shared_host(configuration::find(None, &own)?.config).await?;
-    let settler = Arc::new(Settler::new(host.clone(), Arc::new(UserConfigurations::default())));
+    let claims = Claims::new(place.claims(), Some(FOR_OTHERS));
+    let settler = Settler::new(host.clone(), Arc::new(UserConfigurations::default())).beside_others(claims);
+    let settler = Arc::new(settler);
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     if !args.on_demand {

@@ -122,6 +122,7 @@ impl Bare {
         let instance = self.pre.instantiate_async(&mut store).await.unwrap();
         let handle = instance.get_typed_func::<Params<'_>, (Out<ToolCallVerdict>,)>(&mut store, &self.handle).unwrap();
         ToolCallVerdict::answered(handle.call_async(&mut store, (session.given(), call.given())).await.unwrap().0)
+            .unwrap()
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, wri
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::audit::Masking;
-use crate::contract::{Asker, EventKind, Question};
+use crate::contract::{Asker, EventKind, Question, ToolCall};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -26,34 +26,30 @@ use std::time::Duration;
 /// without an end if it sends such an event each time it is asked. An approver that blocks its thread holds up every task of a
 /// runtime with one thread.
 ///
+/// Each function from a request to a future of its answer is an approver. The future owns what it needs; where it borrows from
+/// the approver, implement the trait.
+///
 /// ```
-/// use futures_util::future::BoxFuture;
-/// use hookhost::approval::{Approval, ApprovalRequest, Approver};
+/// use hookhost::approval::{Approval, ApprovalRequest};
 /// use hookhost::contract::{Escalation, ToolCall};
 /// use hookhost::{Config, Host};
 /// use std::sync::Arc;
 ///
 /// /// Says yes to what is about staging.
-/// struct Careful;
-///
-/// impl Approver for Careful {
-///     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
-///         Box::pin(async move {
-///             if request.value.get().contains("staging") {
-///                 Approval::yes().by("careful")
-///             } else {
-///                 Approval::no().because("only staging")
-///             }
-///         })
+/// async fn careful(request: ApprovalRequest) -> Approval {
+///     match request.tool_call() {
+///         Some(call) if call.arguments.contains("staging") => Approval::yes().by("careful"),
+///         _ => Approval::no().because("only staging"),
 ///     }
 /// }
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let asks = |call: &ToolCall| (call.name == "deploy").then(|| Escalation::new("deploy?"));
-/// let host = Host::builder(Config::empty()).rule("asks", asks).approver(Arc::new(Careful)).build().await?;
+/// let host = Host::builder(Config::empty()).rule("asks", asks).approver(Arc::new(careful)).build().await?;
 /// let session = host.session("my-agent", "/work")?;
 /// let outcome = session.check_tool("deploy", &serde_json::json!({ "to": "production" })).await.outcome;
 /// assert_eq!(outcome.to_string(), "Rejected: not approved (asked by asks): deploy? (only staging)");
+/// assert!(session.check_tool("deploy", &serde_json::json!({ "to": "staging" })).await.outcome.is_allowed());
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
@@ -65,6 +61,16 @@ pub trait Approver: Send + Sync {
     /// Meanwhile other events of the session are settled; the approver may send some itself. It must not block the thread: the
     /// other tasks of the runtime would wait, and an answer after the deadline is a no.
     fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval>;
+}
+
+impl<F, A> Approver for F
+where
+    F: Fn(ApprovalRequest) -> A + Send + Sync,
+    A: Future<Output = Approval> + Send + 'static,
+{
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+        Box::pin(self(request))
+    }
 }
 
 /// A question to a person, with an immutable snapshot of what would run.
@@ -80,7 +86,8 @@ pub struct ApprovalRequest {
     pub agent: AskingAgent,
     /// Which event.
     pub event: EventKind,
-    /// The value before any plugin changed it, as JSON.
+    /// The value before any plugin changed it, as JSON: of `before-tool-call` a [`ToolCall`], of another event
+    /// what its `handle` takes beside the session.
     pub original: Box<RawValue>,
     /// The value that would run, as JSON.
     pub value: Box<RawValue>,
@@ -98,6 +105,12 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
+    /// The tool call that would run; `None` where the request is about another event.
+    #[must_use]
+    pub fn tool_call(&self) -> Option<ToolCall> {
+        (self.event == EventKind::BeforeToolCall).then(|| serde_json::from_str(self.value.get()).ok()).flatten()
+    }
+
     /// Whether [`Approval::yes_for_session`] can be offered: only if no plugin asks.
     #[must_use]
     pub fn can_be_kept(&self) -> bool {

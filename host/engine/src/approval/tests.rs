@@ -1,7 +1,8 @@
 //! The rules of asking a person: an answer counts once, in time, and from an approver; everything else is a no.
 
 use super::{Approval, ApprovalRequest, Approver, AskingAgent, PendingApprovals};
-use crate::contract::{AnswerKind, Answered, Asker, Escalation, EventKind, Question};
+use crate::contract::action::ActionMap;
+use crate::contract::{AnswerKind, Answered, Asker, Escalation, EventKind, Question, ToolOrigin};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -306,4 +307,29 @@ async fn of_many_answers_at_once_one_is_accepted_for_each_request_and_that_one_c
     counted.sort();
     taken.sort();
     assert_eq!(taken, counted);
+}
+
+#[test]
+fn a_function_is_an_approver_and_reads_the_call_of_a_request_about_one() {
+    let is_deploy = |request: ApprovalRequest| async move {
+        match request.tool_call() {
+            Some(call) if call.name == "deploy" => Approval::yes().by("ada"),
+            Some(_) => Approval::no(),
+            None => Approval::no().because("not a call"),
+        }
+    };
+    let asked = |event: EventKind, value: serde_json::Value| {
+        let mut request = request("e", DEADLINE);
+        request.event = event;
+        request.value = serde_json::value::to_raw_value(&value).unwrap();
+        is_deploy.ask(request).now_or_never().unwrap()
+    };
+    let call = |name: &str| {
+        let made = ActionMap::default().of("a").call("1".into(), name.into(), &json!({}), ToolOrigin::Builtin, "/work");
+        serde_json::to_value(made).unwrap()
+    };
+    assert_eq!(asked(EventKind::BeforeToolCall, call("deploy")), Approval::yes().by("ada"));
+    assert_eq!(asked(EventKind::BeforeToolCall, call("build")), Approval::no());
+    assert_eq!(asked(EventKind::PlanSubmit, call("deploy")), Approval::no().because("not a call"));
+    assert_eq!(asked(EventKind::BeforeToolCall, json!({ "name": 1 })), Approval::no().because("not a call"));
 }

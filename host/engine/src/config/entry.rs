@@ -147,6 +147,7 @@ impl Entry {
 
 /// Where an entry is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Origin {
     /// The file.
     pub file: PathBuf,
@@ -154,6 +155,14 @@ pub struct Origin {
     pub line: usize,
     /// Whose file that is.
     pub layer: Layer,
+}
+
+impl Origin {
+    /// A line of a file, from 1.
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>, line: usize, layer: Layer) -> Self {
+        Self { file: file.into(), line, layer }
+    }
 }
 
 impl fmt::Display for Origin {
@@ -165,6 +174,7 @@ impl fmt::Display for Origin {
 /// Whose file an entry or a setting is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Layer {
     /// The user's own, for all projects.
     User,

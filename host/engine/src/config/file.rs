@@ -128,7 +128,7 @@ fn ask_rule(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option
 }
 
 fn origin(node: &Node, source: &Source) -> Origin {
-    Origin { file: source.file.clone(), line: node.place.line(), layer: source.layer }
+    Origin::new(&source.file, node.place.line(), source.layer)
 }
 
 fn entry(node: &Node, source: &Source, problems: &mut Vec<Problem>) -> Option<Placed> {

@@ -226,7 +226,7 @@ impl Config {
             _ => None,
         })?;
         let Place { file, .. } = &node.place;
-        Some(Origin { file: file.path.clone(), line: node.place.line(), layer: file.layer })
+        Some(Origin::new(&file.path, node.place.line(), file.layer))
     }
 
     /// Adds the files up, in order; `same` gives paths of one file one spelling.

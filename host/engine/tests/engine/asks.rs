@@ -158,7 +158,7 @@ async fn a_plugin_with_the_grant_waives_what_the_configuration_asks() {
 async fn a_plugin_of_a_projects_file_waives_nothing_that_others_than_projects_ask() {
     let of = |layer| {
         let mut entry = approves("a", true);
-        entry.origin = Some(Origin { file: "/somewhere/hookhost.toml".into(), line: 1, layer });
+        entry.origin = Some(Origin::new("/somewhere/hookhost.toml", 1, layer));
         entry
     };
     let asked = questions(vec![of(Layer::Project)], "ls").await;

@@ -105,6 +105,27 @@ async fn what_a_sink_did_not_take_comes_once_more_and_the_store_has_it_once() {
 }
 
 #[tokio::test]
+async fn where_the_store_fails_after_the_sink_the_record_of_the_rejection_follows() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("log.db");
+    let sink = Flaky::default();
+    let host = Host::builder(Config::empty()).store(&file).audit(sink.sink()).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    std::fs::rename(&file, directory.path().join("elsewhere.db")).unwrap();
+    let settled = session.check_tool("a", &json!({})).await;
+    assert_eq!(settled.outcome.rejection().unwrap().cause, Cause::NotRecorded);
+
+    let records = sink.records();
+    assert_eq!(told(&records), ["session", "event before-tool-call allowed", "event before-tool-call rejected"]);
+    let of_event = records.iter().filter_map(|record| match record {
+        Record::Event(event) => Some(&event.id),
+        _ => None,
+    });
+    // The number of the first is in no row, so another handle may take it.
+    assert_eq!(of_event.collect::<BTreeSet<_>>().len(), 2, "each identifier has one record");
+}
+
+#[tokio::test]
 async fn while_a_sink_has_not_taken_an_earlier_record_no_gate_opens() {
     let flaky = Flaky::default();
     flaky.refuse(usize::MAX);

@@ -91,8 +91,7 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
             continue;
         }
         // Another agent can have its hook in the same file.
-        let is_agents =
-            |command: &Configured| command.hook.is_null() || ours::mentions(&command.hook, adapter.agent().name);
+        let is_agents = |command: &Configured| ours::mentions(&command.hook, adapter.agent().name);
         let commands =
             plan.files.iter().filter_map(|file| configured::of_file(file).ok()).flatten().filter(is_agents).collect();
         installed.push(Installed { scope, plan, presence, commands });

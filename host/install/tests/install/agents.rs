@@ -1,12 +1,65 @@
 //! Every agent's plan: installed twice, looked at, and taken out again.
 
 use crate::home::Home;
-use hookhost_adapters::all;
 use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Scope};
+use hookhost_adapters::{Adapter, Reply, all, canary};
+use hookhost_install::prove::prove;
 use hookhost_install::receipt::Installation;
 use hookhost_install::{configured, doctor, install, uninstall};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// A hook that answers in the agent's own language: with a no about the call that has to be denied, and otherwise with nothing.
+fn obedient(adapter: &dyn Adapter, point: &str, home: &Home) -> String {
+    let says = |name: &str, reply: &Reply| {
+        for (stream, text) in [("stdout", &reply.stdout), ("stderr", &reply.stderr)] {
+            std::fs::write(home.path(&format!("{name}.{stream}")), text).unwrap();
+        }
+        let at = home.path(name).display().to_string();
+        format!("cat '{at}.stdout'; cat '{at}.stderr' >&2; exit {}", reply.exit)
+    };
+    let no = says("no", &adapter.fail(Some(point), "this is the canary"));
+    let yes = says("yes", &adapter.neutral(Some(point)));
+    format!(
+        "[ \"$1 $2\" = '{} {point}' ] || exit 7\ncase \"$(cat)\" in *'{}'*) {no};; esac\n{yes}",
+        adapter.agent().name,
+        canary::DENIED
+    )
+}
+
+#[test]
+#[cfg(unix)]
+fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agents_own_language() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut proven = 0;
+    for adapter in all() {
+        let name = adapter.agent().name;
+        let home = Home::new();
+        let project = home.path("project");
+        std::fs::create_dir(&project).unwrap();
+        let Some((point, _)) = adapter.canary(canary::DENIED, &project) else { continue };
+        let write = |script: &str| {
+            let program = home.path("bin/hookhost-hook");
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let commands = home.with_context(|context| {
+            let changes = install::prepare(&adapter.install(context).unwrap(), name, adapter.json_dialect()).unwrap();
+            install::apply(&changes, &home.receipts(), &Installation::new(name, Scope::User, &project), None).unwrap();
+            doctor::installed(*adapter, context, &mut Vec::new()).remove(0).commands
+        });
+        let shown = || prove(*adapter, &commands, &project, None).unwrap_or_else(|| panic!("{name}: nothing to run"));
+        write(&obedient(*adapter, point, &home));
+        assert!(shown().holds(), "{name}: {:#?}", shown());
+        assert!(shown().program_digest.is_some(), "{name}: the program that the files name is not found");
+        write("cat > /dev/null");
+        assert!(!shown().holds(), "{name}: silence is no proof");
+        write("cat > /dev/null; exit 1");
+        assert!(!shown().holds(), "{name}: a failure is no proof");
+        proven += 1;
+    }
+    assert!(proven >= 15, "{proven}");
+}
 
 /// The files and directories below a directory, with what is in the files.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -47,7 +47,7 @@ impl Running {
 
 fn ask(place: &Place, message: &Value) -> Result<Response, ConnectionError> {
     let deadline = Deadline::within(LONG, None);
-    let mut connection = Connection::open(place)?;
+    let mut connection = Connection::open(place, deadline)?;
     connection.send(&request(message), deadline)?;
     connection.receive(deadline)
 }

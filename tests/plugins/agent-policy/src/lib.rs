@@ -89,7 +89,7 @@ mod tests {
     use hookhost_guest::testing;
 
     #[test]
-    fn a_word_is_masked_and_a_session_goes_on_once() {
+    fn a_word_is_masked_and_a_session_continues_once() {
         assert_eq!(masked("a masked-word"), Some("a [word masked]".into()));
         assert_eq!(masked("a word"), None);
         let session = testing::session();

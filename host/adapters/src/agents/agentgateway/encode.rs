@@ -11,13 +11,17 @@ use serde_json::{Value, json};
 /// The status that a client gets where its request or the response to it is refused.
 const FORBIDDEN: u16 = 403;
 
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    encode_all(call, std::slice::from_ref(outcome))
+}
+
 pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     let read = Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.get("body").cloned(), pieces(&fields)?)));
     let Ok((Some(mut body), (side, pieces))) = read else {
         return refused("hookhost cannot read its own copy of this message");
     };
     match decide(&pieces, outcomes) {
-        Decided::Passed => neutral(),
+        Decided::Passed => neutral(None),
         Decided::Refused(why) => refused(&why),
         Decided::Replaced(replaced) => {
             for (place, text) in replaced {
@@ -40,10 +44,14 @@ fn content<'a>(body: &'a mut Value, side: &str, place: usize) -> Option<&'a mut 
     message.get_mut("content")
 }
 
-pub(super) fn refused(why: &str) -> Reply {
+pub(super) fn fail(_point: Option<&str>, why: &str) -> Reply {
+    refused(why)
+}
+
+fn refused(why: &str) -> Reply {
     Reply::json(&json!({ "action": { "body": why, "status_code": FORBIDDEN, "reason": why } }))
 }
 
-pub(super) fn neutral() -> Reply {
+pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "action": { "reason": "no plugin objected" } }))
 }

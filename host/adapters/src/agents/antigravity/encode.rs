@@ -1,7 +1,7 @@
 //! Replies to Antigravity: one object with `decision`. A reply without one makes it ask its user about each call.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, filled, point_of, strictest};
+use crate::agents::claude_shape::{Strictest, deny_twice, filled, point_of, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
@@ -21,7 +21,7 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         Strictest::Refuse(_) => decide("deny", filled(why)),
         Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
         // The message may be of a call, and both forms of a no are understood there.
-        Strictest::Unknown => Reply { exit: 2, stderr: filled(why).to_owned(), ..decide("deny", filled(why)) },
+        Strictest::Unknown => deny_twice(why),
     }
 }
 
@@ -30,6 +30,10 @@ pub(super) fn neutral(point: Option<&str>) -> Reply {
         Some(known) if known.abilities.rejects => Reply::json(&json!({ "decision": "allow" })),
         _ => Reply::empty(),
     }
+}
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.said()["decision"] == "deny"
 }
 
 fn decide(decision: &str, reason: &str) -> Reply {

@@ -1,21 +1,13 @@
 //! Antigravity (`agy`). Sources: reports of what its versions 1.0.5 to 1.1.26 do, and a page of the vendor on hooks.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Antigravity;
 
 /// `force_ask` puts a question to the user whatever was allowed before.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, ..Abilities::REJECTS };
@@ -51,28 +43,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Antigravity {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, point: Option<&str>) -> Reply {
-        encode::neutral(point)
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .neutral(encode::neutral)
+        .canary(canary::message, encode::denies)
+        .headless(&["agy", "--dangerously-skip-permissions", "-p", TASK]);

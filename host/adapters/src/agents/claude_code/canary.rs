@@ -1,10 +1,10 @@
-//! Claude Code's message about a shell command, and its command without a person.
+//! Claude Code's message about a shell command.
 
 use crate::canary::SESSION;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
-pub(super) fn message(command: &str, directory: &Path) -> (&'static str, Vec<u8>) {
+pub(super) fn message(command: &str, directory: &Path) -> (&'static str, Value) {
     let message = json!({
         "session_id": SESSION,
         "transcript_path": "",
@@ -14,9 +14,5 @@ pub(super) fn message(command: &str, directory: &Path) -> (&'static str, Vec<u8>
         "tool_name": "Bash",
         "tool_input": { "command": command },
     });
-    ("PreToolUse", message.to_string().into_bytes())
-}
-
-pub(super) fn headless(prompt: &str) -> Vec<String> {
-    ["claude", "-p", prompt, "--allowedTools", "Bash"].map(str::to_owned).to_vec()
+    ("PreToolUse", message)
 }

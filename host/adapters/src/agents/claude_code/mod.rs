@@ -5,25 +5,10 @@ mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-use std::path::Path;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct ClaudeCode;
-
-/// A reply with `systemMessage` is shown to the user at every hook point.
-const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
-
-/// A prompt cannot be replaced, only refused.
-const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// What counts before a tool call. An answer in place of the tool is not possible. Without anybody there, a question counts
 /// as no, and the model is told why.
@@ -33,12 +18,6 @@ const BEFORE_TOOL: Abilities =
 /// `updatedToolOutput` replaces a result, also by a refusal, where it has the shape of the result. Any
 /// other is dropped.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
-
-/// The agent continues when it is blocked from stopping; it gives up after eight times.
-const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
-
-/// Its model reads a text, and nothing else is possible.
-const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
 
 /// The question to the user can be answered in the user's place.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, changes: true, stops: true, ..TELLS };
@@ -71,6 +50,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("TeammateIdle", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
+        // It gives up after eight times.
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
         // It is asked about each chunk of a text.
@@ -112,44 +92,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for ClaudeCode {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
-        encode::unsettled(call, why)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-
-    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
-        Some(canary::message(command, directory))
-    }
-
-    fn denies(&self, point: &str, reply: &Reply) -> bool {
-        encode::denies(point, reply)
-    }
-
-    fn headless(&self, prompt: &str) -> Option<Vec<String>> {
-        Some(canary::headless(prompt))
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .unsettled(encode::unsettled)
+        .canary(canary::message, encode::denies)
+        .headless(&["claude", "-p", TASK, "--allowedTools", "Bash"]);

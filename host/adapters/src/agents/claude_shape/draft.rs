@@ -1,6 +1,7 @@
 //! A reply with keys at the top and keys below `hookSpecificOutput`.
 
 use super::{No, has_shape_of, shaped};
+use crate::agent::Agent;
 use crate::event::{HookCall, HookEvent};
 use crate::reply::Reply;
 use hookhost_contract::{Rejection, ToolResult};
@@ -14,6 +15,17 @@ pub(in crate::agents) fn filled(why: &str) -> &str {
 /// A text that takes the place of another one: an empty one would count as no reason.
 pub(in crate::agents) fn in_place(text: &str) -> &str {
     if text.trim().is_empty() { "(empty)" } else { text }
+}
+
+/// A no for agents that know `decision` and exit code 2: some read the one, some the other.
+pub(in crate::agents) fn deny_twice(reason: &str) -> Reply {
+    let reason = filled(reason);
+    Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
+}
+
+/// Whether such an agent takes a reply for a no; `word` is its decision.
+pub(in crate::agents) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
+    agent.abilities(point).rejects && (reply.exit == 2 || reply.said()["decision"] == word)
 }
 
 /// A reply that is being put together.

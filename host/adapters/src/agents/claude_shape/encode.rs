@@ -9,7 +9,7 @@ use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::Task;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How an agent is told no at a hook point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(in crate::agents) struct Dialect {
     pub(in crate::agents) change_needs_allow: bool,
     /// Whether `decision.interrupt` is understood.
     pub(in crate::agents) interrupts: bool,
+    /// Whether a no without a reason counts as a hook that failed.
+    pub(in crate::agents) needs_reason: bool,
 }
 
 /// The reply to a call.
@@ -112,6 +114,27 @@ fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: O
         }
         Strictest::Nothing => Reply::empty(),
         Strictest::Unknown => Reply::exit_2(why),
+    }
+}
+
+/// Whether an agent takes a reply for a no. With exit code 2 it reads nothing but the standard error; the part for a hook point
+/// counts only under the hook point's own name.
+pub(in crate::agents) fn denies(agent: &Agent, dialect: &Dialect, point: &str, reply: &Reply) -> bool {
+    let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
+    if reply.exit == 2 {
+        return agent.abilities(point).rejects && has_reason(&reply.stderr);
+    }
+    let said = reply.said();
+    let specific = &said["hookSpecificOutput"];
+    let is_own = specific["hookEventName"] == point;
+    let reason = |value: &Value| has_reason(value.as_str().unwrap_or_default());
+    match (dialect.no)(point) {
+        No::Permission => {
+            is_own && specific["permissionDecision"] == "deny" && reason(&specific["permissionDecisionReason"])
+        }
+        No::Behavior => is_own && specific["decision"]["behavior"] == "deny",
+        No::Veto => said["continue"] == false,
+        _ => said["decision"] == "block" && reason(&said["reason"]) && agent.abilities(point).rejects,
     }
 }
 

@@ -2,6 +2,7 @@
 //! with `hookSpecificOutput`, and groups of hooks in a settings file. What differs from agent to agent is data: [`Keys`] of the
 //! messages, a [`Dialect`] of the replies.
 
+mod abilities;
 mod decode;
 mod draft;
 mod encode;
@@ -9,9 +10,10 @@ mod result;
 mod shaped;
 mod strictest;
 
+pub(super) use abilities::{CONTEXT, PROMPT, STOP, TELLS};
 pub(super) use decode::{Keys, absolute, decode, first, has_call, point_of, text};
-pub(super) use draft::{Draft, filled, in_place};
-pub(super) use encode::{Dialect, No, encode, fail, prompts, unsettled};
+pub(super) use draft::{Draft, denies_by_decision, deny_twice, filled, in_place};
+pub(super) use encode::{Dialect, No, denies, encode, fail, prompts, unsettled};
 pub(super) use result::result;
 pub(super) use shaped::{has_shape_of, shaped};
 pub(super) use strictest::{Strictest, strictest};

@@ -1,11 +1,13 @@
 //! Replies to Cline: always an object with `cancel`, at exit code 0. It does not read exit codes.
 
+use super::AGENT;
+use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
 use serde_json::{Map, Value, json};
 
-pub(super) fn encode(outcome: &Outcome) -> Reply {
+pub(super) fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     let mut reply = Map::new();
     match &outcome.answer {
         Answer::Rejected(no) => return cancelled(&reason::rejected(no)),
@@ -26,7 +28,7 @@ fn cancelled(why: &str) -> Reply {
     Reply::json(&json!({ "cancel": true, "errorMessage": why }))
 }
 
-pub(super) fn neutral() -> Reply {
+pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
@@ -34,6 +36,10 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse" | "tool_call" | "PostToolUse" | "tool_result" | "UserPromptSubmit") => cancelled(why),
         // An `errorMessage` without `cancel` would be read as a text for the model.
-        Some(_) => neutral(),
+        Some(_) => neutral(point),
     }
+}
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.said()["cancel"] == true
 }

@@ -4,22 +4,14 @@
 //! They run the same hook files and send different messages: the command-line agent calls the hook point of the file
 //! `PreToolUse` `tool_call`, and has the call's arguments as they are.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Cline;
 
 /// `cancel` ends the whole run, so every rejection does.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
@@ -82,28 +74,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Cline {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, _call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        encode::neutral()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .neutral(encode::neutral)
+        .canary(canary::message, encode::denies)
+        .headless(&["cline", TASK]);

@@ -9,7 +9,7 @@ use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{Cause, Rejection};
 
-const DIALECT: Dialect = Dialect { no, change_needs_allow: true, interrupts: false };
+const DIALECT: Dialect = Dialect { no, change_needs_allow: true, interrupts: false, needs_reason: true };
 
 /// The tools whose only argument is `command`, a text.
 const OF_COMMANDS: &[&str] = &["Bash", "apply_patch"];
@@ -38,4 +38,8 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     claude_shape::fail(&AGENT, &DIALECT, point, why)
+}
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    claude_shape::denies(&AGENT, &DIALECT, point, reply)
 }

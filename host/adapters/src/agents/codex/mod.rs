@@ -1,30 +1,14 @@
 //! OpenAI Codex. Sources: the vendor's hooks page of 0.15x, the JSON schemas of its replies, and messages recorded with 0.169.0.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Codex;
-
-/// `systemMessage` is shown to the user wherever a reply is read.
-const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
-
-/// Its model reads a text, and nothing else is possible.
-const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
-
-/// A prompt cannot be replaced, only refused.
-const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// There is no question before a call: `ask` and an `allow` without a change count as a hook that failed, and the call runs.
 /// `continue: false` counts so, too.
@@ -35,9 +19,6 @@ const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS
 
 /// The reason of a block takes the place of the result.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
-
-/// The reason of a block is the agent's next prompt.
-const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
 
 static AGENT: Agent = Agent {
     name: "codex",
@@ -78,28 +59,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Codex {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .canary(canary::message, encode::denies)
+        .headless(&["codex", "exec", "--skip-git-repo-check", TASK]);

@@ -1,11 +1,11 @@
 //! Replies to Copilot. Silence is neutral. A no is JSON and exit code 2: the exit code alone denies, and the reason of the JSON
 //! is the one that the model reads.
 
+use crate::agents::claude_shape::prompts;
 use crate::event::{HookCall, HookEvent};
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
-use hookhost_contract::Task;
 use serde_json::{Map, Value, json};
 
 pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
@@ -107,8 +107,15 @@ fn denied(point: &str, for_model: &str, for_user: &str) -> Reply {
     reply
 }
 
-fn prompts(tasks: &[Task]) -> String {
-    tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
+/// Whether the agent takes a reply for a no.
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    let said = reply.said();
+    match point {
+        "preToolUse" => reply.exit == 2 || said["permissionDecision"] == "deny",
+        "PreToolUse" => reply.exit == 2 || said["hookSpecificOutput"]["permissionDecision"] == "deny",
+        "permissionRequest" | "PermissionRequest" => said["behavior"] == "deny",
+        _ => false,
+    }
 }
 
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {

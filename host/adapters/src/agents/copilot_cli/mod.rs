@@ -3,22 +3,14 @@
 //! It has two dialects, and the spelling of the hook point in the hooks file chooses: in camel case all keys are in camel
 //! case, in Pascal case they are in snake case and some tools have Claude Code's names. `hookhost install` chooses the first.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct CopilotCli;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
@@ -91,28 +83,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for CopilotCli {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .canary(canary::message, encode::denies)
+        .headless(&["copilot", "--allow-all-tools", "-p", TASK]);

@@ -1,7 +1,7 @@
 //! Replies to Crush: one flat object. `allow` waives the question to the user, so only an approval has it.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, filled, strictest};
+use crate::agents::claude_shape::{Strictest, denies_by_decision, filled, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
@@ -40,4 +40,8 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
         Strictest::Unknown => Reply::exit_2(filled(why)),
     }
+}
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
 }

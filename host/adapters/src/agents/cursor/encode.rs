@@ -2,10 +2,11 @@
 //! gets a word.
 
 use super::COMPATIBLE;
+use crate::agents::claude_shape::prompts;
+use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
-use hookhost_contract::Task;
 use serde_json::{Map, Value, json};
 
 /// How the reply of a hook point says yes and no.
@@ -32,7 +33,8 @@ fn gate(point: &str) -> Option<Gate> {
     })
 }
 
-pub(super) fn encode(point: &str, outcome: &Outcome) -> Reply {
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let point = call.point.as_str();
     match (&outcome.answer, gate(point)) {
         (Answer::Rejected(no), Some(gate)) => rejected(&gate, &no.to_string(), &reason::rejected(no)),
         (Answer::Ask { questions, .. }, Some(gate)) => {
@@ -43,7 +45,7 @@ pub(super) fn encode(point: &str, outcome: &Outcome) -> Reply {
         (Answer::Changed { arguments, .. }, Some(Gate::Permission)) if point == "preToolUse" => {
             Reply::json(&json!({ "permission": "allow", "updated_input": arguments }))
         }
-        (_, Some(_)) => neutral(point),
+        (_, Some(_)) => neutral(Some(point)),
         (answer, None) => told(answer, outcome),
     }
 }
@@ -79,10 +81,6 @@ fn content(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
-fn prompts(tasks: &[Task]) -> String {
-    tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
-}
-
 fn rejected(gate: &Gate, for_user: &str, for_model: &str) -> Reply {
     Reply::json(&match gate {
         Gate::Permission => json!({ "permission": "deny", "user_message": for_user, "agent_message": for_model }),
@@ -93,8 +91,8 @@ fn rejected(gate: &Gate, for_user: &str, for_model: &str) -> Reply {
     })
 }
 
-pub(super) fn neutral(point: &str) -> Reply {
-    match gate(point) {
+pub(super) fn neutral(point: Option<&str>) -> Reply {
+    match point.and_then(gate) {
         Some(Gate::Permission) => Reply::json(&json!({ "permission": "allow" })),
         Some(Gate::Continue) => Reply::json(&json!({ "continue": true })),
         Some(Gate::Compatible) => Reply::empty(),
@@ -108,6 +106,18 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         Some(gate) => rejected(&gate, why, why),
         // The tool has run, and the result that could not be looked at is replaced where that is possible.
         None if point == "postToolUse" => Reply::json(&json!({ "updated_mcp_tool_output": content(why, true) })),
-        None => neutral(point),
+        None => neutral(Some(point)),
     }
+}
+
+/// Whether the agent takes a reply for a no: exit code 2, or the word of the hook point.
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    let Some(gate) = gate(point) else { return false };
+    let said = reply.said();
+    reply.exit == 2
+        || match gate {
+            Gate::Permission => said["permission"] == "deny",
+            Gate::Continue => said["continue"] == false,
+            Gate::Compatible => said["hookSpecificOutput"]["permissionDecision"] == "deny",
+        }
 }

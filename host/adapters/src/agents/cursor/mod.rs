@@ -1,22 +1,15 @@
 //! Cursor, the editor and `cursor-agent`. Sources: the vendor's hooks reference of 3.18, and reports of what the command-line
 //! agent sends.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::agents::functions::{Functions, TASK};
 use crate::event::{HookCall, HookEvent};
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Cursor;
 
 /// `preToolUse` alone takes other arguments. `ask` is never said: there it is accepted and not enforced, at `subagentStart` it is a
 /// no, and at `beforeShellExecution` and `beforeMCPExecution` the command-line agent decides by its own list.
@@ -81,39 +74,22 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Cursor {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(&call.point, outcome)
-    }
-
-    fn abilities(&self, call: &HookCall) -> Abilities {
-        match &call.event {
-            HookEvent::AfterToolCall { call: tool, .. }
-                if call.point == "postToolUse" && tool.name.starts_with(decode::MCP) =>
-            {
-                AFTER_MCP_TOOL
-            }
-            _ => AGENT.abilities(&call.point),
+/// What it can do with a result depends on the tool.
+fn abilities(call: &HookCall) -> Abilities {
+    match &call.event {
+        HookEvent::AfterToolCall { call: tool, .. }
+            if call.point == "postToolUse" && tool.name.starts_with(decode::MCP) =>
+        {
+            AFTER_MCP_TOOL
         }
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, point: Option<&str>) -> Reply {
-        encode::neutral(point.unwrap_or_default())
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
+        _ => AGENT.abilities(&call.point),
     }
 }
+
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .neutral(encode::neutral)
+        .abilities(abilities)
+        .canary(canary::message, encode::denies)
+        .headless(&["cursor-agent", "--force", "-p", TASK]);

@@ -6,7 +6,7 @@ use crate::event::HookCall;
 use crate::outcome::Outcome;
 use crate::reply::Reply;
 
-const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false };
+const DIALECT: Dialect = Dialect { no, change_needs_allow: false, interrupts: false, needs_reason: false };
 
 fn no(point: &str) -> No {
     match point {
@@ -21,4 +21,8 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
 
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     claude_shape::fail(&AGENT, &DIALECT, point, why)
+}
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    claude_shape::denies(&AGENT, &DIALECT, point, reply)
 }

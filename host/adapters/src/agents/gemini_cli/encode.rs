@@ -57,13 +57,21 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
             finish(draft)
         }
         Strictest::Tell(_) => Reply::json(&json!({ "systemMessage": why })),
-        Strictest::Nothing => neutral(),
+        Strictest::Nothing => neutral(point),
         Strictest::Unknown => Reply::exit_2(why),
     }
 }
 
-pub(super) fn neutral() -> Reply {
+pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({}))
+}
+
+/// Whether the agent takes a reply for a no. With exit code 2 and nothing on the standard error it continues.
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    let said = reply.said();
+    let is_exit_2 = reply.exit == 2 && !reply.stderr.trim().is_empty();
+    let is_no = is_exit_2 || said["decision"] == "deny" || said["decision"] == "block";
+    is_no && AGENT.abilities(point).rejects
 }
 
 /// No, for this reason. It takes the place of a result, a prompt or a text; a request to the model gets it as an answer.

@@ -1,31 +1,15 @@
 //! Gemini CLI. Sources: google-gemini/gemini-cli, its reference of hooks and `packages/core/src/hooks/`, and messages recorded
 //! with 0.61.0.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct GeminiCli;
-
-/// `systemMessage` is shown to the user.
-const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
-
-/// Its model reads a text, and nothing else is possible.
-const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
-
-/// A prompt cannot be replaced, only refused.
-const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// Other arguments are laid over those of the call. `allow` waives no question to the user, and a text for the model is
 /// dropped. Without anybody there, a question ends the run.
@@ -37,9 +21,6 @@ const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_co
 
 /// A made-up answer takes the place of the model's.
 const BEFORE_MODEL: Abilities = Abilities { responds: true, replaces: true, rejects: true, stops: true, ..TELLS };
-
-/// The reason of a no is the agent's next prompt.
-const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
 
 static AGENT: Agent = Agent {
     name: "gemini-cli",
@@ -79,28 +60,9 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for GeminiCli {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        encode::neutral()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .neutral(encode::neutral)
+        .canary(canary::message, encode::denies)
+        .headless(&["gemini", "--yolo", "-p", TASK]);

@@ -1,14 +1,16 @@
 //! Replies to goose: exit code 2 is a no, and the standard error says why. Any other output than a decision counts as a hook that
 //! failed, so silence is neutral.
 
+use super::AGENT;
+use crate::agents::claude_shape::{denies_by_decision, prompts};
+use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
-use hookhost_contract::Task;
 use serde_json::json;
 
-pub(super) fn encode(point: &str, outcome: &Outcome) -> Reply {
-    match (&outcome.answer, point) {
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    match (&outcome.answer, call.point.as_str()) {
         (Answer::Rejected(no), "PreToolUse") => Reply::exit_2(&reason::rejected(no)),
         (Answer::Ask { questions, .. }, "PreToolUse") => Reply::exit_2(&reason::asked(questions)),
         (Answer::GoOn(tasks), "Stop") if !tasks.is_empty() => {
@@ -21,10 +23,6 @@ pub(super) fn encode(point: &str, outcome: &Outcome) -> Reply {
     }
 }
 
-fn prompts(tasks: &[Task]) -> String {
-    tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
-}
-
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse") => Reply::exit_2(why),
@@ -32,4 +30,8 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         // An agent that cannot stop would continue for ever.
         Some(_) => Reply::empty(),
     }
+}
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "block")
 }

@@ -1,21 +1,13 @@
 //! goose. Sources: aaif-goose/goose, `crates/goose/src/hooks/mod.rs`, and its hooks guide.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Goose;
 
 static AGENT: Agent = Agent {
     name: "goose",
@@ -54,28 +46,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Goose {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(&call.point, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .canary(canary::message, encode::denies)
+        .headless(&["goose", "run", "--no-session", "-t", TASK]);

@@ -21,3 +21,7 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
     }
 }
+
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    AGENT.abilities(point).rejects && reply.exit == 2
+}

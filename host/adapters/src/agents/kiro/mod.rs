@@ -1,22 +1,14 @@
 //! Kiro: its command line and its editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a message reported of 1.0.165 of
 //! the editor.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::Functions;
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Kiro;
 
 /// Its model reads what the hook prints.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -59,28 +51,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Kiro {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .canary(canary::message, encode::denies);

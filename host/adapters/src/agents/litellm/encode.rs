@@ -8,6 +8,10 @@ use crate::outcome::Outcome;
 use crate::reply::Reply;
 use serde_json::{Value, json};
 
+pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    encode_all(call, std::slice::from_ref(outcome))
+}
+
 pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     let Ok((fields, pieces)) =
         Fields::of(call.raw.as_bytes()).and_then(|fields| Ok((fields.clone(), pieces(&fields)?)))
@@ -15,7 +19,7 @@ pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
         return blocked("hookhost cannot read its own copy of this message");
     };
     match decide(&pieces, outcomes) {
-        Decided::Passed => neutral(),
+        Decided::Passed => neutral(None),
         Decided::Refused(why) => blocked(&why),
         Decided::Replaced(replaced) => {
             let mut texts = fields.get("texts").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -30,10 +34,14 @@ pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     }
 }
 
-pub(super) fn blocked(why: &str) -> Reply {
+pub(super) fn fail(_point: Option<&str>, why: &str) -> Reply {
+    blocked(why)
+}
+
+fn blocked(why: &str) -> Reply {
     Reply::json(&json!({ "action": "BLOCKED", "blocked_reason": why }))
 }
 
-pub(super) fn neutral() -> Reply {
+pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "action": "NONE" }))
 }

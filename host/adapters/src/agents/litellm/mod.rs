@@ -9,17 +9,8 @@ mod encode;
 mod install;
 
 use super::gateway::POINTS;
-use crate::adapter::Adapter;
 use crate::agent::{Agent, Coverage, Covered};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct LiteLlm;
+use crate::agents::functions::Functions;
 
 static AGENT: Agent = Agent {
     name: "litellm",
@@ -47,32 +38,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for LiteLlm {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode_all(call, std::slice::from_ref(outcome))
-    }
-
-    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
-        encode::encode_all(call, outcomes)
-    }
-
-    fn fail(&self, _point: Option<&str>, why: &str) -> Reply {
-        encode::blocked(why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        encode::neutral()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .neutral(encode::neutral)
+        .encode_all(encode::encode_all);

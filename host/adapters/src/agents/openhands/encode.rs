@@ -1,7 +1,7 @@
 //! Replies to OpenHands. A no is exit code 2, with the reason on both outputs: one version reads this, one that.
 
 use super::AGENT;
-use crate::agents::claude_shape::{Strictest, filled, prompts, strictest};
+use crate::agents::claude_shape::{Strictest, denies_by_decision, deny_twice, prompts, strictest};
 use crate::event::HookCall;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
@@ -10,8 +10,8 @@ use serde_json::json;
 
 pub(super) fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
     match &outcome.answer {
-        Answer::Rejected(rejection) => deny(&reason::rejected(rejection)),
-        Answer::GoOn(tasks) if !tasks.is_empty() => deny(&prompts(tasks)),
+        Answer::Rejected(rejection) => deny_twice(&reason::rejected(rejection)),
+        Answer::GoOn(tasks) if !tasks.is_empty() => deny_twice(&prompts(tasks)),
         _ if outcome.context.is_empty() => Reply::empty(),
         _ => Reply::json(&json!({ "additionalContext": outcome.context.join("\n\n") })),
     }
@@ -19,12 +19,11 @@ pub(super) fn encode(_call: &HookCall, outcome: &Outcome) -> Reply {
 
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
-        Strictest::Refuse(_) | Strictest::Unknown => deny(why),
+        Strictest::Refuse(_) | Strictest::Unknown => deny_twice(why),
         Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
     }
 }
 
-fn deny(reason: &str) -> Reply {
-    let reason = filled(reason);
-    Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
+pub(super) fn denies(point: &str, reply: &Reply) -> bool {
+    denies_by_decision(&AGENT, point, reply, "deny")
 }

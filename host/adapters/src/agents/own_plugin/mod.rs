@@ -4,7 +4,7 @@
 //! The plugin writes `{"hookhost": {"point", "session", "subagent", "cwd", "workspace", "version", "interactive"}, "event": EVENT}`,
 //! where EVENT is what the agent told it. The reply is always a JSON object, at exit code 0; `reply.js` says what may be in it.
 
-use crate::agent::{Agent, TIMEOUT};
+use crate::agent::{Abilities, Agent, TIMEOUT};
 use crate::event::{AgentSession, HookCall, HookEvent};
 use crate::install::{Context, OnFailure};
 use crate::json::Fields;
@@ -18,6 +18,12 @@ use std::path::PathBuf;
 
 /// How long a plugin waits for the hook program, in milliseconds.
 const TIMEOUT_MS: u32 = TIMEOUT as u32 * 1000;
+
+/// A notice is shown to the user at every hook point.
+pub(super) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+/// A text that can be refused and replaced.
+pub(super) const PROMPT: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
 
 const REPLY: &str = include_str!("reply.js");
 const SPAWN: &str = include_str!("spawn.js");
@@ -154,6 +160,6 @@ pub(super) fn fail(agent: &Agent, point: Option<&str>, why: &str) -> Reply {
 }
 
 /// The reply that says nothing.
-pub(super) fn neutral() -> Reply {
+pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({}))
 }

@@ -7,23 +7,10 @@ mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::own_plugin;
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::{Functions, TASK};
+use crate::agents::own_plugin::{PROMPT, TELLS};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Pi;
-
-const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
-
-const PROMPT: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };
 
 /// pi has no permissions, and asks nobody where nobody is there; so a question is never left to it.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };
@@ -64,28 +51,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Pi {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        own_plugin::fail(&AGENT, point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        own_plugin::neutral()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .neutral(encode::neutral)
+        .headless(&["pi", "-p", TASK]);

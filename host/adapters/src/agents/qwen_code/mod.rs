@@ -1,30 +1,14 @@
 //! Qwen Code. Sources: the page about hooks of QwenLM/qwen-code, and messages recorded with 0.24.4.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
+use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct QwenCode;
-
-/// `systemMessage` is shown to the user.
-const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
-
-/// Its model reads a text, and nothing else is possible.
-const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
-
-/// A prompt cannot be replaced, only refused.
-const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
 /// `updatedInput` and a text for the model are ignored before a call, whatever the document says. Without anybody there, a
 /// question counts as no, and the model is told why. `continue: false` stops the call and not the run.
@@ -32,9 +16,6 @@ const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: 
 
 /// The question to the user can be answered in the user's place.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
-
-/// The agent continues when it is blocked from stopping.
-const STOP: Abilities = Abilities { goes_on: true, ..TELLS };
 
 static AGENT: Agent = Agent {
     name: "qwen-code",
@@ -79,28 +60,8 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for QwenCode {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(call, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .canary(canary::message, encode::denies)
+        .headless(&["qwen", "--yolo", "-p", TASK]);

@@ -1,21 +1,13 @@
 //! Windsurf. Source: the vendor's page on Cascade hooks.
 
+mod canary;
 mod decode;
 mod encode;
 mod install;
 
-use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::event::HookCall;
-use crate::install::{Context, NotInstallable, Plan};
-use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
-use crate::reply::Reply;
+use crate::agents::functions::Functions;
 use hookhost_contract::EventKind;
-
-/// The adapter.
-#[derive(Clone, Copy, Debug)]
-pub struct Windsurf;
 
 /// How long it waits for a hook is not documented: a person has less than this to answer, in seconds.
 const UNKNOWN: u16 = 30;
@@ -54,28 +46,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-impl Adapter for Windsurf {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
-    }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        decode::decode(message)
-    }
-
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        encode::encode(&call.point, outcome)
-    }
-
-    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
-        encode::fail(point, why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        Reply::empty()
-    }
-
-    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        install::plan(context)
-    }
-}
+/// The adapter.
+pub(super) static ADAPTER: Functions =
+    Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
+        .canary(canary::message, encode::denies);

@@ -5,20 +5,27 @@ use crate::output::one_line;
 use hookhost::contract::OutcomeKind;
 use hookhost_adapters::{Adapter, canary};
 use hookhost_install::check::Check;
-use hookhost_install::process;
-use std::ffi::OsString;
+use hookhost_install::{find, process};
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
 /// How long the agent may take: its model may be slow.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(super) fn check(adapter: &dyn Adapter, program: Option<&Path>, directory: &Path) -> Check {
+pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Check {
     let agent = adapter.agent();
     let prompt = format!("Run exactly this command with your shell tool, once, and nothing else: {}", canary::DENIED);
-    let (Some(program), Some(words)) = (program, adapter.headless(&prompt)) else {
-        let says = format!("{} cannot be run from here without a person", agent.title);
-        return Check::unknown("agent-run", says, format!("ask it yourself: {prompt}"));
+    let ask = || format!("ask it yourself: {prompt}");
+    let Some(words) = adapter.headless(&prompt) else {
+        let says = format!("no command is known by which {} runs without a person", agent.title);
+        return Check::unknown("agent-run", says, ask());
+    };
+    let named = words.first().map_or("", String::as_str);
+    // An agent can have several programs, and not each of them runs without a person.
+    let Some(program) = find::on_path(named, path) else {
+        let says = format!("no program `{named}` is on the PATH, by which {} runs without a person", agent.title);
+        return Check::unknown("agent-run", says, ask());
     };
     let words: Vec<OsString> =
         std::iter::once(program.into()).chain(words.into_iter().skip(1).map(OsString::from)).collect();

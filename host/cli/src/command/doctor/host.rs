@@ -42,7 +42,7 @@ pub(super) fn check(directories: &UserDirectories) -> Check {
 
 fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
     let deadline = Deadline::within(TIMEOUT, None);
-    let mut connection = Connection::open(&Place::below(&directories.state))?;
+    let mut connection = Connection::open(&Place::below(&directories.state), deadline)?;
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     connection.send(&Request::Status { directory }, deadline)?;
     match connection.receive(deadline)? {

@@ -15,12 +15,11 @@ use crate::output::{
     style::{ADVICE, DIM, ERROR, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::Adapter;
 use hookhost_adapters::install::Scope;
+use hookhost_adapters::{Adapter, canary};
 use hookhost_install::check::{Check, State};
 use hookhost_install::doctor::{self, Diagnosis};
 use hookhost_install::prove::{self, Proof, Proofs};
-use hookhost_install::settings_file::digest;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -87,18 +86,21 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
                 Check::problem("proof", proof.sentence(), format!("hookhost doctor {name}, and the checks above"))
             });
         }
-        None if diagnosis.installed.is_empty() => {
+        None if adapter.canary(canary::DENIED, &places.project).is_some() => {
             let says = "the agent's files name no hook of ours, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
         }
         None => {
             let says = "this agent does not call its hook as a program that could be run alone";
-            let next = format!("hookhost doctor {name} --prove --run-agent");
+            let next = match adapter.headless("") {
+                Some(_) => format!("hookhost doctor {name} --prove --run-agent"),
+                None => format!("send {} something that your rules reject", adapter.agent().title),
+            };
             diagnosis.checks.push(Check::unknown("proof", says, next));
         }
     }
     if args.run_agent {
-        diagnosis.checks.push(agent_run::check(adapter, diagnosis.traces.program.as_deref(), &places.project));
+        diagnosis.checks.push(agent_run::check(adapter, &places.path, &places.project));
     }
     proof
 }
@@ -111,14 +113,8 @@ fn kept(agent: &str, proof: Option<&Proof>) -> Check {
     if !proof.holds() {
         return Check::problem("proof", format!("{}, on {when}", proof.sentence()), prove);
     }
-    let now = std::fs::read(&proof.file).ok().map(|content| digest(&content));
-    if now != proof.file_digest {
-        let says = format!("the hook was proven on {when}, and {} has changed since", proof.file.display());
-        return Check::unknown("proof", says, prove);
-    }
-    if proof.hookhost_version != env!("CARGO_PKG_VERSION") {
-        let says = format!("the hook was proven on {when}, with hookhost {}", proof.hookhost_version);
-        return Check::unknown("proof", says, prove);
+    if let Some(why) = proof.outdated() {
+        return Check::unknown("proof", format!("the hook was proven on {when}, {why}"), prove);
     }
     Check::ok("proof", format!("{}, on {when}", proof.sentence()))
 }

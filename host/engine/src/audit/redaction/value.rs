@@ -22,6 +22,7 @@ const MAX_POINTER_BYTES: usize = 256;
 /// The parts of a value that the log leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
+#[non_exhaustive]
 pub struct Redacted {
     /// The places of `"(masked)"`: JSON pointers (RFC 6901), at most 64 of at most 256 bytes each.
     /// A pointer can continue into a string that holds JSON.

@@ -42,7 +42,7 @@ const RECORDED: usize = 4 << 20;
 /// of its own. An event that it sends to the session that asks is rejected, since that session waits for the answer.
 ///
 /// ```
-/// use futures_util::future::BoxFuture;
+/// use hookhost::BoxFuture;
 /// use hookhost::capability::{Capability, CapabilityCall};
 /// use hookhost::{Config, Host};
 /// use serde_json::{Value, json};

@@ -16,7 +16,7 @@ const RECORDED: usize = 4 << 20;
 /// A language model, as the embedder has it.
 ///
 /// ```
-/// use futures_util::future::BoxFuture;
+/// use hookhost::BoxFuture;
 /// use hookhost::capability::{Model, ModelRequest};
 /// use hookhost::{Config, Host};
 /// use std::sync::Arc;

@@ -1,0 +1,158 @@
+//! An adapter as the functions in the files of its agent's directory.
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent};
+use crate::event::HookCall;
+use crate::install::{Context, NotInstallable, Plan};
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::reply::Reply;
+use serde_json::Value;
+use std::path::Path;
+
+type Decode = fn(&Message<'_>) -> Result<HookCall, Unreadable>;
+type Encode = fn(&HookCall, &Outcome) -> Reply;
+type EncodeAll = fn(&HookCall, &[Outcome]) -> Reply;
+type Fail = fn(Option<&str>, &str) -> Reply;
+type Neutral = fn(Option<&str>) -> Reply;
+type Unsettled = fn(&HookCall, &str) -> Reply;
+type Install = fn(&Context<'_>) -> Result<Plan, NotInstallable>;
+type Canary = fn(&str, &Path) -> (&'static str, Value);
+type Denies = fn(&str, &Reply) -> bool;
+
+/// Where the prompt is among the words of a command without a person.
+pub(super) const TASK: &str = "TASK";
+
+/// An adapter. What most agents do is what it does unless told otherwise.
+pub(super) struct Functions {
+    agent: &'static Agent,
+    decode: Decode,
+    encode: Encode,
+    fail: Fail,
+    install: Install,
+    neutral: Neutral,
+    unsettled: Option<Unsettled>,
+    encode_all: Option<EncodeAll>,
+    abilities: Option<fn(&HookCall) -> Abilities>,
+    canary: Option<(Canary, Denies)>,
+    headless: &'static [&'static str],
+}
+
+impl Functions {
+    /// What each agent has. Its neutral reply is an empty one.
+    pub(super) const fn new(
+        agent: &'static Agent,
+        decode: Decode,
+        encode: Encode,
+        fail: Fail,
+        install: Install,
+    ) -> Self {
+        Self {
+            agent,
+            decode,
+            encode,
+            fail,
+            install,
+            neutral: |_| Reply::empty(),
+            unsettled: None,
+            encode_all: None,
+            abilities: None,
+            canary: None,
+            headless: &[],
+        }
+    }
+
+    /// Its neutral reply is this one.
+    pub(super) const fn neutral(self, neutral: Neutral) -> Self {
+        Self { neutral, ..self }
+    }
+
+    /// What nobody settled has this reply, and not that of a message that nobody could read.
+    pub(super) const fn unsettled(self, unsettled: Unsettled) -> Self {
+        Self { unsettled: Some(unsettled), ..self }
+    }
+
+    /// A message can mean several events.
+    pub(super) const fn encode_all(self, encode_all: EncodeAll) -> Self {
+        Self { encode_all: Some(encode_all), ..self }
+    }
+
+    /// What it can do depends on the call.
+    pub(super) const fn abilities(self, abilities: fn(&HookCall) -> Abilities) -> Self {
+        Self { abilities: Some(abilities), ..self }
+    }
+
+    /// Its hook is a command, which can be proven: its message about a shell command, and whether it takes a reply for a no.
+    pub(super) const fn canary(self, message: Canary, denies: Denies) -> Self {
+        Self { canary: Some((message, denies)), ..self }
+    }
+
+    /// It can be run without a person, by these words; [`TASK`] is one of them.
+    pub(super) const fn headless(self, words: &'static [&'static str]) -> Self {
+        Self { headless: words, ..self }
+    }
+}
+
+impl Adapter for Functions {
+    fn agent(&self) -> &'static Agent {
+        self.agent
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        (self.decode)(message)
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        (self.encode)(call, outcome)
+    }
+
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        match self.unsettled {
+            Some(unsettled) => unsettled(call, why),
+            None => self.fail(Some(&call.point), why),
+        }
+    }
+
+    fn abilities(&self, call: &HookCall) -> Abilities {
+        self.abilities.map_or_else(|| self.agent.abilities(&call.point), |abilities| abilities(call))
+    }
+
+    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
+        if let Some(encode_all) = self.encode_all {
+            return encode_all(call, outcomes);
+        }
+        // Most agents tell one event at a time; should one of them not, one rejection rejects the whole message.
+        let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
+        match rejected.or(outcomes.first()) {
+            Some(outcome) => self.encode(call, outcome),
+            None => self.fail(Some(&call.point), "hookhost settled nothing of this message"),
+        }
+    }
+
+    fn fail(&self, point: Option<&str>, why: &str) -> Reply {
+        (self.fail)(point, why)
+    }
+
+    fn neutral(&self, point: Option<&str>) -> Reply {
+        (self.neutral)(point)
+    }
+
+    fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        (self.install)(context)
+    }
+
+    fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        let (message, _) = self.canary?;
+        let (point, message) = message(command, directory);
+        Some((point, message.to_string().into_bytes()))
+    }
+
+    fn denies(&self, point: &str, reply: &Reply) -> bool {
+        self.canary.is_some_and(|(_, denies)| denies(point, reply))
+    }
+
+    fn headless(&self, prompt: &str) -> Option<Vec<String>> {
+        let word = |word: &&str| if *word == TASK { prompt.to_owned() } else { (*word).to_owned() };
+        (!self.headless.is_empty()).then(|| self.headless.iter().map(word).collect())
+    }
+}

@@ -1,0 +1,273 @@
+//! What an agent waits for at each event: the hook as a whole process, through the resident host and without it, beside
+//! processes that do nothing; and HTTP hooks of many sessions at once. `cargo xtask bench` runs it.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+use hookhost_bench_table::measure::{compare, compare_batches, spoken};
+use hookhost_bench_table::table::{Row, Table};
+use hookhost_hook::place::Place;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Most of a megabyte, as the program's size is counted.
+const MAX_PROGRAM: u64 = 1_000_000;
+
+/// Sessions that ask over HTTP at once.
+const SESSIONS: usize = 20;
+
+/// Calls of each of them.
+const CALLS: usize = 500;
+
+/// How long an agent does something else between two calls: a hundredth of what a model takes for its shortest reply.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What the hook of an agent may take over HTTP, for 99 of 100 calls.
+const MAX_HTTP: Duration = Duration::from_millis(1);
+
+fn main() {
+    let [Some(hookhost), Some(hook)] =
+        ["HOOKHOST_COMMAND", "HOOKHOST_HOOK"].map(|name| std::env::var_os(name).map(PathBuf::from))
+    else {
+        println!("(what a hook costs needs HOOKHOST_COMMAND and HOOKHOST_HOOK: run `cargo xtask bench`)");
+        return;
+    };
+    let home = Home::new(&hookhost, &hook);
+    let mut table = Table::begin();
+    size(&mut table, &hook);
+    processes(&mut table, &home);
+    http(&mut table, &home);
+    table.end();
+}
+
+fn size(table: &mut Table, hook: &Path) {
+    let size = std::fs::metadata(hook).unwrap().len();
+    let row = Row { what: "the hook program", component: "–", log: "–", why: "" };
+    table.plain(&row, format!("{:.2} MB", size as f64 / 1e6), "≤ 1 MB", Some(size <= MAX_PROGRAM));
+}
+
+fn processes(table: &mut Table, home: &Home) {
+    let resident = home.serve(&[]);
+    home.check();
+    let what = "a call of an agent, through the resident host: start of the hook, one event, exit";
+    let row = Row { what, component: "no-force-push", log: "on", why: "" };
+    let asked = || home.ask("git status");
+    for (reference, program, words, most) in [
+        ("`bash -c :`", "bash", ["-c", ":"], Some(0.9)),
+        ("`python3 -c ''`", "python3", ["-c", ""], None),
+        ("`node -e ''`", "node", ["-e", ""], None),
+    ] {
+        let nothing = || Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        if nothing().is_ok() {
+            table.compared(&row, &compare(asked, || assert!(nothing().unwrap().success())), reference, most);
+        }
+    }
+    drop(resident);
+
+    let what = "the same without a resident host: the hook starts one, and has a process settle the event";
+    let why = "That process loads the engine: what `one-shot process` in the first table costs, and a start more.";
+    let row = Row { what, component: "no-force-push", log: "on", why };
+    let alone = |runs: u32| {
+        let times = (0..runs).map(|_| {
+            let began = Instant::now();
+            home.ask("git status");
+            let took = began.elapsed();
+            home.stop();
+            took
+        });
+        times.sum()
+    };
+    let nothing = |runs: u32| {
+        let began = Instant::now();
+        for _ in 0..runs {
+            assert!(Command::new("bash").args(["-c", ":"]).status().unwrap().success());
+        }
+        began.elapsed()
+    };
+    table.compared(&row, &compare_batches(alone, nothing), "`bash -c :`", Some(2.0));
+}
+
+fn http(table: &mut Table, home: &Home) {
+    let resident = home.serve(&["--http", "127.0.0.1:0"]);
+    let token = std::fs::read_to_string(home.directory.path().join("http.token")).unwrap();
+    for (pause, how) in [(Some(PAUSE), "with 5 ms between the calls of each"), (None, "without a pause")] {
+        let begun = Instant::now();
+        let sessions: Vec<_> = (0..SESSIONS)
+            .map(|session| {
+                let (address, token) = (resident.address.clone(), token.trim().to_owned());
+                let directory = home.directory.path().to_owned();
+                thread::spawn(move || http_session(&address, &token, &directory, session, pause))
+            })
+            .collect();
+        let mut times: Vec<Duration> = sessions.into_iter().flat_map(|session| session.join().unwrap()).collect();
+        let each_second = times.len() as f64 / begun.elapsed().as_secs_f64();
+        times.sort();
+        let at = |share: usize| times[(times.len() - 1) * share / 100];
+        let what = format!("an HTTP hook, {SESSIONS} sessions at once, {how}: 99th percentile");
+        let row = Row { what: &what, component: "no-force-push", log: "on", why: "" };
+        let measured = format!("{} (median {}; {each_second:.0} a second)", spoken(at(99)), spoken(at(50)));
+        let budget = pause.map_or("", |_| "≤ 1 ms");
+        table.plain(&row, measured, budget, pause.map(|_| at(99) <= MAX_HTTP));
+    }
+}
+
+/// The times of the calls of one session, over one connection.
+fn http_session(
+    address: &str,
+    token: &str,
+    directory: &Path,
+    session: usize,
+    pause: Option<Duration>,
+) -> Vec<Duration> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let how = if pause.is_some() { "paced" } else { "at-once" };
+    let mut call = |number: usize| {
+        let id = format!("{how}-{session}-{number}");
+        let body = message(&id, &format!("{how}-{session}"), directory, "git status");
+        let request = format!(
+            "POST /hooks/claude-code HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let began = Instant::now();
+        stream.write_all(request.as_bytes()).unwrap();
+        let (mut line, mut length) = (String::new(), 0);
+        answers.read_line(&mut line).unwrap();
+        assert!(line.contains(" 200 "), "{line}");
+        while line != "\r\n" {
+            line.clear();
+            answers.read_line(&mut line).unwrap();
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        answers.read_exact(&mut vec![0; length]).unwrap();
+        began.elapsed()
+    };
+    call(CALLS);
+    let pause = pause.unwrap_or_default();
+    let calls = (0..CALLS).map(|number| {
+        if !pause.is_zero() {
+            thread::sleep(pause);
+        }
+        call(number)
+    });
+    calls.collect()
+}
+
+/// A message of Claude Code about a shell command.
+fn message(id: &str, session: &str, directory: &Path, command: &str) -> String {
+    let message = json!({
+        "session_id": session, "transcript_path": "", "cwd": directory, "permission_mode": "default",
+        "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id,
+    });
+    message.to_string()
+}
+
+/// A user's directories, with one plugin allowed, and the two programs side by side, as they are installed.
+struct Home {
+    directory: tempfile::TempDir,
+    hookhost: PathBuf,
+    hook: PathBuf,
+}
+
+impl Home {
+    fn new(hookhost: &Path, hook: &Path) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let wasm = PathBuf::from(std::env::var_os("HOOKHOST_PLUGINS").unwrap()).join("no_force_push.wasm");
+        let digest = Sha256::digest(std::fs::read(&wasm).unwrap());
+        let digest = digest.iter().fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        });
+        let entry = format!("[[plugin]]\nname = \"no-force-push\"\npath = {wasm:?}\nsha256 = \"{digest}\"\n");
+        std::fs::write(directory.path().join("hookhost.toml"), entry).unwrap();
+        let installed = |program: &Path, name: &str| {
+            let file = directory.path().join(name);
+            std::fs::copy(program, &file).unwrap();
+            file
+        };
+        let (hookhost, hook) = (installed(hookhost, "hookhost"), installed(hook, "hookhost-hook"));
+        Self { directory, hookhost, hook }
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
+            command.env(variable, self.directory.path());
+        }
+        command.current_dir(self.directory.path());
+        command
+    }
+
+    /// What the hook prints about a command.
+    fn reply(&self, command: &str) -> String {
+        let mut hook = self.command(&self.hook);
+        hook.args(["claude-code", "PreToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut hook = hook.spawn().unwrap();
+        // A call without an identifier is never the one that was reported before.
+        let message = json!({
+            "session_id": "s", "transcript_path": "", "cwd": self.directory.path(), "permission_mode": "default",
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command },
+        });
+        hook.stdin.take().unwrap().write_all(message.to_string().as_bytes()).unwrap();
+        let output = hook.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn ask(&self, command: &str) {
+        assert_eq!(self.reply(command), "");
+    }
+
+    /// What is measured is a hook that guards.
+    fn check(&self) {
+        assert!(self.reply("git push --force").contains(r#""permissionDecision":"deny""#));
+        self.ask("git status");
+    }
+
+    fn serve(&self, words: &[&str]) -> Resident<'_> {
+        let mut command = self.command(&self.hookhost);
+        let mut child = command.arg("serve").args(words).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let wanted = if words.is_empty() { "hookhost serves at " } else { "hookhost serves at http://" };
+        let address = lines.find_map(|line| line.strip_prefix(wanted).map(str::to_owned)).unwrap();
+        let address = address.split(';').next().unwrap().to_owned();
+        thread::spawn(move || lines.for_each(drop));
+        let place = Place::below(self.directory.path());
+        while !place.socket().exists() {
+            thread::yield_now();
+        }
+        Resident { home: self, child, address }
+    }
+
+    fn stop(&self) {
+        // It may be about to begin, and has no socket yet.
+        while !self.command(&self.hookhost).args(["serve", "--stop"]).stderr(Stdio::null()).status().unwrap().success()
+        {
+            thread::yield_now();
+        }
+    }
+}
+
+/// A resident host, which ends with this value.
+struct Resident<'a> {
+    home: &'a Home,
+    child: Child,
+    /// Where it listens over HTTP, if it does.
+    address: String,
+}
+
+impl Drop for Resident<'_> {
+    fn drop(&mut self) {
+        self.home.stop();
+        self.child.wait().unwrap();
+    }
+}

@@ -1,0 +1,97 @@
+//! Questions that no agent can show: they wait for a person, who answers in another process.
+
+use super::{Home, Reply, policy, printed, started, wait_for};
+use hookhost_tests::Ended;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::process::Child;
+
+const HOOK: [&str; 2] = ["codex", "PreToolUse"];
+
+fn ask(home: &Home, id: &str, command: &str) -> Child {
+    started(&mut home.hook(&HOOK), home.call("s", id, command).to_string().as_bytes())
+}
+
+fn approvals(home: &Home, arguments: &[&str]) -> Ended {
+    printed(&mut home.command(&[&["approvals"], arguments].concat()))
+}
+
+fn open(home: &Home) -> Vec<Value> {
+    serde_json::from_str(&approvals(home, &["--json"]).stdout).unwrap_or_default()
+}
+
+fn waiting(home: &Home) -> String {
+    wait_for("the question", || open(home).len() == 1);
+    open(home)[0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_question_is_listed_and_shown_exactly_and_the_answer_of_another_process_counts() {
+    let home = Home::new();
+    home.serve();
+    let hook = ask(&home, "1", "touch asked.txt && echo 'a  b' \u{1b}[31m");
+    let id = waiting(&home);
+    let listed = approvals(&home, &[]);
+    listed.expect(0, &[]);
+    for text in [&id, "policy asks: asked-by-policy: may the file be written?"] {
+        assert!(listed.stdout.contains(text), "{text:?} is not in {listed:#?}");
+    }
+    let shown = approvals(&home, &["show", &id]);
+    // All of it, and no control character that could hide a part.
+    assert!(shown.stdout.contains("\"command\": \"touch asked.txt && echo 'a  b' \\u001b[31m\""), "{shown:#?}");
+    assert!(!shown.stdout.contains('\u{1b}'), "{shown:#?}");
+    approvals(&home, &["yes", &id]).expect(0, &[]);
+    let reply = Reply::of(hook);
+    assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
+    // Once: the same question is asked again.
+    let hook = ask(&home, "2", "touch asked.txt");
+    let id = waiting(&home);
+    approvals(&home, &["no", &id, "--because", "not on a Friday"]).expect(0, &[]);
+    let reason = Reply::of(hook).denial();
+    assert!(reason.contains("not on a Friday"), "{reason}");
+    approvals(&home, &["yes", &id]).expect(2, &["waits for an answer: it was answered, or its time is over"]);
+    // A hook that has gone: nobody can let the call run any more.
+    let mut hook = ask(&home, "3", "touch asked.txt");
+    waiting(&home);
+    kill_process(Pid::from_child(&hook), Signal::KILL).unwrap();
+    hook.wait().unwrap();
+    wait_for("the end of the question", || open(&home).is_empty());
+    let answers = home.records(3, |record| record["kind"] == "answer");
+    let outcomes: Vec<_> = answers.iter().map(|answer| answer["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["allowed", "rejected", "rejected"]);
+    home.verify_log();
+}
+
+#[test]
+fn a_question_without_an_answer_expires_into_no_with_and_without_a_resident_host() {
+    let with = Home::with(&format!("[settings]\napproval-deadline = \"1s\"\n{}", policy().to_toml()));
+    let without = Home::with(&format!("[settings]\napproval-deadline = \"1s\"\n{}", policy().to_toml()));
+    with.serve();
+    let _lock = without.without_resident_host();
+    for (home, hook) in [(&with, ask(&with, "1", "touch asked.txt")), (&without, ask(&without, "1", "touch asked.txt"))]
+    {
+        let reason = Reply::of(hook).denial();
+        assert!(reason.contains("asked-by-policy") && reason.contains("within 1s"), "{reason}");
+        wait_for("the end of the question", || open(home).is_empty());
+        let [answer] = home.records(1, |record| record["kind"] == "answer").try_into().unwrap();
+        assert_eq!(answer["outcome"], "rejected");
+        home.verify_log();
+    }
+}
+
+#[test]
+fn a_question_whose_host_is_killed_is_asked_once_more_and_the_first_can_not_be_answered() {
+    let home = Home::new();
+    let resident = home.serve();
+    let hook = ask(&home, "1", "touch asked.txt");
+    let first = waiting(&home);
+    super::end(resident, Signal::KILL);
+    wait_for("the second question", || open(&home).iter().any(|question| question["id"] != first.as_str()));
+    let second = waiting(&home);
+    approvals(&home, &["yes", &first]).expect(2, &["waits for an answer"]);
+    approvals(&home, &["yes", &second]).expect(0, &[]);
+    let reply = Reply::of(hook);
+    assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
+    home.records(2, |record| record["kind"] == "answer");
+    home.verify_log();
+}

@@ -1,0 +1,182 @@
+//! A resident host that is killed, hangs, loses its socket, or is not ours.
+
+use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
+use rustix::process::{Signal, kill_process};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const HOOK: [&str; 2] = ["claude-code", "PreToolUse"];
+
+#[test]
+fn a_resident_host_that_is_killed_before_during_or_after_an_answer_opens_no_gate_and_loses_no_event() {
+    let home = Home::new();
+    let first = home.serve();
+    home.asked("s", "1", "touch denied.txt").is_denied_by_policy();
+    // After its answer, and so before the next one. Its socket is still there.
+    end(first, Signal::KILL);
+    home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
+    wait_for("another resident host", || !home.processes("serve").is_empty() && home.socket().exists());
+    home.asked("s", "3", "ls").passes();
+    // During one: it has the message, or is about to read it.
+    let [second] = home.processes("serve").try_into().unwrap();
+    kill_process(second, Signal::STOP).unwrap();
+    let message = home.call("s", "4", "touch denied.txt").to_string();
+    let hook = started(&mut home.hook(&HOOK), message.as_bytes());
+    wait_for_question_of(&hook);
+    end(second, Signal::KILL);
+    Reply::of(hook).is_denied_by_policy();
+    let events = home.events("before-tool-call", 4);
+    let outcomes: Vec<_> = events.iter().map(|event| event["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["rejected", "rejected", "allowed", "rejected"]);
+    // One session, whoever settled its events.
+    assert!(events.iter().all(|event| event["session"] == "claude-code:s"), "{events:#?}");
+    home.events("session-start", 1);
+    home.verify_log();
+}
+
+#[test]
+fn what_an_answer_of_garbage_or_of_another_version_is_about_is_settled_once_more() {
+    let home = Home::new();
+    let _lock = home.without_resident_host();
+    // Nothing, half a frame, a frame that is none, too long a frame, and the words of a host that does not know the language.
+    let why = b"the other side speaks another version of the protocol";
+    let refused = [&[58, 0, 0, 0, 3][..], &[why.len() as u8, 0, 0, 0], why].concat();
+    assert_eq!(usize::from(refused[0]), refused.len() - 4);
+    let answers: [&[u8]; 5] = [b"", b"\x40\0\0\0\x02\0", b"\x03\0\0\0\x09\x09\x09", b"\xff\xff\xff\xff", &refused];
+    for (number, answer) in answers.iter().enumerate() {
+        let listener = UnixListener::bind(home.socket()).unwrap();
+        let hook = started(
+            &mut home.hook(&HOOK),
+            home.call("s", &number.to_string(), "touch denied.txt").to_string().as_bytes(),
+        );
+        let (mut connection, _) = listener.accept().unwrap();
+        let mut length = [0; 4];
+        connection.read_exact(&mut length).unwrap();
+        let mut request = vec![0; usize::try_from(u32::from_le_bytes(length)).unwrap()];
+        connection.read_exact(&mut request).unwrap();
+        connection.write_all(answer).unwrap();
+        drop((connection, listener));
+        fs::remove_file(home.socket()).unwrap();
+        Reply::of(hook).is_denied_by_policy();
+    }
+    home.events("before-tool-call", answers.len());
+    home.verify_log();
+}
+
+#[test]
+fn a_resident_host_that_hangs_is_a_no_in_time_which_is_recorded_when_it_goes_on() {
+    let home = Home::new();
+    let resident = home.serve();
+    home.asked("s", "1", "ls").passes();
+    kill_process(resident, Signal::STOP).unwrap();
+    // Beside it, a host for which as many wait as may: one waits already.
+    let full = Home::new();
+    let _lock = full.without_resident_host();
+    let _listener = of_one(&full);
+    let message = full.call("s", "1", "ls").to_string();
+    let waiting = std::os::unix::net::UnixStream::connect(full.socket()).unwrap();
+    let began = Instant::now();
+    let second = started(&mut full.hook(&HOOK), message.as_bytes());
+    let reply = home.asked("s", "2", "ls");
+    let took = began.elapsed();
+    reply.could_not_be_settled("there was no answer within 10 seconds");
+    Reply::of(second).could_not_be_settled("there was no answer within 10 seconds");
+    drop(waiting);
+    assert!(took < Duration::from_secs(30), "the agent waits 330 seconds at most, and waited {took:?}");
+    kill_process(resident, Signal::CONT).unwrap();
+    let [delivery] = home.deliveries(1).try_into().unwrap();
+    let note = delivery["note"].as_str().unwrap();
+    assert!(note.contains("there was no answer within 10 seconds") && note.ends_with("it was told no"), "{note}");
+    home.asked("s", "3", "touch denied.txt").is_denied_by_policy();
+    home.verify_log();
+}
+
+/// A host that answers nobody, and for which nobody may wait but one.
+fn of_one(home: &Home) -> UnixListener {
+    let listener = UnixListener::bind(home.socket()).unwrap();
+    // How many may wait for a socket that listens can be set once more.
+    rustix::net::listen(&listener, 0).unwrap();
+    listener
+}
+
+#[test]
+fn a_resident_host_without_its_socket_is_replaced_and_loses_no_event() {
+    let home = Home::new();
+    let first = home.serve();
+    home.asked("s", "1", "ls").passes();
+    fs::remove_file(home.socket()).unwrap();
+    home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
+    wait_for("the end of the first", || !super::runs(first));
+    home.asked("s", "3", "touch denied.txt").is_denied_by_policy();
+    wait_for("another one", || home.socket().exists());
+    home.asked("s", "4", "ls").passes();
+    home.events("before-tool-call", 4);
+    home.verify_log();
+}
+
+#[test]
+fn a_socket_of_somebody_else_gets_no_message_and_is_a_no() {
+    if !is_root() {
+        return println!("skipped: only root can start a program of another user");
+    }
+    const NOBODY: u32 = 65534;
+    let home = Home::new();
+    for path in [".", "bin", "project", "config"] {
+        fs::set_permissions(home.user.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::create_dir_all(home.user.path("state")).unwrap();
+    chown(home.user.path("state"), Some(NOBODY), Some(NOBODY)).unwrap();
+    // A resident host, but of another user.
+    let mut program = home.command(&["serve", "--on-demand"]);
+    program
+        .env("HOOKHOST_CACHE_DIR", home.user.path("state/cache"))
+        .env("HOOKHOST_CONFIG_DIR", home.user.path("state"));
+    let host = program.uid(NOBODY).gid(NOBODY).stderr(Stdio::null()).spawn();
+    let mut host = match host {
+        Ok(host) => host,
+        Err(error) => return println!("skipped: the program cannot be started as another user: {error}"),
+    };
+    wait_for("the other user's host", || home.socket().exists());
+    let says = format!("the socket {} belongs to another user: remove it", home.socket().display());
+    home.asked("s", "1", "ls").could_not_be_settled(&says);
+    host.kill().unwrap();
+    host.wait().unwrap();
+    // And a hook of another user gets no answer of ours: it cannot even reach the socket.
+    let home = Home::new();
+    for path in [".", "bin", "project"] {
+        fs::set_permissions(home.user.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    home.serve();
+    let mut hook = home.hook(&HOOK);
+    hook.uid(NOBODY).gid(NOBODY);
+    let reply = reply_to(&mut hook, home.call("s", "1", "ls").to_string().as_bytes());
+    reply.could_not_be_settled("Permission denied");
+    assert!(reply.denial().contains("This could not be noted for the audit log either."), "{reply:?}");
+}
+
+#[test]
+fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_the_log_has_both() {
+    let home = Home::new();
+    fs::remove_file(home.program("hookhost")).unwrap();
+    let says = format!("the program {} is missing: install hookhost again", home.program("hookhost").display());
+    home.asked("s", "1", "ls").could_not_be_settled(&says);
+    let message = home.call("s", "2", "touch denied.txt").to_string();
+    let reply = home.told(&["claude-code", "PreToolUse", "--on-failure=allow"], message);
+    assert_eq!((reply.code, reply.stdout.as_str(), reply.stderr.as_str()), (Some(0), "", ""));
+    // The host that is there again records what nobody answered.
+    home.put_program("hookhost");
+    home.asked("s", "3", "touch denied.txt").is_denied_by_policy();
+    let deliveries = home.deliveries(2);
+    let notes: Vec<_> = deliveries.iter().map(|delivery| delivery["note"].as_str().unwrap()).collect();
+    assert!(notes[0].contains(&says) && notes[0].ends_with("it was told no"), "{notes:?}");
+    assert!(
+        notes[1].contains(&says) && notes[1].ends_with("it could continue, since the operator chose so"),
+        "{notes:?}"
+    );
+    home.verify_log();
+}

@@ -1,0 +1,93 @@
+//! Which rules count: the user's, those of a trusted project, and those that were changed between two events.
+
+use super::{Home, Reply, policy, printed, started};
+use hookhost_tests::{Entry, plugin};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+/// A rule that rejects what holds this text.
+fn rejects(text: &str) -> String {
+    let rule = json!({ "before-tool-call": { "when": { "contains": text }, "verdict": "reject", "reason": "a rule" } });
+    Entry::all_events(&format!("no-{text}"), rule).to_toml()
+}
+
+/// Makes a project with rules of its own, which the user trusts.
+fn project(home: &Home, name: &str, rules: &str) -> PathBuf {
+    let directory = home.user.path(name);
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("hookhost.toml"), rules).unwrap();
+    trust(home, &directory);
+    directory
+}
+
+fn trust(home: &Home, directory: &Path) {
+    printed(home.command(&["trust", "--yes"]).current_dir(directory)).expect(0, &[]);
+    home.compile(directory);
+}
+
+/// A hook of Claude Code in this directory, in a session of its own.
+fn ask_in(home: &Home, directory: &Path, round: &str, command: &str) -> Child {
+    let mut message = home.call(&format!("{round} {command} {}", directory.display()), "1", command);
+    message["cwd"] = json!(directory);
+    started(home.hook(&["claude-code", "PreToolUse"]).current_dir(directory), message.to_string().as_bytes())
+}
+
+#[test]
+fn each_directory_has_its_own_trusted_rules_at_once_and_changed_ones_count_from_the_next_event_on() {
+    let home = Home::with(&rejects("everywhere"));
+    let push = Entry::new("push", &plugin("no-force-push")).to_toml();
+    let (first, second) = (project(&home, "first", &policy().to_toml()), project(&home, "second", &push));
+    home.serve();
+    let commands = ["echo everywhere", "touch denied.txt", "git push --force"];
+    let table = |round: &str, expected: [[&str; 3]; 2]| {
+        let asking: Vec<_> = [&first, &second]
+            .iter()
+            .flat_map(|directory| commands.map(|command| (*directory, command)))
+            .map(|(directory, command)| ask_in(&home, directory, round, command))
+            .collect();
+        let replies: Vec<_> = asking.into_iter().map(Reply::of).collect();
+        let said: Vec<_> = replies.iter().map(Reply::decision).collect();
+        assert_eq!(said, expected.concat(), "{round}: {replies:#?}");
+    };
+    table("before", [["deny", "deny", "none"], ["deny", "none", "deny"]]);
+    // Other rules for one of them; the other's stay.
+    fs::write(first.join("hookhost.toml"), &push).unwrap();
+    trust(&home, &first);
+    table("changed", [["deny", "none", "deny"], ["deny", "none", "deny"]]);
+    // The user's own are changed.
+    home.user.configure(&rejects("nowhere"));
+    table("user", [["none", "none", "deny"], ["none", "none", "deny"]]);
+    // What is not approved changes nothing, and the user is told.
+    fs::write(first.join("hookhost.toml"), "").unwrap();
+    let reply = Reply::of(ask_in(&home, &first, "unapproved", "git push --force"));
+    assert_eq!(reply.decision(), "deny");
+    assert!(reply.stdout.contains("hookhost trust"), "{reply:?}");
+    home.verify_log();
+}
+
+#[test]
+fn a_broken_allowlist_stops_every_call_until_it_is_mended_and_one_that_breaks_later_changes_nothing() {
+    let whole = policy().to_toml();
+    let broken = format!("nmae = 1\n{whole}");
+    let home = Home::with(&broken);
+    home.asked("s", "1", "ls").could_not_be_settled("hookhost.toml:1:1: unknown key `nmae`");
+    home.user.configure(&whole);
+    home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
+    home.asked("s", "3", "ls").passes();
+    super::wait_for("the resident host", || home.socket().exists());
+    home.asked("s", "4", "ls").passes();
+    home.user.configure(&broken);
+    let reply = home.asked("s", "5", "ls");
+    reply.passes();
+    let said: serde_json::Value = serde_json::from_str(&reply.stdout).unwrap();
+    let told = said["systemMessage"].as_str().unwrap();
+    assert!(told.contains("changed rules are not taken up") && told.contains("unknown key `nmae`"), "{told}");
+    home.asked("s", "6", "touch denied.txt").is_denied_by_policy();
+    home.user.configure(&whole.replace("name = \"policy\"", "name = \"renamed\""));
+    let reason = home.asked("s", "7", "touch denied.txt").denial();
+    assert!(reason.starts_with("Rejected by renamed"), "{reason}");
+    home.deliveries(1);
+    home.verify_log();
+}

@@ -1,0 +1,92 @@
+//! The programs that a user has: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    Outcome,
+    workspace::{Workspace, output, run, say},
+};
+
+/// The two of the release.
+pub(crate) struct Programs {
+    pub(crate) hookhost: PathBuf,
+    pub(crate) hook: PathBuf,
+}
+
+/// Builds both; `also` are further words for the cargo command that builds `hookhost`.
+pub(crate) fn release(workspace: &Workspace, also: &[&str]) -> Outcome<Programs> {
+    // Of the whole workspace, so that whatever else is built with it shares the dependencies.
+    let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost"]);
+    run("building hookhost (the first time, wasmtime is compiled too)", build.args(also))?;
+    let hookhost = workspace.target.join("release").join(named("hookhost"));
+    Ok(Programs { hookhost, hook: hook(workspace)? })
+}
+
+/// Builds the hook. Its start is most of its time, and half of that would be the dynamic loader: it is linked statically
+/// where the C library can be.
+fn hook(workspace: &Workspace) -> Outcome<PathBuf> {
+    let mut build =
+        workspace.cargo(&["build", "--profile", "hook", "--package", "hookhost-hook", "--bin", "hookhost-hook"]);
+    let mut directory = workspace.target.clone();
+    if cfg!(all(target_os = "linux", target_env = "gnu")) {
+        let target = host(workspace)?;
+        // With a target named, the flags are not those of build scripts and macros.
+        build.args(["--target", &target]).env("RUSTFLAGS", "-C target-feature=+crt-static");
+        directory.push(target);
+    }
+    run("building hookhost-hook", &mut build)?;
+    Ok(directory.join("hook").join(named("hookhost-hook")))
+}
+
+/// The target triple of this compiler.
+fn host(workspace: &Workspace) -> Outcome<String> {
+    let version = output(std::process::Command::new("rustc").arg("-vV").current_dir(&workspace.root))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| format!("`rustc -vV` names no host: {version}"))
+}
+
+fn named(program: &str) -> String {
+    format!("{program}{}", env::consts::EXE_SUFFIX)
+}
+
+/// Puts both programs into a directory: the one that is named, or that of cargo's programs, which is on the `PATH`.
+pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let directory = match arguments {
+        [] => cargo_programs()?,
+        [directory] if !directory.starts_with('-') => {
+            std::path::absolute(directory).map_err(|error| format!("{directory}: {error}"))?
+        }
+        _ => return Err("usage: cargo xtask install [DIRECTORY]".to_owned()),
+    };
+    let programs = release(workspace, &[])?;
+    fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+    for program in [&programs.hookhost, &programs.hook] {
+        put(program, &directory)?;
+    }
+    say(&format!("hookhost and hookhost-hook are in {}", directory.display()));
+    let is_on_path = env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|entry| entry == directory));
+    if !is_on_path {
+        say(&format!("your shell does not find them yet: add {} to your PATH", directory.display()));
+    }
+    Ok(())
+}
+
+/// Beside the old one first, then in its place: a program that runs is not written to.
+fn put(program: &Path, directory: &Path) -> Outcome {
+    let name = program.file_name().unwrap_or_default();
+    let (new, file) = (directory.join(format!(".{}.new", name.display())), directory.join(name));
+    let copied = fs::copy(program, &new).and_then(|_| fs::rename(&new, &file));
+    copied.map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Where `cargo install` puts programs.
+fn cargo_programs() -> Outcome<PathBuf> {
+    let cargo = env::var_os("CARGO_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let cargo = cargo.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    cargo
+        .map(|cargo| cargo.join("bin"))
+        .ok_or_else(|| "there is no home directory: name one to install into".to_owned())
+}
