@@ -70,52 +70,57 @@ impl Resident {
 
     async fn ask(&self, frame: &[u8], waits: Waits<'_>) -> Result<Response, ConnectionError> {
         let deadline = Instant::now() + WITHIN;
-        let mut starting = None;
         loop {
-            match self.ask_once(frame, deadline, waits).await {
+            let stream = self.connect(deadline).await?;
+            match converse(stream, frame, deadline, waits).await {
                 // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
-                Err(error) if is_for_later(&error) => {
-                    if Instant::now() >= deadline {
-                        return Err(error);
-                    }
-                    if starting.is_none() {
-                        starting = start::resident_host(&self.program, &self.place)?;
-                    }
-                    sleep(INTERVAL).await;
-                }
+                Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(INTERVAL).await,
                 answered => return answered,
             }
         }
     }
 
-    async fn ask_once(&self, frame: &[u8], deadline: Instant, waits: Waits<'_>) -> Result<Response, ConnectionError> {
-        let asking = async {
-            let opened = connection::open(&self.place, Deadline::within(AT_ONCE, None))?;
-            let mut stream = UnixStream::from_std(opened)?;
-            stream.write_all(frame).await.map_err(closed)?;
-            Ok::<_, ConnectionError>(stream)
-        };
-        let too_late = |_| ConnectionError::TooLate(WITHIN);
-        let mut stream = timeout_at(deadline, asking).await.map_err(too_late)??;
-        let mut deadline = deadline;
+    /// Connects to the resident host, which is started where nobody is there.
+    async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
+        let mut starting = None;
         loop {
-            match timeout_at(deadline, receive(&mut stream)).await.map_err(too_late)?? {
-                Response::Waiting { seconds } => {
-                    waits(seconds);
-                    deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
-                }
-                response => return Ok(response),
+            let error = match connection::open(&self.place, Deadline::within(AT_ONCE, None)) {
+                Ok(stream) => return Ok(UnixStream::from_std(stream)?),
+                Err(error) => error,
+            };
+            let is_there = match &error {
+                ConnectionError::NotThere(_) => false,
+                // Too many ask at once.
+                ConnectionError::TooLate(_) => true,
+                _ => return Err(error),
+            };
+            if Instant::now() >= deadline {
+                return Err(error);
             }
+            if !is_there && starting.is_none() {
+                starting = start::resident_host(&self.program, &self.place)?;
+            }
+            sleep(INTERVAL).await;
         }
     }
 }
 
-/// Whether another attempt may succeed: nobody is there yet, or too many ask at once.
-fn is_for_later(error: &ConnectionError) -> bool {
-    match error {
-        ConnectionError::NotThere(_) | ConnectionError::Closed => true,
-        ConnectionError::TooLate(within) => *within == AT_ONCE,
-        _ => false,
+async fn converse(
+    mut stream: UnixStream,
+    frame: &[u8],
+    mut deadline: Instant,
+    waits: Waits<'_>,
+) -> Result<Response, ConnectionError> {
+    let too_late = |_| ConnectionError::TooLate(WITHIN);
+    timeout_at(deadline, stream.write_all(frame)).await.map_err(too_late)?.map_err(closed)?;
+    loop {
+        match timeout_at(deadline, receive(&mut stream)).await.map_err(too_late)?? {
+            Response::Waiting { seconds } => {
+                waits(seconds);
+                deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
+            }
+            response => return Ok(response),
+        }
     }
 }
 
