@@ -3,7 +3,7 @@
 mod approvals;
 mod attacks;
 mod calls;
-mod life;
+mod lifetime;
 mod questions;
 mod service;
 

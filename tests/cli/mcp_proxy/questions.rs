@@ -25,7 +25,7 @@ fn a_client_whose_user_can_be_asked_is_asked_about_exactly_what_would_run() {
         assert_eq!(question["method"], "elicitation/create", "{question}");
         let message = question["params"]["message"].as_str().unwrap();
         assert!(message.contains("guard asks: Really?") && message.contains("\"text\": \"risky\""), "{message}");
-        // Others go on meanwhile.
+        // Others run meanwhile.
         assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
         proxied.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": action } }));
         let answer = proxied.answer_to(&id);

@@ -2,7 +2,7 @@
 //!
 //! The first argument names a file with a JSON object, which is read with each message: `tools` is the list of its tools, and
 //! `rules` a list of `{"on", "tool", "say", "exit"}`. The first rule whose `on` is the message's method (`answer` for one
-//! without), and whose `tool` is that of the call where it names one, decides: its lines are said as they are, but for `$id`,
+//! without), and whose `tool` is that of the call where it names one, decides: it writes the lines as they are, but for `$id`,
 //! which becomes the message's id. Without a rule it answers as a good server does. The second argument names the file to which
 //! each message is added as it came.
 
