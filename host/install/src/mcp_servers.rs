@@ -5,7 +5,7 @@
 
 use crate::json::{NotEditable, input, parse};
 use hookhost_adapters::install::JsonDialect;
-use jsonc_parser::cst::{CstArray, CstObject};
+use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -79,14 +79,14 @@ pub fn without_proxy(text: &str, keys: &[&str]) -> Result<(String, Vec<Server>),
             return Change::AsItIs;
         }
         if let Some(words) = server.array_value("command") {
-            words.elements().into_iter().take(BETWEEN + 1).for_each(jsonc_parser::cst::CstNode::remove);
+            take_out(&words);
             return Change::Changed;
         }
         let Some(arguments) = server.array_value("args") else { return Change::Unusable };
         let words = arguments.elements();
         let Some(command) = words.get(BETWEEN).and_then(|word| word.to_serde_value()) else { return Change::Unusable };
         set(server, "command", &command);
-        words.into_iter().take(BETWEEN + 1).for_each(jsonc_parser::cst::CstNode::remove);
+        take_out(&arguments);
         if arguments.elements().is_empty()
             && let Some(property) = server.get("args")
         {
@@ -156,6 +156,14 @@ fn insert(array: &CstArray, words: &[&str]) {
     for (index, word) in words.iter().enumerate() {
         array.insert(index, input(&json!(word)));
     }
+}
+
+/// Takes the proxy's words out, and the white space that was between them.
+fn take_out(array: &CstArray) {
+    array.elements().into_iter().take(BETWEEN + 1).for_each(CstNode::remove);
+    let Some(first) = array.elements().into_iter().next() else { return };
+    let before: Vec<CstNode> = first.previous_siblings().take_while(CstNode::is_whitespace).collect();
+    before.into_iter().for_each(CstNode::remove);
 }
 
 fn set(server: &CstObject, key: &str, value: &Value) {

@@ -153,11 +153,6 @@ impl HeldBack {
             };
         }
         let text = serde_json::to_string_pretty(held).map_err(|error| LockError::new(&path, "written", error))?;
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.directory)
-            .map_err(|error| LockError::new(&path, "written", error))?;
         write(&path, &(text + "\n"))
     }
 
@@ -205,8 +200,11 @@ fn write(path: &Path, text: &str) -> Result<(), LockError> {
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".{}", std::process::id()));
     let part = PathBuf::from(part);
-    let written =
-        File::create(&part).and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let written = made
+        .and_then(|()| File::create(&part))
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     let renamed = written.and_then(|()| fs::rename(&part, path));
     renamed.map_err(|error| {
         let _ = fs::remove_file(&part);
