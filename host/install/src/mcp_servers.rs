@@ -84,7 +84,7 @@ pub fn without_proxy(text: &str, keys: &[&str]) -> Result<(String, Vec<Server>),
         }
         let Some(arguments) = server.array_value("args") else { return Change::Unusable };
         let words = arguments.elements();
-        let Some(command) = words.get(BETWEEN).and_then(|word| word.to_serde_value()) else { return Change::Unusable };
+        let Some(command) = words.get(BETWEEN).and_then(CstNode::to_serde_value) else { return Change::Unusable };
         set(server, "command", &command);
         take_out(&arguments);
         if arguments.elements().is_empty()

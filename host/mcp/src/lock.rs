@@ -7,6 +7,7 @@ use hookhost_contract::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -34,7 +35,7 @@ pub struct LockError {
 }
 
 impl LockError {
-    fn new(path: &Path, verb: &'static str, why: impl ToString) -> Self {
+    fn new(path: &Path, verb: &'static str, why: &dyn fmt::Display) -> Self {
         Self { path: path.to_owned(), verb, why: why.to_string() }
     }
 }
@@ -61,9 +62,9 @@ impl Lock {
     /// If it cannot be read, or is of another format. Then nobody knows what was approved.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let Some(text) = read(path)? else { return Ok(Self::default()) };
-        let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", error))?;
+        let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", &error))?;
         if lock.version != VERSION {
-            return Err(LockError::new(path, "read", format!("it is of version {}, not {VERSION}", lock.version)));
+            return Err(LockError::new(path, "read", &format!("it is of version {}, not {VERSION}", lock.version)));
         }
         Ok(lock)
     }
@@ -73,10 +74,10 @@ impl Lock {
     /// # Errors
     /// If the system says no.
     pub fn write(&self, path: &Path) -> Result<(), LockError> {
-        let mut sorted = serde_json::to_value(self).map_err(|error| LockError::new(path, "written", error))?;
+        let mut sorted = serde_json::to_value(self).map_err(|error| LockError::new(path, "written", &error))?;
         // Keys in order: a change is a small difference.
         sorted.sort_all_objects();
-        let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", error))?;
+        let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", &error))?;
         write(path, &(text + "\n"))
     }
 
@@ -137,7 +138,7 @@ impl HeldBack {
     pub fn read(&self, server: &str) -> Result<HeldTools, LockError> {
         let path = self.file(server);
         let Some(text) = read(&path)? else { return Ok(HeldTools::new()) };
-        serde_json::from_str(&text).map_err(|error| LockError::new(&path, "read", error))
+        serde_json::from_str(&text).map_err(|error| LockError::new(&path, "read", &error))
     }
 
     /// Sets those of a server.
@@ -148,11 +149,11 @@ impl HeldBack {
         let path = self.file(server);
         if held.is_empty() {
             return match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LockError::new(&path, "removed", error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LockError::new(&path, "removed", &error)),
                 _ => Ok(()),
             };
         }
-        let text = serde_json::to_string_pretty(held).map_err(|error| LockError::new(&path, "written", error))?;
+        let text = serde_json::to_string_pretty(held).map_err(|error| LockError::new(&path, "written", &error))?;
         write(&path, &(text + "\n"))
     }
 
@@ -172,7 +173,7 @@ impl HeldBack {
     /// If the system says no.
     pub fn changing(&self) -> Result<File, LockError> {
         let path = self.directory.join("changing");
-        let failed = |error: io::Error| LockError::new(&path, "locked", error);
+        let failed = |error: io::Error| LockError::new(&path, "locked", &error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)?;
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.map_err(failed)?;
@@ -185,12 +186,12 @@ impl HeldBack {
 fn read(path: &Path) -> Result<Option<String>, LockError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| LockError::new(path, "read", error))?,
+        opened => opened.map_err(|error| LockError::new(path, "read", &error))?,
     };
     let mut text = String::new();
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| LockError::new(path, "read", error))?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| LockError::new(path, "read", &error))?;
     if text.len() as u64 > MAX_FILE || !is_json(&text) {
-        return Err(LockError::new(path, "read", "it is no JSON of at most 16 MiB"));
+        return Err(LockError::new(path, "read", &"it is no JSON of at most 16 MiB"));
     }
     Ok(Some(text))
 }
@@ -208,7 +209,7 @@ fn write(path: &Path, text: &str) -> Result<(), LockError> {
     let renamed = written.and_then(|()| fs::rename(&part, path));
     renamed.map_err(|error| {
         let _ = fs::remove_file(&part);
-        LockError::new(path, "written", error)
+        LockError::new(path, "written", &error)
     })
 }
 
