@@ -91,16 +91,6 @@ mod tests {
     use super::{is_of, promised};
 
     #[test]
-    fn the_toolchain_of_the_repository_is_the_one_that_the_crates_promise_to_need() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-        let (manifest, toolchain) = (read("Cargo.toml"), read("rust-toolchain.toml"));
-        let channel = toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap();
-        let version = format!("rustc {} ", channel.trim_matches('"'));
-        assert!(is_of(&version, promised(&manifest).unwrap()), "{version}");
-    }
-
-    #[test]
     fn ci_runs_with_the_compiler_that_the_crates_promise_to_need() {
         let manifest = "[workspace.package]\nversion = \"0.1.0\"\nrust-version = \"1.95\"\n";
         assert_eq!(promised(manifest), Some("1.95"));
