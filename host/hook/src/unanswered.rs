@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted; that something was is said nevertheless.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// How often the file is opened anew, where it is taken meanwhile.
+/// How often the file is opened again, where it is taken meanwhile.
 const TRIES: u32 = 10;
 
 /// A call that nobody answered.

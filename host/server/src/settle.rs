@@ -226,7 +226,7 @@ fn answer_of(reply: &Reply) -> Vec<u8> {
     Response::Reply { exit: reply.exit, stdout, stderr }.to_frame()
 }
 
-/// The reply of another process; absent where it is none of this version.
+/// The reply of another process; absent where another version wrote it.
 fn reply_of(answer: &[u8]) -> Option<Reply> {
     let Response::Reply { exit, stdout, stderr } = Response::from_body(answer.get(4..)?).ok()? else { return None };
     let mut reply = Reply::text(String::from_utf8(stdout).ok()?);
