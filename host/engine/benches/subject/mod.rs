@@ -121,7 +121,8 @@ impl Bare {
         store.set_hostcall_fuel(2 << 20);
         let instance = self.pre.instantiate_async(&mut store).await.unwrap();
         let handle = instance.get_typed_func::<Params<'_>, (Out<ToolCallVerdict>,)>(&mut store, &self.handle).unwrap();
-        ToolCallVerdict::answered(handle.call_async(&mut store, (session.given(), call.given())).await.unwrap().0).unwrap()
+        ToolCallVerdict::answered(handle.call_async(&mut store, (session.given(), call.given())).await.unwrap().0)
+            .unwrap()
     }
 }
 
