@@ -6,6 +6,17 @@ use std::path::{Path, PathBuf};
 /// The variable that names the directory of what hookhost remembers.
 const STATE_VARIABLE: &str = "HOOKHOST_STATE_DIR";
 
+/// The variables that say where hookhost's files are. A resident host serves those alone whose environment has the same ones.
+pub const DIRECTORIES: [&str; 6] =
+    ["HOOKHOST_CONFIG_DIR", STATE_VARIABLE, "HOOKHOST_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HOME"];
+
+/// Those of [`DIRECTORIES`] that this process has, with their values.
+#[must_use]
+pub fn directories() -> Vec<(String, String)> {
+    let value = |name: &str| Some((name.to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
+    DIRECTORIES.into_iter().filter_map(value).collect()
+}
+
 /// Upper bound of a socket's path, in bytes: `sockaddr_un` has 108 on Linux and 104 on macOS, one of them for its end.
 pub const MAX_SOCKET_PATH: usize = 103;
 
