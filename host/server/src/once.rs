@@ -54,7 +54,7 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Slot {
     began: Instant,
-    /// The rules under which it is settled, by their number, and the directory of the call.
+    /// The rules under which it is settled, by their revision, and the directory of the call.
     rules: u64,
     directory: PathBuf,
     pub(crate) answer: OnceCell<Settled>,
@@ -63,7 +63,7 @@ pub(crate) struct Slot {
 }
 
 impl Once {
-    /// The place of a call's answer under the rules of this number; absent for what has no number, which is never taken for the
+    /// The place of a call's answer under the rules of this revision; absent for what has no number, which is never taken for the
     /// same.
     pub(crate) fn slot(&self, session: &str, rules: u64, call: &HookCall) -> Option<Arc<Slot>> {
         let (kind, id) = call.key()?;
@@ -85,7 +85,7 @@ impl Once {
         Some(slot)
     }
 
-    /// A call has run: whoever reports it again means another one, whose agent has given it the same number.
+    /// A call has run. A later report with its number is of another call, to which the agent has given that number again.
     pub(crate) fn has_run(&self, session: &str, tool: &ToolUse) {
         let Some(id) = &tool.id else { return };
         let mut answers = self.answers();

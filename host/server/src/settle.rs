@@ -214,7 +214,7 @@ impl Settler {
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
             self.once.has_run(handle.session.id(), tool);
         }
-        let settled = match self.once.slot(handle.session.id(), rules.number, call) {
+        let settled = match self.once.slot(handle.session.id(), rules.revision, call) {
             None => asked.settle(waits).await?,
             Some(slot) => {
                 let tell = |seconds| {
@@ -250,7 +250,7 @@ impl Settler {
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0 })
+            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0, revision: 0 })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
