@@ -117,10 +117,13 @@ fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into:
             let element = converted(resolve, element, name, quote!(value), into);
             match fails {
                 false => quote!(#value.into_iter().map(|value| #element).collect()),
-                true => quote! {
-                    #value.into_iter().map(|value| ::core::result::Result::Ok(#element))
-                        .collect::<::core::result::Result<_, ::std::string::String>>()?
-                },
+                true => quote! {{
+                    let mut converted = ::std::vec::Vec::new();
+                    for value in #value {
+                        converted.push(#element);
+                    }
+                    converted
+                }},
             }
         }
         TypeDefKind::Option(inner) if !is_same(resolve, inner) => {

@@ -21,6 +21,9 @@ const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an answer may take on its way after a person's time is over.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
+/// How much a pipe takes without waiting, in bytes, where `poll` says that it takes something: `PIPE_BUF` of POSIX.
+const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
+
 /// How much is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
 
@@ -138,7 +141,8 @@ impl<'a> Deadline<'a> {
     pub fn write_all(&self, to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> Result<(), ConnectionError> {
         while !bytes.is_empty() {
             self.wait(to, PollFlags::POLLOUT)?;
-            match to.write(bytes) {
+            // A pipe that can be written to has room for so much: a write of more could wait for ever.
+            match to.write(bytes.get(..PIPE_BUF).unwrap_or(bytes)) {
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if is_for_later(&error) => {}
                 Err(error) => return Err(error.into()),

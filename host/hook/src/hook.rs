@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, ConnectionError, Deadline};
 use crate::frame::{HookRequest, Request, Response};
-use crate::place::Place;
+use crate::place::{self, Place};
 use crate::start;
 use crate::unanswered::Unanswered;
 use hookhost_adapters::install::OnFailure;
@@ -44,8 +44,8 @@ impl Hook<'_> {
     pub fn run(&self, mut input: impl Read + AsFd) -> Reply {
         let deadline = Deadline::within(self.within(), Some(self.interrupted));
         let directory = std::env::current_dir().unwrap_or_default();
-        let variables: Vec<_> =
-            VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+        let of_agents = VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?)));
+        let variables = of_agents.chain(place::directories()).collect();
         // One byte more than is read, so that a message that is too long is known as one.
         let message = match deadline.read_all(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,

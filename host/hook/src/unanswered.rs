@@ -8,10 +8,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted; that something was is said nevertheless.
+/// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted, and their agents are told so.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// How often the file is opened anew, where it is taken meanwhile.
+/// How often the file is opened again, where it is taken meanwhile.
 const TRIES: u32 = 10;
 
 /// A call that nobody answered.
@@ -62,10 +62,10 @@ impl Unanswered {
     pub fn note(&self, place: &Place) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
         let mut file = opened(&place.unanswered())?;
-        if file.metadata()?.len() < MAX_BYTES {
-            file.write_all(format!("{}\n", self.to_json()).as_bytes())?;
+        if file.metadata()?.len() >= MAX_BYTES {
+            return Err(io::Error::other(format!("more than {MAX_BYTES} bytes are noted there already")));
         }
-        Ok(())
+        file.write_all(format!("{}\n", self.to_json()).as_bytes())
     }
 }
 

@@ -96,7 +96,7 @@ impl Claims {
 }
 
 impl Claimed {
-    /// Leaves the answer to whoever reports the event again.
+    /// Leaves the answer to anyone who reports the event again.
     pub(crate) fn settled(mut self, answer: &[u8]) {
         let written = self.file.set_len(0).and_then(|()| self.file.write_all(answer));
         if let Err(error) = written {

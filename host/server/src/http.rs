@@ -11,8 +11,9 @@
 
 use crate::mcp;
 use crate::settle::Settler;
+use hookhost::contract::EventKind;
 use hookhost_adapters::json::MAX_BYTES;
-use hookhost_adapters::{Message, by_name};
+use hookhost_adapters::{Adapter, Message, Reply, by_name};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
@@ -27,9 +28,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 /// How long a client may take to send the head of a request.
 const FOR_A_HEAD: Duration = Duration::from_secs(10);
+
+/// Upper bound of the connections at once: each is an open file, of which the hooks' socket needs some, too.
+const MAX_CONNECTIONS: usize = 256;
 
 /// The secret that each request brings.
 #[derive(Clone)]
@@ -65,7 +70,9 @@ struct Served {
 /// Serves until the future is dropped. `home` is the directory of messages that name none.
 pub async fn serve(listener: TcpListener, settler: Arc<Settler>, token: Token, home: PathBuf) -> Infallible {
     let served = Arc::new(Served { settler, token, home });
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
+        let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -78,6 +85,7 @@ pub async fn serve(listener: TcpListener, settler: Arc<Settler>, token: Token, h
         let _ = stream.set_nodelay(true);
         let served = Arc::clone(&served);
         tokio::spawn(async move {
+            let _connection = connection;
             let service = service_fn(|request| {
                 let served = Arc::clone(&served);
                 async move { Ok::<_, Infallible>(respond(&served, request).await) }
@@ -113,7 +121,11 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     let body = match Limited::new(request.into_body(), MAX_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
-            return text(StatusCode::PAYLOAD_TOO_LARGE, "the message is larger than 16 MiB\n");
+            let why = "its message is larger than 16 MiB";
+            return match route {
+                Route::Hook { agent, point } => unread(served, agent, point, why).await,
+                Route::Mcp => text(StatusCode::PAYLOAD_TOO_LARGE, &format!("{why}\n")),
+            };
         }
         Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
     };
@@ -159,7 +171,26 @@ async fn hook(served: &Served, agent: &str, point: Option<&str>, body: &[u8]) ->
     };
     let mut message = Message::new(body, &served.home);
     message.point = point;
-    let reply = served.settler.reply(adapter, &message, &|_| {}).await;
+    answer(adapter, served.settler.reply(adapter, &message, &|_| {}).await)
+}
+
+/// The answer to a message that was not read.
+async fn unread(served: &Served, agent: &str, point: Option<&str>, why: &str) -> Answer {
+    let Some(adapter) = by_name(agent) else {
+        return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
+    };
+    answer(adapter, served.settler.unread(adapter, point, &served.home, why).await)
+}
+
+/// A reply over HTTP. An agent continues after a status of failure, so a reply that has an exit code alone, since nothing told
+/// the hook point, is the no to a tool call.
+fn answer(adapter: &dyn Adapter, mut reply: Reply) -> Answer {
+    if reply.exit != 0 && reply.stdout.is_empty() {
+        let gate = adapter.agent().points.iter().find(|point| point.event == EventKind::BeforeToolCall);
+        if let Some(gate) = gate {
+            reply = adapter.fail(Some(gate.name), reply.stderr.trim_end());
+        }
+    }
     if reply.exit != 0 && reply.stdout.is_empty() {
         // An agent that can only be told by an exit code: it has to read this as a hook that failed.
         return text(StatusCode::INTERNAL_SERVER_ERROR, &reply.stderr);

@@ -1,11 +1,12 @@
 //! Calls that are reported twice, by two hook files or two programs of an agent: they are settled once, and both get the same
 //! answer.
 
-use hookhost_adapters::{HookCall, HookEvent, Outcome};
+use hookhost_adapters::{HookCall, HookEvent, Outcome, ToolUse};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
 
@@ -14,6 +15,9 @@ const KEPT: Duration = Duration::from_secs(60);
 
 /// Upper bound of the kept answers.
 const MAX_KEPT: usize = 4096;
+
+/// Old answers are removed each time that there are so many more.
+const SWEPT_AT: usize = 64;
 
 /// What was settled.
 #[derive(Clone, Debug)]
@@ -30,40 +34,76 @@ pub(crate) struct Once {
     answers: Mutex<HashMap<Key, Arc<Slot>>>,
 }
 
-type Key = (String, &'static str, String, [u8; 32]);
+/// What tells a call from all others.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    session: String,
+    kind: &'static str,
+    id: String,
+    /// Of the content: nobody finds another one with the same digest.
+    content: [u8; 32],
+}
+
+impl Key {
+    fn new(session: &str, kind: &'static str, id: &str, content: &str) -> Self {
+        Self { session: session.to_owned(), kind, id: id.to_owned(), content: Sha256::digest(content).into() }
+    }
+}
 
 /// One call, and its answer once there is one.
 #[derive(Debug)]
 pub(crate) struct Slot {
     began: Instant,
+    /// The rules under which it is settled, by their revision, and the directory of the call.
+    rules: u64,
+    directory: PathBuf,
     pub(crate) answer: OnceCell<Settled>,
     /// For how many seconds a person is waited for; 0 before one is asked.
     pub(crate) waiting: watch::Sender<u32>,
 }
 
 impl Once {
-    /// The place of a call's answer; absent for what has no number, which is never taken for the same.
-    pub(crate) fn slot(&self, session: &str, call: &HookCall) -> Option<Arc<Slot>> {
+    /// The place of a call's answer under the rules of this revision; absent for what has no number, which is never taken for the
+    /// same.
+    pub(crate) fn slot(&self, session: &str, rules: u64, call: &HookCall) -> Option<Arc<Slot>> {
         let (kind, id) = call.key()?;
-        // A digest, for which nobody finds another call with the same one.
-        let key = (session.to_owned(), kind, id.to_owned(), Sha256::digest(content(call)).into());
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = answers.get(&key).filter(|slot| slot.is_kept()) {
+        let key = Key::new(session, kind, id, &content(call));
+        let directory = call.session.cwd.clone();
+        let mut answers = self.answers();
+        if let Some(slot) = answers.get(&key).filter(|slot| slot.is_kept() && slot.is_of(rules, &directory)) {
             return Some(Arc::clone(slot));
         }
-        if answers.len() >= MAX_KEPT {
+        let (began, answer, waiting) = (Instant::now(), OnceCell::new(), watch::Sender::new(0));
+        let slot = Arc::new(Slot { began, rules, directory, answer, waiting });
+        answers.insert(key, Arc::clone(&slot));
+        if answers.len() > MAX_KEPT || answers.len().is_multiple_of(SWEPT_AT) {
             answers.retain(|_, slot| slot.is_kept());
         }
-        if answers.len() >= MAX_KEPT {
+        if answers.len() > MAX_KEPT {
             answers.clear();
         }
-        let slot = Arc::new(Slot { began: Instant::now(), answer: OnceCell::new(), waiting: watch::Sender::new(0) });
-        answers.insert(key, Arc::clone(&slot));
         Some(slot)
+    }
+
+    /// A call has run. A later report with its number is of another call, to which the agent has given that number again.
+    pub(crate) fn has_run(&self, session: &str, tool: &ToolUse) {
+        let Some(id) = &tool.id else { return };
+        let mut answers = self.answers();
+        for kind in ["before", "permission"] {
+            answers.remove(&Key::new(session, kind, id, &content_of(tool)));
+        }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot {
+    fn is_of(&self, rules: u64, directory: &Path) -> bool {
+        self.rules == rules && self.directory == directory
+    }
+
     fn is_kept(&self) -> bool {
         // One that is under way may take as long as a person takes.
         !self.answer.initialized() || self.began.elapsed() < KEPT
@@ -73,11 +113,13 @@ impl Slot {
 /// What the call is about: an agent that gives two calls one number has both settled.
 pub(crate) fn content(call: &HookCall) -> String {
     match &call.event {
-        HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => {
-            json!([tool.name, tool.arguments]).to_string()
-        }
+        HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => content_of(tool),
         HookEvent::AfterToolCall { call: tool, result } => json!([tool.name, tool.arguments, result.text]).to_string(),
         HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.clone(),
         _ => String::new(),
     }
+}
+
+fn content_of(tool: &ToolUse) -> String {
+    json!([tool.name, tool.arguments]).to_string()
 }

@@ -9,7 +9,7 @@ use crate::settle::Settler;
 use hookhost_adapters::{Adapter, Message, by_name, mcp_proxy};
 use hookhost_hook::connection::{is_trusted, peer, short};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Request, Response};
-use hookhost_hook::place::{MAX_SOCKET_PATH, Place};
+use hookhost_hook::place::{self, MAX_SOCKET_PATH, Place};
 use hookhost_hook::unanswered::Noted;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -283,6 +283,10 @@ async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> 
         let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
         return say(&mut stream, &Response::Refused(why)).await;
     };
+    if is_elsewhere(variables) {
+        let why = "the resident host was started with other directories for hookhost's files";
+        return say(&mut stream, &Response::Refused(why.to_owned())).await;
+    }
     let mut sent = Message::new(message, directory);
     sent.point = (!point.is_empty()).then_some(point.as_str());
     sent.variables = variables;
@@ -290,21 +294,37 @@ async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> 
     let waiting = |seconds| {
         let _ = send.send(seconds);
     };
-    let reply = shared.settler.reply(adapter, &sent, &waiting);
-    tokio::pin!(reply);
-    let mut more = [0];
-    loop {
-        tokio::select! {
-            biased;
-            reply = &mut reply => {
-                let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
-                return say(&mut stream, &Response::Reply { exit, stdout, stderr }).await;
+    let reply = {
+        let reply = shared.settler.reply(adapter, &sent, &waiting);
+        tokio::pin!(reply);
+        let mut more = [0];
+        loop {
+            tokio::select! {
+                biased;
+                reply = &mut reply => break Some(reply),
+                Some(seconds) = waits.recv() => {
+                    if say(&mut stream, &Response::Waiting { seconds }).await.is_err() {
+                        break None;
+                    }
+                }
+                // The hook says nothing more. It has gone, or it breaks the protocol.
+                _ = stream.read(&mut more) => break None,
             }
-            Some(seconds) = waits.recv() => say(&mut stream, &Response::Waiting { seconds }).await?,
-            // The hook says nothing more. It has gone, or it breaks the protocol.
-            _ = stream.read(&mut more) => return Ok(()),
         }
-    }
+    };
+    let Some(reply) = reply else {
+        shared.settler.gone(adapter, &sent).await;
+        return Ok(());
+    };
+    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
+    say(&mut stream, &Response::Reply { exit, stdout, stderr }).await
+}
+
+/// Whether a hook's environment leads to other settings than this process's own. Then they are not those under which this
+/// process settles.
+fn is_elsewhere(variables: &[(String, String)]) -> bool {
+    let theirs = variables.iter().filter(|(name, _)| place::DIRECTORIES.contains(&name.as_str()));
+    !theirs.eq(&place::directories())
 }
 
 async fn read_frame(stream: &mut UnixStream) -> io::Result<Vec<u8>> {

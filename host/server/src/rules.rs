@@ -60,6 +60,8 @@ pub struct DirectoryRules {
     pub notes: Arc<[String]>,
     /// What tells this rule set from another one. Changed rules of the same set keep it.
     pub number: u64,
+    /// What tells these rules from those that were loaded before.
+    pub revision: u64,
 }
 
 /// The rules of all directories.
@@ -68,7 +70,7 @@ pub struct RulesByDirectory {
     configurations: Arc<dyn Configurations>,
     known: Mutex<HashMap<PathBuf, Arc<Known>>>,
     uses: AtomicU64,
-    sets: AtomicU64,
+    revisions: AtomicU64,
 }
 
 struct Known {
@@ -85,14 +87,14 @@ struct State {
     problem: String,
 }
 
-/// What tells a file from a changed one: device, number, size and time of its last change; absent where it is not there.
-type Stamp = Option<(u64, u64, u64, i64, i64)>;
+/// What tells a file from a changed one: device, number, size and times of its last changes; absent where it is not there.
+type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 impl RulesByDirectory {
     /// None yet.
     #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
-        Self { host, configurations, known: Mutex::default(), uses: AtomicU64::new(0), sets: AtomicU64::new(0) }
+        Self { host, configurations, known: Mutex::default(), uses: AtomicU64::new(0), revisions: AtomicU64::new(0) }
     }
 
     /// The rules that count in `directory` now.
@@ -165,19 +167,17 @@ impl RulesByDirectory {
     }
 
     async fn take_up(&self, found: Found, state: &mut State) -> Result<(), String> {
+        // 0 is the canary's.
+        let revision = self.revisions.fetch_add(1, Ordering::Relaxed) + 1;
         let loaded = match &state.loaded {
             Some(loaded) => {
                 let reloaded = self.host.reload_rules(&loaded.rules, &found.config).await;
                 reloaded.map(|_| (loaded.rules.clone(), loaded.number))
             }
-            // 0 is the canary's.
-            None => {
-                let number = self.sets.fetch_add(1, Ordering::Relaxed) + 1;
-                self.host.load_rules(&found.config).await.map(|rules| (rules, number))
-            }
+            None => self.host.load_rules(&found.config).await.map(|rules| (rules, revision)),
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
-        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number });
+        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision });
         state.config = Some(found.config);
         Ok(())
     }
@@ -191,9 +191,11 @@ impl std::fmt::Debug for RulesByDirectory {
 
 fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {
     let stamp = |path: PathBuf| {
-        let stamp = fs::metadata(&path)
-            .ok()
-            .map(|metadata| (metadata.dev(), metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
+        // The time of the change of the file's entry, too: that of its content can be set.
+        let stamp = fs::metadata(&path).ok().map(|file| {
+            let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+            (file.dev(), file.ino(), file.size(), times)
+        });
         (path, stamp)
     };
     files.into_iter().map(stamp).collect()

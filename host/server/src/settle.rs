@@ -18,13 +18,16 @@ use hookhost_adapters::{
 use hookhost_hook::frame::Response;
 use hookhost_hook::unanswered::Unanswered;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
 /// How long before the agent stops waiting for its hook a person's time is over.
 const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
+
+/// Upper bound of a directory's path, in bytes: `PATH_MAX` of Linux.
+const MAX_PATH: usize = 4096;
 
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
@@ -89,10 +92,13 @@ impl Settler {
             Err(unreadable) => {
                 let point = unreadable.point.as_deref().or(message.point);
                 let why = format!("its message cannot be read: {unreadable}");
-                self.note_unsettled(adapter, point.unwrap_or_default(), message.directory, &why).await;
-                return adapter.fail(point, &failed(adapter, &why));
+                return self.unread(adapter, point, message.directory, &why).await;
             }
         };
+        if let Some(why) = too_long(&call.session) {
+            self.note_unsettled(adapter, &call.point, Path::new("/"), &why).await;
+            return adapter.unsettled(&call, &failed(adapter, &why));
+        }
         let claim = self.claim(adapter, &call).await;
         if let Some(Claim::Settled(answer)) = &claim
             && let Some(reply) = reply_of(answer)
@@ -118,13 +124,43 @@ impl Settler {
         }
     }
 
-    /// Whose a call is that has a number; absent where no other process can have been told of it.
+    /// Whose a call is that has a number; absent where no other process can have been told of it, and for a message of several
+    /// events: the reply to it is that to all of them, and a gateway sends the first of them again with each later one.
     async fn claim(&self, adapter: &dyn Adapter, call: &HookCall) -> Option<Claim> {
         let claims = self.claims.as_ref()?;
+        if !call.further.is_empty() || call.once.is_some() {
+            return None;
+        }
         let (kind, id) = call.key()?;
-        let AgentSession { id: session, subagent, .. } = &call.session;
+        let AgentSession { id: session, subagent, cwd, .. } = &call.session;
         let (session, subagent) = (session.as_deref().unwrap_or_default(), subagent.as_deref().unwrap_or_default());
-        claims.claim(&[adapter.agent().name, session, subagent, &call.point, kind, id, &content(call)]).await
+        let (cwd, content) = (cwd.to_string_lossy(), content(call));
+        claims.claim(&[adapter.agent().name, session, subagent, &cwd, &call.point, kind, id, &content]).await
+    }
+
+    /// The reply to a message that was not read: no, as far as the agent can be told so.
+    pub(crate) async fn unread(
+        &self,
+        adapter: &dyn Adapter,
+        point: Option<&str>,
+        directory: &Path,
+        why: &str,
+    ) -> Reply {
+        self.note_unsettled(adapter, point.unwrap_or_default(), directory, why).await;
+        adapter.fail(point, &failed(adapter, why))
+    }
+
+    /// Records that a message had no answer, since its hook has gone.
+    pub(crate) async fn gone(&self, named: &'static dyn Adapter, message: &Message<'_>) {
+        let adapter = detect(named, message);
+        let (point, directory) = match adapter.decode(message) {
+            Ok(call) => (call.point, call.session.cwd),
+            Err(unreadable) => (
+                unreadable.point.or(message.point.map(str::to_owned)).unwrap_or_default(),
+                message.directory.to_owned(),
+            ),
+        };
+        self.note_unsettled(adapter, &point, &directory, "its hook has gone before it had the answer").await;
     }
 
     /// Records that an agent's event could not be settled, as far as that is possible.
@@ -166,13 +202,19 @@ impl Settler {
     ) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
         // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
         let canary = is_canary(call).then(|| in_own_session(call));
-        let rules = if canary.is_some() { self.canary().await? } else { self.rules.of(&call.session.cwd).await? };
+        let rules = match &canary {
+            Some(_) => self.canary().await?,
+            None => self.rules.of(&directory_of_rules(&call.session)).await?,
+        };
         let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
         let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
         let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes, claims: self.claims.as_ref() };
         asked.start().await;
-        let settled = match self.once.slot(handle.session.id(), call) {
+        if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
+            self.once.has_run(handle.session.id(), tool);
+        }
+        let settled = match self.once.slot(handle.session.id(), rules.revision, call) {
             None => asked.settle(waits).await?,
             Some(slot) => {
                 let tell = |seconds| {
@@ -208,7 +250,7 @@ impl Settler {
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0 })
+            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0, revision: 0 })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
@@ -220,13 +262,30 @@ impl std::fmt::Debug for Settler {
     }
 }
 
+/// Why the directories of a session are none: rules are looked for in each directory above them.
+fn too_long(session: &AgentSession) -> Option<String> {
+    let is_long = |path: &Path| path.as_os_str().len() > MAX_PATH;
+    let why = || format!("its directory is longer than {MAX_PATH} bytes");
+    (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
+}
+
+/// The directory whose rules count: that in which a call runs, as long as it lies in the project. An agent can have its model
+/// name that directory, and one elsewhere must not take a call out of the project's rules.
+fn directory_of_rules(session: &AgentSession) -> PathBuf {
+    // Where links lead now: they may lead elsewhere at the next event.
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (cwd, workspace) = (real(&session.cwd), real(&session.workspace));
+    let leaves = cwd.components().any(|part| part == Component::ParentDir);
+    if cwd.starts_with(&workspace) && !leaves { cwd } else { workspace }
+}
+
 /// A reply, as another process reads it.
 fn answer_of(reply: &Reply) -> Vec<u8> {
     let (stdout, stderr) = (reply.stdout.as_bytes().to_vec(), reply.stderr.as_bytes().to_vec());
     Response::Reply { exit: reply.exit, stdout, stderr }.to_frame()
 }
 
-/// The reply of another process; absent where it is none of this version.
+/// The reply of another process; absent where another version wrote it.
 fn reply_of(answer: &[u8]) -> Option<Reply> {
     let Response::Reply { exit, stdout, stderr } = Response::from_body(answer.get(4..)?).ok()? else { return None };
     let mut reply = Reply::text(String::from_utf8(stdout).ok()?);
@@ -636,5 +695,37 @@ impl Settler {
             "directories": self.rules.len(),
             "rules": rules,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::directory_of_rules;
+    use hookhost_adapters::AgentSession;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    #[test]
+    fn the_rules_of_a_call_are_those_of_its_project_wherever_the_call_says_that_it_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let [project, below, link] = ["project", "project/src", "link"].map(|name| root.join(name));
+        std::fs::create_dir_all(&below).unwrap();
+        let rules = |cwd: &Path, workspace: &Path| {
+            let mut session = AgentSession::new(None, cwd.to_owned());
+            session.workspace = workspace.to_owned();
+            directory_of_rules(&session)
+        };
+        assert_eq!(rules(&below, &project), below);
+        for elsewhere in ["/tmp", "/", "/nowhere", "/nowhere/../tmp"] {
+            assert_eq!(rules(Path::new(elsewhere), &project), project, "{elsewhere}");
+        }
+        assert_eq!(rules(&project.join("nowhere/../../.."), &project), project);
+        symlink(&below, &link).unwrap();
+        assert_eq!(rules(&link, &link), below);
+        std::fs::remove_file(&link).unwrap();
+        symlink("/", &link).unwrap();
+        assert_eq!(rules(&link, &link), Path::new("/"));
+        assert_eq!(rules(&link, &project), project);
     }
 }

@@ -145,10 +145,10 @@ impl<'a> Run<'a> {
     fn details(&self) -> String {
         let mut details = String::new();
         for ended in &self.ended {
-            let _ = write!(details, "--- the agent: {}\n", ended.said());
+            let _ = writeln!(details, "--- the agent: {}", ended.said());
         }
         for exchange in &self.exchanges {
-            let _ = write!(details, "--- {} {:?}: {}\n", exchange.line, exchange.step, exchange.said);
+            let _ = writeln!(details, "--- {} {:?}: {}", exchange.line, exchange.step, exchange.said);
         }
         for told in self.told().unwrap_or_default() {
             let _ = writeln!(details, "--- hook {}", told.shown);

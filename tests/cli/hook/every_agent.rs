@@ -46,13 +46,13 @@ const CALLS: [(&str, &str, &str, &str); 6] = [
 ];
 
 /// The agent's message about this command, with its hook point and environment.
-struct Telling {
+struct AgentMessage {
     message: Value,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
 }
 
-fn telling(agent: &str, fixture: &str, command: &str) -> Telling {
+fn message_of(agent: &str, fixture: &str, command: &str) -> AgentMessage {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../host/adapters/fixtures").join(agent);
     let text = fs::read_to_string(directory.join(format!("{fixture}.json"))).unwrap();
     let fixture: Value = serde_json::from_str(&text).unwrap();
@@ -64,7 +64,7 @@ fn telling(agent: &str, fixture: &str, command: &str) -> Telling {
     let point = fixture["point"].as_str().map(str::to_owned);
     let variables = fixture["variables"].as_object().into_iter().flatten();
     let variables = variables.map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())).collect();
-    Telling { message, arguments: [agent.to_owned()].into_iter().chain(point).collect(), variables }
+    AgentMessage { message, arguments: [agent.to_owned()].into_iter().chain(point).collect(), variables }
 }
 
 /// Puts another text in the place of one, also where it is within JSON in a text. Whether it was there.
@@ -94,10 +94,10 @@ fn one_component_gives_each_call_the_same_verdict_under_every_agent() {
         let hooks: Vec<_> = AGENTS
             .iter()
             .map(|(agent, fixture)| {
-                let telling = telling(agent, fixture, command);
-                let arguments: Vec<_> = telling.arguments.iter().map(String::as_str).collect();
+                let told = message_of(agent, fixture, command);
+                let arguments: Vec<_> = told.arguments.iter().map(String::as_str).collect();
                 let mut hook = home.hook(&arguments);
-                (*agent, started(hook.envs(telling.variables), telling.message.to_string().as_bytes()))
+                (*agent, started(hook.envs(told.variables), told.message.to_string().as_bytes()))
             })
             .collect();
         let (_, _, has, lacks) = CALLS.iter().find(|call| call.0 == command).unwrap();

@@ -36,7 +36,7 @@ fn a_message_that_cannot_be_read_is_denied_with_a_sentence_and_recorded() {
         assert_eq!((&delivery["what"], &delivery["point"]), (&json!("unanswered"), &json!("PreToolUse")), "{delivery}");
         assert!(delivery["note"].as_str().unwrap().contains(says), "{delivery}");
     }
-    // The same host goes on.
+    // The same host continues.
     home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
     home.verify_log();
 }

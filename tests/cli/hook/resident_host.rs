@@ -33,7 +33,7 @@ fn a_resident_host_that_is_killed_before_during_or_after_an_answer_opens_no_gate
     let events = home.events("before-tool-call", 4);
     let outcomes: Vec<_> = events.iter().map(|event| event["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["rejected", "rejected", "allowed", "rejected"]);
-    // One session, whoever settled its events.
+    // One session, whichever process settled its events.
     assert!(events.iter().all(|event| event["session"] == "claude-code:s"), "{events:#?}");
     home.events("session-start", 1);
     home.verify_log();
@@ -43,7 +43,7 @@ fn a_resident_host_that_is_killed_before_during_or_after_an_answer_opens_no_gate
 fn what_an_answer_of_garbage_or_of_another_version_is_about_is_settled_once_more() {
     let home = Home::new();
     let _lock = home.without_resident_host();
-    // Nothing, half a frame, a frame that is none, too long a frame, and the words of a host that does not know the language.
+    // Nothing, half a frame, a frame of an unknown kind, too long a frame, and the words of a host that does not know the language.
     let why = b"the other side speaks another version of the protocol";
     let refused = [&[58, 0, 0, 0, 3][..], &[why.len() as u8, 0, 0, 0], why].concat();
     assert_eq!(usize::from(refused[0]), refused.len() - 4);
@@ -69,7 +69,7 @@ fn what_an_answer_of_garbage_or_of_another_version_is_about_is_settled_once_more
 }
 
 #[test]
-fn a_resident_host_that_hangs_is_a_no_in_time_which_is_recorded_when_it_goes_on() {
+fn a_resident_host_that_hangs_is_a_no_in_time_which_is_recorded_when_it_continues() {
     let home = Home::new();
     let resident = home.serve();
     home.asked("s", "1", "ls").passes();

@@ -68,7 +68,7 @@ fn each_directory_has_its_own_trusted_rules_at_once_and_changed_ones_count_from_
 }
 
 #[test]
-fn a_broken_allowlist_stops_every_call_until_it_is_mended_and_one_that_breaks_later_changes_nothing() {
+fn a_broken_allowlist_stops_every_call_until_it_is_repaired_and_one_that_breaks_later_changes_nothing() {
     let whole = policy().to_toml();
     let broken = format!("nmae = 1\n{whole}");
     let home = Home::with(&broken);

@@ -58,6 +58,7 @@ fn request(message: &Value) -> Request {
         agent: "claude-code".into(),
         directory: "/work".into(),
         message,
+        variables: hookhost_hook::place::directories(),
         ..HookRequest::default()
     })
 }
@@ -126,6 +127,51 @@ async fn garbage_another_version_and_a_client_that_vanishes_harm_nobody_else() {
     drop(gone);
     let response = running.ask(bash("PreToolUse", "2", "echo denied")).await.unwrap();
     assert_eq!(decision(&said(response)), "deny");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_whose_hook_has_gone_is_in_the_log() {
+    let running = Running::new(None).await;
+    for number in 0..20 {
+        let mut gone = std::os::unix::net::UnixStream::connect(running.place.socket()).unwrap();
+        gone.write_all(&request(&bash("PreToolUse", &number.to_string(), &format!("echo {number}"))).to_frame())
+            .unwrap();
+    }
+    let is_told = |number: usize, told: &[String]| told.iter().any(|event| event.contains(&format!("echo {number}\"")));
+    let deadline = std::time::Instant::now() + LONG;
+    loop {
+        let told: Vec<String> =
+            running.lab.events("before-tool-call").iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+        let events = (0..20).filter(|&number| is_told(number, &told)).count();
+        let gone = running.lab.deliveries().await.iter().filter(|delivery| delivery.note.contains("has gone")).count();
+        if events + gone >= 20 {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{events} events and {gone} that had gone");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_whose_environment_names_other_directories_is_not_served_under_the_hosts_own() {
+    let running = Running::new(None).await;
+    for change in [
+        |variables: &mut Vec<(String, String)>| variables.push(("HOOKHOST_CONFIG_DIR".into(), "/elsewhere".into())),
+        |variables: &mut Vec<(String, String)>| variables.clear(),
+    ] {
+        let Request::Hook(mut asked) = request(&bash("PreToolUse", "1", "ls")) else { panic!("a hook's request") };
+        change(&mut asked.variables);
+        let place = running.place.clone();
+        let response = spawn_blocking(move || {
+            let deadline = Deadline::within(LONG, None);
+            let mut connection = Connection::open(&place, deadline)?;
+            connection.send(&Request::Hook(asked), deadline)?;
+            connection.receive(deadline)
+        });
+        let response = response.await.unwrap().unwrap();
+        assert!(matches!(&response, Response::Refused(why) if why.contains("other directories")), "{response:?}");
+    }
+    assert!(running.lab.events("before-tool-call").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! What a message of an agent leads to.
 
-use crate::support::{Lab, bash, decision, message};
+use crate::support::{Lab, bash, decision, message, of_rule};
 use hookhost::audit::{DeliveryKind, Record};
 use hookhost::contract::{
     Action, AnswerKind, CompletionVerdict, Escalation, OutcomeKind, Refusal, Task, TextVerdict, ToolCall,
@@ -8,6 +8,7 @@ use hookhost::contract::{
 };
 use hookhost::native::Rule;
 use hookhost_adapters::{Message, by_name, canary};
+use hookhost_server::{Claims, Configurations, Settler};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -129,6 +130,61 @@ async fn a_question_is_put_by_the_agents_own_prompt_where_that_is_dependable() {
     assert_eq!(answer.answer.via.as_deref(), Some("claude-code"));
     assert!(answer.effects_hold);
     assert!(lab.settler.host().questions().await.unwrap().is_empty(), "nobody else is asked");
+}
+
+#[tokio::test]
+async fn a_number_that_is_given_again_after_the_call_or_under_other_rules_is_another_call() {
+    let lab = Lab::new(Rule::new().before_tool_call(|_, _: &ToolCall| None::<Refusal>)).await;
+    let call = bash("PreToolUse", "1", "ls");
+    assert_eq!((lab.said(&call).await, lab.said(&call).await), (Value::Null, Value::Null));
+    assert_eq!(lab.events("before-tool-call").len(), 1);
+    let mut ran = bash("PostToolUse", "1", "ls");
+    ran["tool_response"] = json!({ "stdout": "a.rs" });
+    lab.said(&ran).await;
+    assert_eq!(lab.said(&call).await, Value::Null);
+    assert_eq!(lab.events("before-tool-call").len(), 2);
+    let stricter = Rule::new().before_tool_call(|_, _: &ToolCall| Some(Refusal::new("it is denied")));
+    *lab.configuration.config.lock().unwrap() = Ok(of_rule(stricter));
+    std::fs::write(&lab.configuration.file, "stricter").unwrap();
+    assert_eq!(decision(&lab.said(&call).await), "deny");
+}
+
+#[tokio::test]
+async fn a_directory_that_is_no_path_is_denied_before_rules_are_looked_for() {
+    let lab = Lab::new(Rule::new().before_tool_call(|_, _: &ToolCall| None::<Refusal>)).await;
+    let mut call = bash("PreToolUse", "1", "ls");
+    call["cwd"] = "/a".repeat(200_000).into();
+    let said = lab.said(&call).await;
+    assert_eq!(decision(&said), "deny", "{said}");
+    assert!(said.to_string().contains("longer than 4096 bytes"), "{said}");
+}
+
+#[tokio::test]
+async fn a_message_that_begins_with_the_event_of_an_earlier_one_is_settled_whole() {
+    let rule = Rule::new().before_tool_call(|_, call: &ToolCall| {
+        call.arguments.contains("force").then(|| Refusal::new("force-push rewrites shared history"))
+    });
+    let lab = Lab::new(rule).await;
+    let claims = Claims::new(lab.directory.path().join("claims"), None);
+    let settler = Settler::new(lab.settler.host().clone(), Arc::clone(&lab.configuration) as Arc<dyn Configurations>);
+    let settler = settler.beside_others(claims);
+    let call = |id: &str, command: &str| {
+        let arguments = json!({ "command": command }).to_string();
+        json!({ "id": id, "type": "function", "function": { "name": "bash", "arguments": arguments } })
+    };
+    let action = async |calls: &[Value]| {
+        let message = json!({
+            "texts": [], "tool_calls": calls, "structured_messages": [], "input_type": "response", "images": [], "tools": [],
+            "request_data": {}, "litellm_call_id": "call-1", "litellm_trace_id": "trace-1",
+        });
+        let bytes = message.to_string().into_bytes();
+        let reply =
+            settler.reply(by_name("litellm").unwrap(), &Message::new(&bytes, Path::new("/work")), &|_| {}).await;
+        serde_json::from_str::<Value>(&reply.stdout).unwrap()["action"].clone()
+    };
+    let (list, push) = (call("c0", "ls"), call("c1", "git push --force"));
+    assert_eq!(action(std::slice::from_ref(&list)).await, "NONE");
+    assert_eq!(action(&[list, push]).await, "BLOCKED");
 }
 
 #[tokio::test]

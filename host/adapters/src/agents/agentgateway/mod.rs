@@ -27,7 +27,7 @@ static AGENT: Agent = Agent {
     ],
     gaps: &[
         "a client that does not use the gateway is not seen",
-        "messages name no session: each request is a session of its own",
+        "messages name no session: plugins see all clients of the gateway in one",
         "with `failureMode: failOpen` the gateway continues without an answer",
         "with `messageFormat: raw` a reply cannot refuse anything: use the guardrail format",
     ],
