@@ -3,7 +3,7 @@
 use hookhost_adapters::mcp_proxy::{Event, NAME, Settled};
 use hookhost_hook::connection::{self, ConnectionError, Deadline};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Request, Response};
-use hookhost_hook::place::Place;
+use hookhost_hook::place::{self, Place};
 use hookhost_hook::start;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,7 +51,8 @@ impl Resident {
             agent: NAME.to_owned(),
             point: String::new(),
             directory: event.cwd.clone(),
-            variables: Vec::new(),
+            // It settles only what belongs to its own settings.
+            variables: place::directories(),
             message,
         };
         let frame = Request::Hook(request).to_frame();
