@@ -8,8 +8,9 @@ use serde_json::Value;
 #[must_use]
 pub fn not_settled(agent: &str, why: &str, further: &str) -> String {
     let why = why.lines().next().unwrap_or_default().trim_end_matches('.');
+    let end = if why.ends_with(['?', '!']) { "" } else { "." };
     let further = if further.is_empty() { String::new() } else { format!(" {further}") };
-    format!("hookhost could not settle this event: {why}.{further} `hookhost doctor {agent}` says more.")
+    format!("hookhost could not settle this event: {why}{end}{further} `hookhost doctor {agent}` says more.")
 }
 
 /// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
@@ -76,6 +77,17 @@ fn sentence(text: &str) -> String {
 mod tests {
     use super::{not_settled, rejected};
     use hookhost_contract::{Cause, FailureKind, Refusal, Rejection, Stop};
+
+    #[test]
+    fn why_an_event_was_not_settled_is_one_line_and_ends_once() {
+        let said = |why| super::not_settled("codex", why, "");
+        let more = " `hookhost doctor codex` says more.";
+        assert_eq!(said("it is late.\n | here"), format!("hookhost could not settle this event: it is late.{more}"));
+        assert_eq!(
+            said("did you mean `plugin`?"),
+            format!("hookhost could not settle this event: did you mean `plugin`?{more}")
+        );
+    }
 
     #[test]
     fn a_reason_says_whose_rule_it_is_that_it_is_final_and_what_may_be_done_instead() {
