@@ -7,10 +7,9 @@ use serde_json::Value;
 /// `further` is one more sentence, or empty.
 #[must_use]
 pub fn not_settled(agent: &str, why: &str, further: &str) -> String {
-    let why = why.lines().next().unwrap_or_default().trim_end_matches('.');
-    let end = if why.ends_with(['?', '!']) { "" } else { "." };
-    let further = if further.is_empty() { String::new() } else { format!(" {further}") };
-    format!("hookhost could not settle this event: {why}{end}{further} `hookhost doctor {agent}` says more.")
+    let why = sentence(why.lines().next().unwrap_or_default());
+    let further = if further.is_empty() { String::new() } else { format!("{further} ") };
+    format!("hookhost could not settle this event: {why}{further}`hookhost doctor {agent}` says more.")
 }
 
 /// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
@@ -79,17 +78,6 @@ mod tests {
     use hookhost_contract::{Cause, FailureKind, Refusal, Rejection, Stop};
 
     #[test]
-    fn why_an_event_was_not_settled_is_one_line_and_ends_once() {
-        let said = |why| super::not_settled("codex", why, "");
-        let more = " `hookhost doctor codex` says more.";
-        assert_eq!(said("it is late.\n | here"), format!("hookhost could not settle this event: it is late.{more}"));
-        assert_eq!(
-            said("did you mean `plugin`?"),
-            format!("hookhost could not settle this event: did you mean `plugin`?{more}")
-        );
-    }
-
-    #[test]
     fn a_reason_says_whose_rule_it_is_that_it_is_final_and_what_may_be_done_instead() {
         let refusal = Refusal::new("force-push rewrites shared history").code("git.force-push");
         let no = rejected(&Rejection::verdict("no-force-push", refusal.clone(), Stop::Run));
@@ -110,5 +98,7 @@ mod tests {
         let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n", "Twice.");
         let line = "a.toml:1:1: unknown key `nmae`. Twice. `hookhost doctor codex` says more.";
         assert_eq!(said, format!("hookhost could not settle this event: {line}"));
+        let said = not_settled("codex", "did you mean `plugin`?", "");
+        assert!(said.contains("`plugin`? `hookhost doctor codex`"), "{said}");
     }
 }
