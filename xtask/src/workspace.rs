@@ -19,7 +19,9 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn lock() -> Outcome<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned();
+        // As cargo says at this run: another clone with the same target directory may have built this program.
+        let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&manifest).parent().unwrap_or(Path::new(".")).to_owned();
         let target = match env::var_os("CARGO_TARGET_DIR").filter(|directory| !directory.is_empty()) {
             Some(directory) => std::path::absolute(&directory).map_err(|error| format!("CARGO_TARGET_DIR: {error}"))?,
             None => root.join("target"),

@@ -7,9 +7,9 @@ use serde_json::Value;
 /// `further` is one more sentence, or empty.
 #[must_use]
 pub fn not_settled(agent: &str, why: &str, further: &str) -> String {
-    let why = why.lines().next().unwrap_or_default().trim_end_matches('.');
-    let further = if further.is_empty() { String::new() } else { format!(" {further}") };
-    format!("hookhost could not settle this event: {why}.{further} `hookhost doctor {agent}` says more.")
+    let why = sentence(why.lines().next().unwrap_or_default());
+    let further = if further.is_empty() { String::new() } else { format!("{further} ") };
+    format!("hookhost could not settle this event: {why}{further}`hookhost doctor {agent}` says more.")
 }
 
 /// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
@@ -98,5 +98,7 @@ mod tests {
         let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n", "Twice.");
         let line = "a.toml:1:1: unknown key `nmae`. Twice. `hookhost doctor codex` says more.";
         assert_eq!(said, format!("hookhost could not settle this event: {line}"));
+        let said = not_settled("codex", "did you mean `plugin`?", "");
+        assert!(said.contains("`plugin`? `hookhost doctor codex`"), "{said}");
     }
 }

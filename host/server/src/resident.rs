@@ -127,6 +127,7 @@ impl Resident {
         self.listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(Shared {
+            directories: place::directories(),
             settler,
             told: Notify::new(),
             at_work: AtomicUsize::new(0),
@@ -215,6 +216,8 @@ impl Resident {
 /// What the connections share.
 struct Shared {
     settler: Arc<Settler>,
+    /// Where this process's own environment has hookhost's files.
+    directories: Vec<(String, String)>,
     /// Notified when the process has to end.
     told: Notify,
     at_work: AtomicUsize,
@@ -283,7 +286,7 @@ async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> 
         let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
         return say(&mut stream, &Response::Refused(why)).await;
     };
-    if is_elsewhere(variables) {
+    if is_elsewhere(variables, &shared.directories) {
         let why = "the resident host was started with other directories for hookhost's files";
         return say(&mut stream, &Response::Refused(why.to_owned())).await;
     }
@@ -322,9 +325,9 @@ async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> 
 
 /// Whether a hook's environment leads to other settings than this process's own. Then they are not those under which this
 /// process settles.
-fn is_elsewhere(variables: &[(String, String)]) -> bool {
+fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let theirs = variables.iter().filter(|(name, _)| place::DIRECTORIES.contains(&name.as_str()));
-    !theirs.eq(&place::directories())
+    !theirs.eq(own)
 }
 
 async fn read_frame(stream: &mut UnixStream) -> io::Result<Vec<u8>> {

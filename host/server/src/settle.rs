@@ -272,11 +272,18 @@ fn too_long(session: &AgentSession) -> Option<String> {
 /// The directory whose rules count: that in which a call runs, as long as it lies in the project. An agent can have its model
 /// name that directory, and one elsewhere must not take a call out of the project's rules.
 fn directory_of_rules(session: &AgentSession) -> PathBuf {
-    // Where links lead now: they may lead elsewhere at the next event.
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (cwd, workspace) = (real(&session.cwd), real(&session.workspace));
+    let cwd = real(&session.cwd);
+    if session.cwd == session.workspace {
+        return cwd;
+    }
+    let workspace = real(&session.workspace);
     let leaves = cwd.components().any(|part| part == Component::ParentDir);
     if cwd.starts_with(&workspace) && !leaves { cwd } else { workspace }
+}
+
+/// Where the links of a path lead now: they may lead elsewhere at the next event.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// A reply, as another process reads it.
@@ -676,7 +683,7 @@ impl Settler {
 
     /// What counts in `directory`, and what is at work.
     pub async fn status(&self, directory: &Path) -> Value {
-        let rules = match self.rules.of(directory).await {
+        let rules = match self.rules.of(&real(directory)).await {
             Ok(DirectoryRules { rules, notes, .. }) => {
                 let plugins: Vec<Value> = rules
                     .plugins()

@@ -165,7 +165,9 @@ impl Home {
     /// The deliveries, once there are so many.
     #[track_caller]
     fn deliveries(&self, count: usize) -> Vec<Value> {
-        self.records(count, |record| record["kind"] == "delivery")
+        // The resident host may have seen, too, that a hook has gone: it depends on which of the two is first.
+        let has_gone = |record: &Value| record["note"].as_str().is_some_and(|note| note.contains("its hook has gone"));
+        self.records(count, |record| record["kind"] == "delivery" && !has_gone(record))
     }
 
     #[track_caller]
