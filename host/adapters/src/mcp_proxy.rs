@@ -125,6 +125,9 @@ pub enum Settled {
         /// The arguments that would be used, where plugins changed them.
         #[serde(default)]
         arguments: Option<Value>,
+        /// A digest of the rules that ask it.
+        #[serde(default)]
+        rules: String,
     },
     /// It could not be settled: nothing of it may happen.
     Failed {
@@ -237,9 +240,11 @@ impl Adapter for Proxy {
             Answer::Responded { result, .. } => Settled::Responded { result: result.clone() },
             Answer::ReplacedResult(result) => Settled::Replaced { result: result.clone() },
             Answer::Rejected(rejection) => Settled::Rejected { why: reason::rejected(rejection) },
-            Answer::Ask { questions, arguments } => {
-                Settled::Ask { questions: questions.clone(), arguments: arguments.clone() }
-            }
+            Answer::Ask { questions, arguments } => Settled::Ask {
+                questions: questions.clone(),
+                arguments: arguments.clone(),
+                rules: outcome.rules.clone(),
+            },
             // No event of the proxy has such an outcome.
             Answer::Replaced(_) | Answer::GoOn(_) => Settled::Failed { why: "the outcome is of another event".into() },
         };

@@ -12,11 +12,23 @@ pub struct ServersFile {
     pub path: PathBuf,
     /// The keys that lead to the object, outermost first.
     pub keys: &'static [&'static str],
+    /// How it is written.
+    pub format: Format,
+}
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// JSON, in what the agent reads of it.
+    Json,
+    /// TOML.
+    Toml,
 }
 
 const MCP_SERVERS: &[&str] = &["mcpServers"];
 
-/// The file of this agent in this scope; `None` where it is not known, or not JSON.
+/// The file of this agent in this scope; `None` where it is not known.
 #[must_use]
 pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
     let of_user = context.scope == Scope::User;
@@ -31,6 +43,14 @@ pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
             None => (context.home.join(".claude.json"), MCP_SERVERS),
         },
         "claude-code" => (context.project.join(".mcp.json"), MCP_SERVERS),
+        "codex" if of_user => {
+            let path = context.directory("CODEX_HOME", ".codex").join("config.toml");
+            return Some(ServersFile { path, keys: &["mcp_servers"], format: Format::Toml });
+        }
+        "codex" => {
+            let path = context.project.join(".codex/config.toml");
+            return Some(ServersFile { path, keys: &["mcp_servers"], format: Format::Toml });
+        }
         "copilot-cli" if of_user => {
             (context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json"), MCP_SERVERS)
         }
@@ -44,5 +64,5 @@ pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
         "windsurf" if of_user => (context.home.join(".codeium/windsurf/mcp_config.json"), MCP_SERVERS),
         _ => return None,
     };
-    Some(ServersFile { path, keys })
+    Some(ServersFile { path, keys, format: Format::Json })
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// What is between the proxy and the server's own command: `mcp --name NAME --`.
-const BETWEEN: usize = 4;
+pub(crate) const BETWEEN: usize = 4;
 
 /// What happens to a server of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,19 @@ pub struct Server {
     pub change: Change,
 }
 
+/// The words that the proxy has before the server's own command.
+pub(crate) fn between(name: &str) -> [&str; BETWEEN] {
+    ["mcp", "--name", name, "--"]
+}
+
+/// Whether a command, its program first, starts the proxy.
+pub(crate) fn starts_proxy(words: &[String]) -> bool {
+    let is_ours = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
+    let between = words.get(1..=BETWEEN).unwrap_or_default();
+    words.first().is_some_and(is_ours)
+        && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
+}
+
 /// The text with the proxy in the place of each server that is a program. `program` is `hookhost`; `name_of` makes a name for
 /// rules of the agent's own name of a server.
 ///
@@ -54,7 +67,7 @@ pub fn with_proxy(
         }
         let Some(name) = name_of(name) else { return Change::Unusable };
         let program = program.to_string_lossy();
-        let between = ["mcp", "--name", name.as_str(), "--"];
+        let between = between(&name);
         if let Some(command) = text_of(server, "command") {
             let Some(arguments) = server.array_value_or_create("args") else { return Change::Unusable };
             insert(&arguments, &[&between[..], &[command.as_str()]].concat());
@@ -126,10 +139,7 @@ fn is_proxied(server: &CstObject) -> bool {
         Some(command) => [vec![command], words("args")].concat(),
         None => words("command"),
     };
-    let is_ours = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
-    let between = all.get(1..=BETWEEN).unwrap_or_default();
-    all.first().is_some_and(is_ours)
-        && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
+    starts_proxy(&all)
 }
 
 fn otherwise(server: &CstObject) -> Change {

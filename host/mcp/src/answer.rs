@@ -37,6 +37,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
             None => {}
         },
         Method::Elicit => text = value.get("content").map(Value::to_string).unwrap_or_default(),
+        Method::UpdateTask => {}
     }
     if text.is_empty()
         && let Some(structured) = value.get("structuredContent")
@@ -116,13 +117,17 @@ pub fn write_back(method: Method, before: &ToolResult, after: &ToolResult, membe
                 "role": kept("role", "assistant"), "model": kept("model", ""), "content": { "type": "text", "text": text },
             })
         }
-        Method::Elicit => return Err(cannot()),
+        Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
     // What says how the answer is to be read stays.
     for key in ["resultType", "ttlMs", "cacheScope"] {
         if let Some(value) = members.value(key) {
             result[key] = value;
         }
+    }
+    // It asks nothing any more.
+    if result.get("resultType").is_some() {
+        result["resultType"] = json!("complete");
     }
     Ok(result)
 }
@@ -141,7 +146,9 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
         Method::CallTool => message::result(id, &typed(tool_result(why, true), is_stateless)),
         Method::Elicit => message::result(id, &json!({ "action": "decline" })),
         Method::Sample => message::error(Some(id), SAMPLING_REJECTED, why),
-        Method::ReadResource | Method::GetPrompt | Method::TaskResult => message::error(Some(id), REJECTED, why),
+        Method::ReadResource | Method::GetPrompt | Method::UpdateTask | Method::TaskResult => {
+            message::error(Some(id), REJECTED, why)
+        }
     }
 }
 

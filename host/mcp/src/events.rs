@@ -2,6 +2,7 @@
 
 use crate::message::MAX_BYTES;
 use bytes::Bytes;
+use std::time::Duration;
 
 /// The data of events, as the bytes of a stream come.
 #[derive(Debug, Default)]
@@ -10,6 +11,10 @@ pub struct Events {
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
+    /// What tells the last event from others, for a stream that continues after it.
+    last_id: Option<String>,
+    /// How long to wait before the stream is asked for again.
+    retry: Option<Duration>,
 }
 
 /// An event is larger than a message may be.
@@ -39,12 +44,30 @@ impl Events {
         Ok(events)
     }
 
+    /// The identifier of the last event that has one.
+    #[must_use]
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the other side wants the next connection to wait.
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
     fn end_line(&mut self) -> Option<Bytes> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let has_data = std::mem::take(&mut self.has_data);
             let data = std::mem::take(&mut self.data);
             return (has_data && !data.is_empty()).then(|| Bytes::from(data));
+        }
+        if let Some(id) = field(&line, b"id:") {
+            self.last_id = (!id.is_empty() && !id.contains('\0')).then(|| id.to_owned());
+        }
+        if let Some(retry) = field(&line, b"retry:").and_then(|retry| retry.parse().ok()) {
+            self.retry = Some(Duration::from_millis(retry));
         }
         let data = if line == b"data" { Some(&b""[..]) } else { line.strip_prefix(b"data:") };
         if let Some(data) = data {
@@ -55,6 +78,19 @@ impl Events {
         }
         None
     }
+}
+
+/// The value of a line with this field.
+fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
+    let value = std::str::from_utf8(line.strip_prefix(name)?).ok()?;
+    Some(value.strip_prefix(' ').unwrap_or(value))
+}
+
+/// A message as an event.
+#[must_use]
+pub fn event(message: &[u8]) -> Bytes {
+    // A message is one line.
+    Bytes::from([b"event: message\ndata: ".as_slice(), message, b"\n\n"].concat())
 }
 
 #[cfg(test)]
@@ -69,6 +105,15 @@ mod tests {
             let found: Vec<_> = stream.chunks(size).flat_map(|part| events.take(part).unwrap()).collect();
             assert_eq!(found, [&b"{\"a\":\n1}"[..], b"x"], "{size}");
         }
+    }
+
+    #[test]
+    fn what_a_stream_says_of_its_continuation_is_known() {
+        let mut events = Events::default();
+        events.take(b"retry: 250\nid: e-1\ndata:\n\n").unwrap();
+        assert_eq!((events.last_id(), events.retry()), (Some("e-1"), Some(super::Duration::from_millis(250))));
+        let found = events.take(&super::event(b"{}")).unwrap();
+        assert_eq!((found, events.last_id()), (vec![super::Bytes::from_static(b"{}")], Some("e-1")));
     }
 
     #[test]

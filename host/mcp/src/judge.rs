@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::listing::{IsUnseen, Pins};
-use crate::lock::{HeldBack, HeldTools, Lock};
+use crate::lock::{Definitions, HeldBack, HeldTools, Lock};
 use crate::message::{self, INTERNAL_ERROR, INVALID_PARAMS, Id, Members, Message, raw};
 use crate::name::ServerName;
 use crate::operation::{Method, Operation};
@@ -13,6 +13,7 @@ use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
 use hookhost_adapters::reason;
 use hookhost_contract::ToolResult;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -20,11 +21,18 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+/// How long the resident host has to take up the end of a session.
+const FOR_THE_END: Duration = Duration::from_secs(2);
 
 /// Upper bound of the tasks of which it is remembered which call started them.
 const MAX_TASKS: usize = 1000;
+
+/// The members of a result that asks the client's user or model something, and has nothing else.
+const OF_QUESTION: &[&str] = &["resultType", "inputRequests", "requestState"];
 
 /// Where a request says which revision of the protocol it is of.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -56,7 +64,7 @@ pub struct Judge {
     pub server: ServerName,
     session: String,
     cwd: PathBuf,
-    resident: Resident,
+    resident: Arc<Resident>,
     rules: Arc<dyn Rules>,
     held_back: HeldBack,
     is_unseen: IsUnseen,
@@ -73,11 +81,12 @@ struct Known {
     lock: Arc<Lock>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
     held: HeldTools,
-    /// Whether something of it was approved since the client was told.
-    was_approved: bool,
+    /// What decided about the last listing: what was approved of the server, and what the configuration says.
+    seen: Option<(Option<Definitions>, Policy)>,
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
-    tasks: HashMap<String, Operation>,
+    /// The requests that tasks belong to, by the side that asks and the task.
+    tasks: HashMap<(bool, String), Operation>,
 }
 
 /// What a client can do, as far as it matters.
@@ -126,6 +135,15 @@ pub enum Expected {
     /// The result of what was asked about.
     Result {
         /// As it was passed on.
+        operation: Operation,
+        /// What tells it from all others of the session.
+        event: String,
+        /// Whether each result says its type.
+        is_stateless: bool,
+    },
+    /// The state of a task, in which the result of the request can be that started it.
+    Task {
+        /// That request.
         operation: Operation,
         /// What tells it from all others of the session.
         event: String,
@@ -188,7 +206,7 @@ impl Judge {
     pub fn new(
         server: ServerName,
         cwd: PathBuf,
-        resident: Resident,
+        resident: Arc<Resident>,
         rules: Arc<dyn Rules>,
         held_back: HeldBack,
         is_unseen: IsUnseen,
@@ -224,9 +242,11 @@ impl Judge {
         self.begun.get_or_init(begin).await;
     }
 
-    /// Tells the resident host that the session ends.
+    /// Tells the resident host that the session ends, where it has begun. What it does not take up soon, it does not hear.
     pub async fn end_session(&self) {
-        self.settle(&self.event(Point::SessionEnd, None), &|_| {}).await;
+        if self.begun.initialized() {
+            let _ = timeout(FOR_THE_END, self.settle(&self.event(Point::SessionEnd, None), &|_| {})).await;
+        }
     }
 
     async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
@@ -272,8 +292,8 @@ impl Judge {
             return match name {
                 "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
                 "tools/list" if is_of_client => Begun::Passed(Expected::Listing { cursor: params.text("cursor") }),
-                "tasks/result" if is_of_client => match Operation::of(Method::TaskResult, &params) {
-                    Ok(operation) => Begun::Passed(self.task_result(operation, client)),
+                "tasks/result" | "tasks/get" => match Operation::of(Method::TaskResult, &params) {
+                    Ok(task) => Begun::Passed(self.of_task(task, name == "tasks/get", client, is_of_client)),
                     Err(why) => refused(why),
                 },
                 // A request of the other side's has no business here.
@@ -298,12 +318,21 @@ impl Judge {
         Begun::Asked(Request { id, message, params, operation, client, is_of_client })
     }
 
-    /// The result of a task is that of the call that started it.
-    fn task_result(&self, operation: Operation, client: Client) -> Expected {
-        let task = operation.arguments.get("taskId").and_then(Value::as_str).unwrap_or_default();
-        let call = self.known().tasks.get(task).cloned();
-        let event = self.event(Point::Result, None).id;
-        Expected::Result { operation: call.unwrap_or(operation), event, is_stateless: client.is_stateless }
+    /// The result of a task is that of the request that started it.
+    fn of_task(&self, task: Operation, is_state: bool, client: Client, is_of_client: bool) -> Expected {
+        let operation = self.task_of(task.arguments.get("taskId"), is_of_client).unwrap_or(task);
+        let (event, is_stateless) = (self.event(Point::Result, None).id, client.is_stateless);
+        if is_state {
+            Expected::Task { operation, event, is_stateless }
+        } else {
+            Expected::Result { operation, event, is_stateless }
+        }
+    }
+
+    /// The request that has started a task.
+    fn task_of(&self, task: Option<&Value>, is_of_client: bool) -> Option<Operation> {
+        let task = task?.as_str()?.to_owned();
+        self.known().tasks.get(&(is_of_client, task)).cloned()
     }
 
     /// The answer to a call of a tool that is not there for this client; `None` where it is.
@@ -359,24 +388,29 @@ impl Judge {
             return Ok(());
         }
         let lock = Lock::read(&self.rules.lock_file()).map_err(|error| error.to_string())?;
-        let before = known.held.len();
         known.held.retain(|tool, held| {
             let approved = lock.definition(self.server.as_str(), tool);
             held.is_final || !approved.is_some_and(|approved| crate::lock::is_same(approved, &held.definition))
         });
-        known.was_approved |= known.held.len() < before;
         known.lock = Arc::new(lock);
         known.stamp = stamp;
         Ok(())
     }
 
-    /// Whether something that was held back was approved since this was asked the last time.
+    /// Whether a listing could come out otherwise than the last one, by what was approved or what the configuration says since.
+    /// That is told once.
     #[must_use]
-    pub fn was_something_approved(&self) -> bool {
-        let mut known = self.known();
+    pub fn has_listing_changed(&self) -> bool {
         // What cannot be read now is read with the next request, and refused there.
-        let _ = self.refresh(&mut known);
-        std::mem::take(&mut known.was_approved)
+        let Ok(policy) = self.rules.policy(&self.server) else { return false };
+        let mut known = self.known();
+        if self.refresh(&mut known).is_err() || known.seen.is_none() {
+            return false;
+        }
+        let now = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy));
+        let has_changed = known.seen != now;
+        known.seen = now;
+        has_changed
     }
 
     /// Asks about a request. `waits` is told before a person is waited for; `elicit` asks the client's user and returns the
@@ -422,9 +456,9 @@ impl Judge {
                     self.tell(&reason::asked(&questions));
                     None
                 }
-                Settled::Ask { questions, arguments } => {
+                Settled::Ask { questions, arguments, rules } => {
                     let shown = arguments.as_ref().unwrap_or(&operation.arguments);
-                    let asked = Asked::of(operation, &questions, shown);
+                    let asked = Asked::of(operation, &questions, shown, &rules);
                     if agreed.as_ref() == Some(&asked) {
                         return self.passed(request, &params, arguments.as_ref(), event.id);
                     }
@@ -432,7 +466,7 @@ impl Judge {
                         return no(NOT_ASKED);
                     }
                     round += 1;
-                    let form = question::elicitation(&self.server, operation, &questions, shown);
+                    let form = question::elicitation(&self.server, operation, &questions, shown, self.is_unseen);
                     if client.is_stateless {
                         let question = self.input_required(request, form, asked, round);
                         return question.map_or_else(|why| no(&failed(&why)), Decision::Answered);
@@ -542,10 +576,14 @@ impl Judge {
                     message::error(Some(id), INTERNAL_ERROR, &failed(&why))
                 }
             },
-            Expected::Result { operation, event, is_stateless } => match self.judged(operation, event, message).await {
-                Ok(bytes) => bytes,
-                Err(why) => answer::rejected(operation.method, id, &why, *is_stateless),
-            },
+            Expected::Result { operation, event, is_stateless } => {
+                let judged = self.judged(operation, event, message).await;
+                judged.unwrap_or_else(|why| answer::rejected(operation.method, id, &why, *is_stateless))
+            }
+            Expected::Task { event, is_stateless, operation } => {
+                let judged = self.judged_task(operation, event, message).await;
+                judged.unwrap_or_else(|why| answer::rejected(Method::TaskResult, id, &why, *is_stateless))
+            }
         }
     }
 
@@ -556,68 +594,129 @@ impl Judge {
     async fn judged(&self, operation: &Operation, event: &str, message: &Message) -> Result<Bytes, String> {
         let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
         if let Some(error) = message.members.get("error") {
-            return self.judged_error(operation, event, message, error.get(), &policy).await;
+            let changed = self.error(operation, event, error, &policy).await?;
+            return Ok(message.with_error(changed));
         }
-        let result = message.members.within("result").map_err(|why| failed(&why))?;
-        if message.bytes.len() > policy.max_result {
-            let why = format!(
-                "The result of {} has {} bytes, and {} are the most that is passed on: ask for less.",
-                operation.tool,
-                message.bytes.len(),
-                policy.max_result
-            );
-            // What is passed on is what is recorded.
-            let mut event = self.result_event(operation, event, ToolResult::error(why.clone()), &policy);
-            event.audit = true;
-            self.settle(&event, &|_| {}).await;
-            return Err(why);
-        }
-        if operation.method == Method::CallTool
-            && let Some(task) = result.value("task").as_ref().and_then(|task| task.get("taskId")?.as_str())
-        {
-            let mut known = self.known();
-            if known.tasks.len() >= MAX_TASKS {
-                known.tasks.clear();
-            }
-            known.tasks.insert(task.to_owned(), operation.clone());
-        }
-        let mut bytes = message.bytes.clone();
-        let mut result = result;
-        if result.text("resultType").as_deref() == Some("input_required") || result.get("inputRequests").is_some() {
+        let mut result = message.members.within("result").map_err(|why| failed(&why))?;
+        self.bounded(operation, event, message.bytes.len(), &policy).await?;
+        self.note_task(operation, &result);
+        if result.get("inputRequests").is_some() {
             result = self.input_requests(result, &policy).await?;
-            if result.get("content").is_none() {
-                return Ok(message.with_result(result.to_raw()));
-            }
-            bytes = message.with_result(result.to_raw());
         }
-        Ok(match self.result(operation, event, &result, &policy).await? {
-            Some(changed) => message.with_result(raw(&changed)),
-            None => bytes,
-        })
+        // A question is no result, unless there is more in it than a question.
+        let is_question = result.text("resultType").as_deref() == Some("input_required")
+            && result.keys().all(|key| OF_QUESTION.contains(&key));
+        if !is_question && let Some(changed) = self.result(operation, event, &result, &policy).await? {
+            return Ok(message.with_result(raw(&changed)));
+        }
+        // Most results ask nothing, and are not written once more.
+        let asks = result.get("inputRequests").is_some();
+        Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.bytes.clone() })
     }
 
-    async fn judged_error(
+    /// A result that is larger than results may be is an error.
+    async fn bounded(&self, operation: &Operation, event: &str, bytes: usize, policy: &Policy) -> Result<(), String> {
+        if bytes <= policy.max_result {
+            return Ok(());
+        }
+        let why = format!(
+            "The result of {} has {bytes} bytes, and {} are the most that is passed on: ask for less.",
+            operation.tool, policy.max_result
+        );
+        // What is passed on is what is recorded.
+        let mut event = self.result_event(operation, event, ToolResult::error(why.clone()), policy);
+        event.audit = true;
+        self.settle(&event, &|_| {}).await;
+        Err(why)
+    }
+
+    /// Remembers the task that a request has started, if it has.
+    fn note_task(&self, operation: &Operation, result: &Members) {
+        let task = match result.text("resultType").as_deref() {
+            Some("task") => result.text("taskId"),
+            _ => result.value("task").and_then(|task| Some(task.get("taskId")?.as_str()?.to_owned())),
+        };
+        let Some(task) = task else { return };
+        let mut known = self.known();
+        if known.tasks.len() >= MAX_TASKS {
+            known.tasks.clear();
+        }
+        known.tasks.insert((Method::OF_CLIENT.contains(&operation.method), task), operation.clone());
+    }
+
+    /// The state of a task as rules left it.
+    async fn judged_task(&self, operation: &Operation, event: &str, message: &Message) -> Result<Bytes, String> {
+        let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
+        if let Some(error) = message.members.get("error") {
+            let changed = self.error(operation, event, error, &policy).await?;
+            return Ok(message.with_error(changed));
+        }
+        self.bounded(operation, event, message.bytes.len(), &policy).await?;
+        let state = message.members.within("result").map_err(|why| failed(&why))?;
+        let state = self.task_state(operation, event, state, &policy).await?;
+        Ok(message.with_result_or_as_it_came(&state))
+    }
+
+    /// A notification of the state of a task, as rules left it.
+    ///
+    /// # Errors
+    /// Why it is not passed on.
+    pub async fn pushed_task(&self, message: &Message) -> Result<Bytes, String> {
+        let policy = self.rules.policy(&self.server)?;
+        let state = message.params()?;
+        let task = Operation::of(Method::TaskResult, &state)?;
+        let operation = self.task_of(task.arguments.get("taskId"), true).unwrap_or(task);
+        let event = self.event(Point::Result, None).id;
+        self.bounded(&operation, &event, message.bytes.len(), &policy).await?;
+        let judged = self.task_state(&operation, &event, state.clone(), &policy).await?;
+        Ok(if judged.to_json() == state.to_json() { message.bytes.clone() } else { message.with_params(&judged) })
+    }
+
+    async fn task_state(
         &self,
         operation: &Operation,
         event: &str,
-        message: &Message,
-        error: &str,
+        mut state: Members,
         policy: &Policy,
-    ) -> Result<Bytes, String> {
-        let whole: Value = hookhost_adapters::json::value(error).map_err(|why| failed(&why))?;
+    ) -> Result<Members, String> {
+        if state.get("inputRequests").is_some() {
+            state = self.input_requests(state, policy).await?;
+        }
+        if state.get("result").is_some() {
+            let result = state.within("result").map_err(|why| failed(&why))?;
+            if let Some(changed) = self.result(operation, event, &result, policy).await? {
+                state = state.with("result", raw(&changed));
+            }
+        }
+        if let Some(error) = state.get("error")
+            && let Some(changed) = self.error(operation, event, error, policy).await?
+        {
+            state = state.with("error", raw(&changed));
+        }
+        Ok(state)
+    }
+
+    /// An error as rules left it; `None` where it is as it came.
+    async fn error(
+        &self,
+        operation: &Operation,
+        event: &str,
+        error: &RawValue,
+        policy: &Policy,
+    ) -> Result<Option<Value>, String> {
+        let whole: Value = hookhost_adapters::json::value(error.get()).map_err(|why| failed(&why))?;
         let said = whole.get("message").and_then(Value::as_str).unwrap_or_default();
         let mut before = ToolResult::error(said);
         before.raw = Some((&whole).into());
-        let event = self.result_event(operation, event, before.clone(), policy);
+        let event = self.result_event(operation, event, before, policy);
         match self.settle(&event, &|_| {}).await {
             Settled::Allowed { notices } => {
                 notices.iter().for_each(|notice| self.tell(notice));
-                Ok(message.bytes.clone())
+                Ok(None)
             }
             Settled::Replaced { result } => {
                 let code = whole.get("code").cloned().unwrap_or_else(|| json!(answer::REJECTED));
-                let error = json!({ "code": code, "message": result.text });
-                Ok(message.members.with("error", raw(&error)).to_bytes())
+                Ok(Some(json!({ "code": code, "message": result.text })))
             }
             Settled::Rejected { why } => Err(why),
             Settled::Failed { why } => Err(failed(&why)),
@@ -656,7 +755,7 @@ impl Judge {
                 _ => return Err(failed("a plugin answered in the place of the client's user or model")),
             }
         }
-        if result.get("inputRequests").is_none() {
+        if requests.to_json() == result.within("inputRequests").unwrap_or_default().to_json() {
             return Ok(result);
         }
         Ok(result.with("inputRequests", requests.to_raw()))
@@ -756,7 +855,7 @@ impl Judge {
         let is_whole = cursor.is_none() && result.get("nextCursor").is_none();
         known.held.retain(|tool, _| !is_whole && !listed.tools.contains(tool));
         known.held.extend(listed.held);
-        known.was_approved = false;
+        known.seen = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy.clone()));
         let new = known
             .held
             .iter()

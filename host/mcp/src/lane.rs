@@ -1,6 +1,7 @@
 //! The messages on their way to one side, in order. A message that is still asked about keeps its place; those behind it wait,
 //! unless a person is waited for: then it gives its place up.
 
+use crate::message::on_one_line;
 use bytes::Bytes;
 use std::io;
 use std::sync::Arc;
@@ -100,7 +101,7 @@ impl Exit {
     pub async fn write(mut self, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
         let mut line = Vec::new();
         while let Some(slot) = self.receiver.recv().await {
-            let frame = match slot {
+            let Frame { bytes, _room: room } = match slot {
                 Slot::Now(frame) => frame,
                 Slot::Later(place) => match place.await {
                     Ok(frame) => frame,
@@ -110,10 +111,12 @@ impl Exit {
                 Slot::End => break,
             };
             line.clear();
-            line.extend_from_slice(&frame.bytes);
+            // Some readers end a line at a carriage return: what is within one message would be another one to them.
+            line.extend_from_slice(&on_one_line(bytes));
             line.push(b'\n');
             to.write_all(&line).await?;
             to.flush().await?;
+            drop(room);
         }
         to.shutdown().await
     }

@@ -27,6 +27,7 @@
 //! | [`events`] | server-sent events |
 //! | [`mirrored`] | the headers that say again what a request says |
 //! | [`service`] | a service over HTTP, as a server that speaks lines |
+//! | [`listen`] | a client over HTTP, as clients that speak lines |
 
 #![deny(missing_docs)]
 #![cfg(unix)]
@@ -37,6 +38,7 @@ pub mod events;
 pub mod judge;
 pub mod lane;
 pub mod lines;
+pub mod listen;
 pub mod listing;
 pub mod lock;
 pub mod message;

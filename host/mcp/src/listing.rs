@@ -2,7 +2,7 @@
 
 use crate::lock::{Definitions, Held, HeldTools, Lock, is_same};
 use crate::message::{Members, raw};
-use crate::name::ServerName;
+use crate::name::{ServerName, folded};
 use crate::operation::is_reserved;
 use crate::policy::{Policy, Unseen};
 use serde_json::Value;
@@ -134,7 +134,9 @@ impl Pins<'_> {
             return Some(UNSEEN.to_owned());
         }
         let mut others = self.lock.servers.iter().filter(|(other, _)| other.as_str() != self.server.as_str());
-        if let Some((other, _)) = others.find(|(_, tools)| tools.keys().any(|known| folded(known) == folded(name))) {
+        if let Some((other, _)) =
+            others.find(|(_, tools)| tools.keys().any(|known| sounds_like(known) == sounds_like(name)))
+        {
             return Some(format!("the server {other} has a tool of that name"));
         }
         let own = self.lock.servers.get(self.server.as_str());
@@ -174,9 +176,9 @@ fn is_renamed(known: &Value, definition: &Value) -> bool {
     own.get("description").is_some() && is_same(&without_name(known), &own)
 }
 
-/// Names that a model takes for one another.
-fn folded(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).flat_map(char::to_lowercase).collect()
+/// What names have in common that a model takes for one another.
+fn sounds_like(name: &str) -> String {
+    folded(name).chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).collect()
 }
 
 fn has_unseen(value: &Value, is_unseen: IsUnseen) -> bool {

@@ -3,6 +3,7 @@
 //! Beside it the state directory keeps the definitions that are held back, for `hookhost mcp approve`.
 
 use crate::message::is_json;
+use crate::name::ServerName;
 use hookhost_contract::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,6 +67,9 @@ impl Lock {
         if lock.version != VERSION {
             return Err(LockError::new(path, "read", &format!("it is of version {}, not {VERSION}", lock.version)));
         }
+        if let Some(bad) = lock.servers.keys().find_map(|name| ServerName::new(name).err()) {
+            return Err(LockError::new(path, "read", &bad));
+        }
         Ok(lock)
     }
 
@@ -96,7 +100,7 @@ impl Lock {
 /// Whether two definitions are the same, however they are written.
 #[must_use]
 pub fn is_same(a: &Value, b: &Value) -> bool {
-    a == b || canonical(&a.to_string()).ok() == canonical(&b.to_string()).ok()
+    a == b || matches!((canonical(&a.to_string()), canonical(&b.to_string())), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Where the definitions are that are held back.
@@ -227,7 +231,13 @@ mod tests {
         lock.approve("files", [("read".to_owned(), json!({ "name": "read", "description": "reads" }))].into());
         lock.write(&file).unwrap();
         assert_eq!(Lock::read(&file).unwrap(), lock);
-        for bad in ["", "{", r#"{"version":2,"servers":{}}"#, r#"{"version":1,"servers":{},"more":1}"#] {
+        for bad in [
+            "",
+            "{",
+            r#"{"version":2,"servers":{}}"#,
+            r#"{"version":1,"servers":{},"more":1}"#,
+            r#"{"version":1,"servers":{"../x":{}}}"#,
+        ] {
             std::fs::write(&file, bad).unwrap();
             assert!(Lock::read(&file).is_err(), "{bad}");
         }

@@ -3,6 +3,7 @@
 //! The bytes are kept as they came. Only a message that is changed is written again, and then only the member that changes:
 //! every other member keeps its bytes.
 
+use crate::name::folded;
 use bytes::Bytes;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -59,6 +60,33 @@ impl fmt::Display for Id {
 fn probably(text: &str) -> (Option<Id>, bool) {
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     (value.get("id").and_then(Id::of), value.is_object() && value.get("method").is_none())
+}
+
+/// The members that make a message what it is.
+const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+
+/// What is wrong with a message of which only both ends were kept. Where one of them says whose it is, its sender, or the one
+/// that waits for it, need not wait for ever.
+#[must_use]
+pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
+    let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
+    let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
+    let is_in = |text: &[u8], key: &str| text.windows(key.len()).any(|part| part == key.as_bytes());
+    Unreadable {
+        code: INVALID_REQUEST,
+        id: id_in(before).or_else(|| id_in(after)),
+        is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
+        why: format!("a message has more than {MAX_BYTES} bytes"),
+    }
+}
+
+/// The value of the last `"id"` in a piece of a message.
+fn id_in(text: &[u8]) -> Option<Id> {
+    let key = b"\"id\"";
+    let at = text.windows(key.len()).rposition(|part| part == key)?;
+    let value = text.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?;
+    let value = serde_json::Deserializer::from_slice(value).into_iter::<Value>().next()?.ok()?;
+    Id::of(&value)
 }
 
 /// What a message is.
@@ -146,6 +174,9 @@ impl Message {
             |why: &str| Unreadable { code: INVALID_REQUEST, id: known.clone(), is_answer, why: why.to_owned() };
         // Only here: where the message can be told apart from others, its sender learns which one it was.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
+        if let Some(why) = members.ambiguity(ENVELOPE) {
+            return Err(refused(&format!("a message {why}")));
+        }
         if members.text("jsonrpc").as_deref() != Some("2.0") {
             return Err(refused("a message is not of JSON-RPC 2.0"));
         }
@@ -189,6 +220,19 @@ impl Message {
     #[must_use]
     pub fn with_params(&self, params: &Members) -> Bytes {
         self.members.with("params", params.to_raw()).to_bytes()
+    }
+
+    /// The same message with this result; its bytes where that is the result that it has.
+    #[must_use]
+    pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
+        let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
+        if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
+    }
+
+    /// The same message with this error, or as it came.
+    #[must_use]
+    pub fn with_error(&self, error: Option<Value>) -> Bytes {
+        error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
     }
 
     /// The same message with another result.
@@ -248,6 +292,17 @@ impl Members {
     /// The keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// Why two readers could read different members, as the end of a sentence: keys that differ in case alone, or one that
+    /// differs so from a key that is `known`. `None` where they cannot.
+    #[must_use]
+    pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
+        let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
+        others.peek()?;
+        let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
+        let mut unclear = others.filter(|key| !seen.insert(folded(key)));
+        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
     }
 
     /// The same with this member, in its place where it is there already.
@@ -320,7 +375,7 @@ pub fn result(id: &Id, result: &Value) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
-/// A text without the white space of JSON that ends a line: as one line, it is the same value.
+/// A message without the white space of JSON that ends a line, some readers' lines included: as one line, it is the same value.
 #[must_use]
 pub fn on_one_line(bytes: Bytes) -> Bytes {
     if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -352,8 +407,12 @@ impl<'de> Visitor<'de> for MembersVisitor {
 }
 
 fn twice<E: serde::de::Error>(key: &str) -> E {
-    let shown: String = key.chars().take(40).collect();
-    E::custom(format!("the key {shown:?} occurs twice in one object"))
+    E::custom(format!("the key {:?} occurs twice in one object", start(key)))
+}
+
+/// As much of a key as a person needs to find it.
+fn start(key: &str) -> String {
+    key.chars().take(40).collect()
 }
 
 /// Whether no object in a text has a key twice, and there are not too many values.
@@ -473,6 +532,35 @@ mod tests {
             let refused = read(text).unwrap_err();
             assert!(refused.why.contains(says), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_key_that_some_readers_take_for_another_one_is_refused() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","PARAMS":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"re\u017fult":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"X":2}"#,
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.why.contains("in case alone") && refused.id == Some(Id::Number(1)), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_which_only_both_ends_are_known_says_whose_it_is() {
+        let of = |head: &str, tail: &str| {
+            let refused = super::too_long(head.as_bytes(), tail.as_bytes());
+            (refused.id, refused.is_answer)
+        };
+        assert_eq!(of(r#"{"jsonrpc":"2.0","id": 7 ,"result":{"id":8,"#, "xxx\"}}"), (Some(Id::Number(7)), true));
+        assert_eq!(
+            of(r#"{"result":{"id":8,"#, r#"xx"}],"jsonrpc":"2.0","id":"a"}"#),
+            (Some(Id::Text("a".into())), true)
+        );
+        assert_eq!(of(r#"{"method":"x","id":7,"params":["#, "]}"), (Some(Id::Number(7)), false));
+        assert_eq!(of(r#"{"result":{"id":8,"#, r#""id":9}}"#), (Some(Id::Number(9)), true), "only a guess");
+        assert_eq!(of("", ""), (None, true));
     }
 
     #[test]

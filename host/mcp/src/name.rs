@@ -59,6 +59,13 @@ impl ServerName {
     }
 }
 
+/// A text without the differences that a reader does not see who takes no heed of case: some servers read keys so.
+#[must_use]
+pub fn folded(text: &str) -> String {
+    // Upper case first: it is what `ſ` and `s`, and the Kelvin sign and `k`, have in common.
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
 impl fmt::Display for ServerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -7,6 +7,7 @@
 //! | `prompts/get` | `prompts/get` | `name` and `arguments` |
 //! | `sampling/createMessage`, asked by the server | the method | the parameters without `_meta` |
 //! | `elicitation/create`, asked by the server | the method | the parameters without `_meta` |
+//! | `tasks/update` | the method | the parameters without `_meta` |
 //!
 //! What runs is written back from the arguments as they were left: the body of the request is derived from them once more.
 
@@ -26,13 +27,15 @@ pub enum Method {
     Sample,
     /// `elicitation/create`: the server asks for a person's answer.
     Elicit,
-    /// `tasks/result`: the result of a call that was made earlier.
+    /// `tasks/update`: what a client's user and model answer to a call that was made earlier.
+    UpdateTask,
+    /// `tasks/result` and `tasks/get`: the result of a call that was made earlier. It is not asked about, its answer is.
     TaskResult,
 }
 
 impl Method {
     /// All that a client asks of a server.
-    pub const OF_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt];
+    pub const OF_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
 
     /// All that a server asks of a client.
     pub const OF_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
@@ -46,6 +49,7 @@ impl Method {
             Self::GetPrompt => "prompts/get",
             Self::Sample => "sampling/createMessage",
             Self::Elicit => "elicitation/create",
+            Self::UpdateTask => "tasks/update",
             Self::TaskResult => "tasks/result",
         }
     }
@@ -56,6 +60,9 @@ impl Method {
         Self::OF_CLIENT.iter().chain(Self::OF_SERVER).copied().find(|method| method.name() == name)
     }
 }
+
+/// Members of parameters that say what is asked for.
+const OF_PARAMS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
 /// Names that a server's tool cannot have: they stand for what is no tool.
 #[must_use]
@@ -80,6 +87,9 @@ impl Operation {
     /// # Errors
     /// One sentence, if the parameters are not what the method needs.
     pub fn of(method: Method, params: &Members) -> Result<Self, String> {
+        if let Some(why) = params.ambiguity(OF_PARAMS) {
+            return Err(format!("`params` of {} {why}", method.name()));
+        }
         let text = |key: &str| {
             params.text(key).ok_or_else(|| format!("`params.{key}` of {} is missing or no text", method.name()))
         };
@@ -96,7 +106,7 @@ impl Operation {
                 let arguments = object(params, "arguments", method)?;
                 (method.name().to_owned(), json!({ "name": text("name")?, "arguments": arguments }))
             }
-            Method::Sample | Method::Elicit => {
+            Method::Sample | Method::Elicit | Method::UpdateTask => {
                 let all = params.without("_meta").to_value().map_err(|why| format!("`params` {why}"))?;
                 (method.name().to_owned(), all)
             }
@@ -125,7 +135,7 @@ impl Operation {
                 }
                 _ => return Err(cannot()),
             },
-            Method::Sample | Method::Elicit => {
+            Method::Sample | Method::Elicit | Method::UpdateTask => {
                 let mut all = Members::default();
                 for (key, value) in fields {
                     all = all.with(key, raw(value));
@@ -146,7 +156,10 @@ fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> 
         None => Ok(Value::Object(Map::new())),
         Some(found) => match hookhost_adapters::json::value(found.get()) {
             Ok(Value::Null) => Ok(Value::Object(Map::new())),
-            Ok(object @ Value::Object(_)) => Ok(object),
+            Ok(object @ Value::Object(_)) => match params.within(key).ok().and_then(|members| members.ambiguity(&[])) {
+                Some(why) => Err(format!("`params.{key}` of {} {why}", method.name())),
+                None => Ok(object),
+            },
             Ok(_) => Err(format!("`params.{key}` of {} is no object", method.name())),
             Err(why) => Err(format!("`params.{key}` of {} cannot be read: {why}", method.name())),
         },
@@ -196,6 +209,14 @@ mod tests {
         let of = |params: &str| Operation::of(Method::CallTool, &Members::of(params).unwrap());
         assert!(of(r#"{"name":"a","arguments":[1]}"#).unwrap_err().contains("no object"));
         assert!(of(r#"{"name":"a","arguments":{"a":{"b":1,"b":2}}}"#).unwrap_err().contains("twice"));
+        for (params, key) in [
+            (r#"{"name":"a","Name":"b"}"#, "Name"),
+            (r#"{"name":"a","ARGUMENTS":{}}"#, "ARGUMENTS"),
+            (r#"{"name":"a","arguments":{"path":"a","Path":"b"}}"#, "Path"),
+        ] {
+            assert!(of(params).unwrap_err().contains(&format!("has the key \"{key}\"")), "{params}");
+        }
+        assert!(of(r#"{"name":"a","arguments":{"env":{"a":1,"A":2}}}"#).is_ok(), "what is within is data");
         assert!(of(r#"{"name":1}"#).is_err());
         assert!(of(r#"{"name":"resources/read"}"#).unwrap_err().contains("Unknown tool"));
     }

@@ -1,7 +1,7 @@
 //! What the user's configuration says of servers: the section `[mcp-proxy]`.
 
 use crate::name::ServerName;
-use glob::Pattern;
+use glob::{MatchOptions, Pattern};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 ///     "definitions": "first-use", "servers": { "files": { "forbidden-tools": ["write_*"], "definitions": "approve" } }
 /// }"#)?;
 /// let files = section.policy(&ServerName::new("files")?);
-/// assert!(files.has("read_file") && !files.has("write_file"));
+/// assert!(files.has("read_file") && !files.has("write_file") && !files.has("Write_File"));
 /// assert_eq!(files.definitions, Pinning::Approve);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -79,8 +79,8 @@ pub enum Unseen {
     Refuse,
 }
 
-/// A tool's name, in which `*` stands for any characters.
-#[derive(Clone, Debug)]
+/// A tool's name, in which `*` stands for any characters. Case does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct ToolPattern(Pattern);
 
 impl<'de> Deserialize<'de> for ToolPattern {
@@ -90,8 +90,12 @@ impl<'de> Deserialize<'de> for ToolPattern {
     }
 }
 
+/// How names are compared: a server may list a tool in another case than the rule that forbids it.
+const OPTIONS: MatchOptions =
+    MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
+
 /// What counts for one server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
     /// What happens after a rejection.
@@ -136,7 +140,7 @@ impl Policy {
     /// Whether the server may have a tool of this name. One that it may not have is as if it were not there.
     #[must_use]
     pub fn has(&self, tool: &str) -> bool {
-        let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches(tool));
+        let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, OPTIONS));
         self.tools.as_deref().is_none_or(fits) && !fits(&self.forbidden)
     }
 }

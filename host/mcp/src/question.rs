@@ -4,6 +4,7 @@
 //! until when, and once: it is authenticated with a key that only this process has. The yes itself counts for exactly what was
 //! asked; the rules are asked again before anything happens, and a question that is not the same is put again.
 
+use crate::listing::IsUnseen;
 use crate::name::ServerName;
 use crate::operation::Operation;
 use base64::Engine as _;
@@ -39,10 +40,10 @@ pub const MAX_ROUNDS: u32 = 3;
 pub struct Asked(String);
 
 impl Asked {
-    /// These questions about a request that would then have these arguments.
+    /// These questions about a request that would then have these arguments, under rules of this digest.
     #[must_use]
-    pub fn of(operation: &Operation, questions: &[Question], arguments: &Value) -> Self {
-        let asked = json!([operation.method.name(), operation.tool, questions, arguments]);
+    pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
+        let asked = json!([operation.method.name(), operation.tool, questions, arguments, rules]);
         Self(digest(&asked))
     }
 }
@@ -153,9 +154,15 @@ impl Seals {
     }
 }
 
-/// The parameters of `elicitation/create`: a yes is the answer `accept`.
+/// The parameters of `elicitation/create`: a yes is the answer `accept`. Characters that a person does not see are written out.
 #[must_use]
-pub fn elicitation(server: &ServerName, operation: &Operation, questions: &[Question], arguments: &Value) -> Value {
+pub fn elicitation(
+    server: &ServerName,
+    operation: &Operation,
+    questions: &[Question],
+    arguments: &Value,
+    is_unseen: IsUnseen,
+) -> Value {
     let shown = serde_json::to_string_pretty(arguments).unwrap_or_default();
     let message = format!(
         "{}\n\nMCP server {server}, {} with exactly this:\n{shown}",
@@ -165,6 +172,9 @@ pub fn elicitation(server: &ServerName, operation: &Operation, questions: &[Ques
             method => method.name().to_owned(),
         }
     );
+    // What a person agrees to is what they see.
+    let seen = |c: char| if c != '\n' && is_unseen(c) { c.escape_unicode().collect() } else { String::from(c) };
+    let message: String = message.chars().map(seen).collect();
     json!({ "message": message, "requestedSchema": { "type": "object", "properties": {} } })
 }
 
@@ -184,7 +194,7 @@ fn digest(value: &Value) -> String {
     BASE64.encode(Sha256::digest(text))
 }
 
-fn random() -> Result<[u8; 32], String> {
+pub(crate) fn random() -> Result<[u8; 32], String> {
     let mut bytes = [0; 32];
     SysRng.try_fill_bytes(&mut bytes).map_err(|error| format!("the system gives no random number: {error}"))?;
     Ok(bytes)
@@ -202,6 +212,19 @@ mod tests {
     use serde_json::{Map, json};
 
     #[test]
+    fn a_person_sees_each_character_of_what_they_agree_to() {
+        let call = Operation {
+            method: Method::CallTool,
+            tool: "say".to_owned(),
+            arguments: json!({ "text": "rm \u{202e}x" }),
+        };
+        let server = ServerName::new("files").unwrap();
+        let form = super::elicitation(&server, &call, &[], &call.arguments, |c| c == '\u{202e}');
+        let message = form["message"].as_str().unwrap();
+        assert!(message.contains("rm \\u{202e}x") && !message.contains('\u{202e}'), "{message}");
+    }
+
+    #[test]
     fn a_state_counts_once_for_the_request_that_it_is_about_and_as_it_was_written() {
         let (seals, server) = (Seals::new().unwrap(), ServerName::new("files").unwrap());
         let call = |text: &str| Operation {
@@ -209,7 +232,8 @@ mod tests {
             tool: "say".to_owned(),
             arguments: json!({ "text": text }),
         };
-        let asked = Asked::of(&call("a"), &[], &json!({ "text": "a" }));
+        let asked = Asked::of(&call("a"), &[], &json!({ "text": "a" }), "the rules");
+        assert_ne!(asked, Asked::of(&call("a"), &[], &json!({ "text": "a" }), "other rules"));
         let state = seals.seal(&server, &call("a"), asked.clone(), 1, Map::new()).unwrap();
         assert!(Seals::is_ours(&state) && !Seals::is_ours("the server's own"));
         let other = ServerName::new("mail").unwrap();

@@ -1,14 +1,20 @@
-//! Asking the resident host, which settles the events of all proxies. Where none is there, one is started.
+//! Asking the resident host, which settles the events of all proxies. A proxy keeps one connection to it, on which its events are
+//! settled beside each other. Where no resident host is there, one is started.
 
 use hookhost_adapters::mcp_proxy::{Event, NAME, Settled};
 use hookhost_hook::connection::{self, ConnectionError, Deadline};
-use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Request, Response};
+use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::place::{self, Place};
 use hookhost_hook::start;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long an event may take about which no person is asked.
@@ -26,18 +32,20 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// Told for how many seconds a person is waited for.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
-/// Where the user's resident host is reached.
-#[derive(Clone, Debug)]
+/// The user's resident host.
+#[derive(Debug)]
 pub struct Resident {
     place: Place,
     program: PathBuf,
+    numbers: AtomicU64,
+    connection: tokio::sync::Mutex<Option<Connection>>,
 }
 
 impl Resident {
     /// The one at this place; `program` is `hookhost`, which starts it.
     #[must_use]
     pub fn new(place: Place, program: PathBuf) -> Self {
-        Self { place, program }
+        Self { place, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
     /// Has an event settled. Where that is not possible, what comes is [`Settled::Failed`] and says why.
@@ -55,12 +63,7 @@ impl Resident {
             variables: place::directories(),
             message,
         };
-        let frame = Request::Hook(request).to_frame();
-        // The other side closes the connection on a longer one.
-        if frame.len() > MAX_FRAME {
-            return failed(format!("it has more than {MAX_FRAME} bytes"));
-        }
-        match self.ask(&frame, waits).await {
+        match self.ask(request, waits).await {
             Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
                 .unwrap_or_else(|error| failed(format!("the resident host's reply cannot be read: {error}"))),
             Ok(Response::Refused(why)) => failed(why),
@@ -69,16 +72,33 @@ impl Resident {
         }
     }
 
-    async fn ask(&self, frame: &[u8], waits: Waits<'_>) -> Result<Response, ConnectionError> {
+    async fn ask(&self, request: HookRequest, waits: Waits<'_>) -> Result<Response, ConnectionError> {
         let deadline = Instant::now() + WITHIN;
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let frame = Numbered::Hook { number, request }.to_frame();
+        // The other side closes the connection on a longer one.
+        if frame.len() > MAX_FRAME {
+            return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
+        }
         loop {
-            let stream = self.connect(deadline).await?;
-            match converse(stream, frame, deadline, waits).await {
+            let connection = timeout_at(deadline, self.connection(deadline)).await.map_err(too_late)??;
+            match connection.converse(number, frame.clone(), deadline, waits).await {
                 // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
                 Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(INTERVAL).await,
                 answered => return answered,
             }
         }
+    }
+
+    /// The connection that is kept, or a new one.
+    async fn connection(&self, deadline: Instant) -> Result<Connection, ConnectionError> {
+        let mut kept = self.connection.lock().await;
+        if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
+            return Ok(connection.clone());
+        }
+        let connection = Connection::over(self.connect(deadline).await?);
+        *kept = Some(connection.clone());
+        Ok(connection)
     }
 
     /// Connects to the resident host, which is started where nobody is there.
@@ -106,43 +126,129 @@ impl Resident {
     }
 }
 
-async fn converse(
-    mut stream: UnixStream,
-    frame: &[u8],
-    mut deadline: Instant,
-    waits: Waits<'_>,
-) -> Result<Response, ConnectionError> {
-    let too_late = |_| ConnectionError::TooLate(WITHIN);
-    timeout_at(deadline, stream.write_all(frame)).await.map_err(too_late)?.map_err(closed)?;
-    loop {
-        match timeout_at(deadline, receive(&mut stream)).await.map_err(too_late)?? {
-            Response::Waiting { seconds } => {
-                waits(seconds);
-                deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
+/// A connection that is kept.
+#[derive(Clone, Debug)]
+struct Connection {
+    frames: mpsc::UnboundedSender<Vec<u8>>,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// Who waits for responses, by the numbers of their events.
+#[derive(Debug, Default)]
+struct Waiting {
+    events: HashMap<u64, mpsc::UnboundedSender<Response>>,
+    /// Whether no response will come any more.
+    has_ended: bool,
+}
+
+impl Connection {
+    /// Over a new stream. To be called within the runtime.
+    fn over(stream: UnixStream) -> Self {
+        let (input, output) = stream.into_split();
+        let (send, frames) = mpsc::unbounded_channel();
+        let connection = Self { frames: send, waiting: Arc::default() };
+        tokio::spawn(write(output, frames));
+        tokio::spawn(read(input, Arc::clone(&connection.waiting)));
+        let _ = connection.frames.send(Request::Keep.to_frame());
+        connection
+    }
+
+    fn has_ended(&self) -> bool {
+        lock(&self.waiting).has_ended || self.frames.is_closed()
+    }
+
+    /// Sends an event and waits for the response that is its end.
+    async fn converse(
+        &self,
+        number: u64,
+        frame: Vec<u8>,
+        mut deadline: Instant,
+        waits: Waits<'_>,
+    ) -> Result<Response, ConnectionError> {
+        let (send, mut responses) = mpsc::unbounded_channel();
+        {
+            let mut waiting = lock(&self.waiting);
+            if waiting.has_ended {
+                return Err(ConnectionError::Closed);
             }
-            response => return Ok(response),
+            waiting.events.insert(number, send);
+        }
+        let waits_for = WaitsFor { connection: self, number };
+        self.frames.send(frame).map_err(|_| ConnectionError::Closed)?;
+        loop {
+            match timeout_at(deadline, responses.recv()).await.map_err(too_late)? {
+                Some(Response::Waiting { seconds }) => {
+                    waits(seconds);
+                    deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
+                }
+                Some(response) => {
+                    waits_for.is_answered();
+                    return Ok(response);
+                }
+                None => return Err(ConnectionError::Closed),
+            }
         }
     }
 }
 
-async fn receive(stream: &mut UnixStream) -> Result<Response, ConnectionError> {
+/// Who waits for the response to an event. Dropped before it came, the resident host learns that nobody waits any more.
+struct WaitsFor<'a> {
+    connection: &'a Connection,
+    number: u64,
+}
+
+impl WaitsFor<'_> {
+    fn is_answered(self) {
+        lock(&self.connection.waiting).events.remove(&self.number);
+    }
+}
+
+impl Drop for WaitsFor<'_> {
+    fn drop(&mut self) {
+        if lock(&self.connection.waiting).events.remove(&self.number).is_some() {
+            let _ = self.connection.frames.send(Numbered::Gone { number: self.number }.to_frame());
+        }
+    }
+}
+
+fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(frame) = frames.recv().await {
+        if output.write_all(&frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Hands responses to those who wait for them, until no more come.
+async fn read(mut input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+    while let Ok((number, response)) = receive(&mut input).await {
+        // Nobody may wait for it any more.
+        if let Some(event) = lock(&waiting).events.get(&number) {
+            let _ = event.send(response);
+        }
+    }
+    let mut waiting = lock(&waiting);
+    waiting.has_ended = true;
+    waiting.events.clear();
+}
+
+async fn receive(input: &mut OwnedReadHalf) -> Result<(u64, Response), ConnectionError> {
     let mut length = [0; 4];
-    stream.read_exact(&mut length).await.map_err(closed)?;
+    input.read_exact(&mut length).await?;
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
     if length > MAX_FRAME {
         return Err(FrameError::Garbage.into());
     }
     // Not at once: a length that lies reserves nothing.
     let mut body = Vec::new();
-    stream.take(length as u64).read_to_end(&mut body).await.map_err(closed)?;
-    if body.len() < length { Err(ConnectionError::Closed) } else { Ok(Response::from_body(&body)?) }
+    input.take(length as u64).read_to_end(&mut body).await?;
+    if body.len() < length { Err(ConnectionError::Closed) } else { Ok(Response::from_numbered_body(&body)?) }
 }
 
-/// The other side has gone.
-fn closed(error: std::io::Error) -> ConnectionError {
-    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-    match error.kind() {
-        BrokenPipe | ConnectionReset | UnexpectedEof => ConnectionError::Closed,
-        _ => ConnectionError::Io(error),
-    }
+fn too_late<E>(_: E) -> ConnectionError {
+    ConnectionError::TooLate(WITHIN)
 }

@@ -7,7 +7,7 @@ use crate::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
 use crate::mirrored::Annotated;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Response, Url, redirect};
+use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,11 +28,15 @@ const FOR_THE_END: Duration = Duration::from_secs(2);
 /// The first and the longest pause before a stream of the service is opened again.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// How often in a row a stream may end without an event before it is given up.
+const MAX_SILENT: u32 = 5;
+
 /// How much of a message may be on its way between both, in bytes.
 const BUFFER: usize = 256 * 1024;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Why there is no way to a service.
 #[derive(Debug, thiserror::Error)]
@@ -61,17 +65,23 @@ struct Inner {
     url: Url,
     client: Client,
     headers: HeaderMap,
+    /// What its listings say of headers, in whatever session they came.
+    annotated: Arc<Mutex<Annotated>>,
     state: Mutex<State>,
     output: tokio::sync::Mutex<Option<DuplexStream>>,
+    /// Held while a session is begun anew.
+    renewing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
-    annotated: Annotated,
+    /// The request with which the session began.
+    hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
+    serving: Option<AbortHandle>,
 }
 
 impl Service {
@@ -97,8 +107,24 @@ impl Service {
         }
         // A redirection would take the key along.
         let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT).build()?;
-        let state = Mutex::default();
-        Ok(Self(Arc::new(Inner { url, client, headers, state, output: tokio::sync::Mutex::new(None) })))
+        Ok(Self::over(url, client, headers, Arc::default()))
+    }
+
+    /// The same service in a session of its own.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let Inner { url, client, headers, annotated, .. } = &*self.0;
+        Self::over(url.clone(), client.clone(), headers.clone(), Arc::clone(annotated))
+    }
+
+    fn over(url: Url, client: Client, headers: HeaderMap, annotated: Arc<Mutex<Annotated>>) -> Self {
+        let (state, output, renewing) = Default::default();
+        Self(Arc::new(Inner { url, client, headers, annotated, state, output, renewing }))
+    }
+
+    /// What headers have to say about a request.
+    pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
+        self.0.annotated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the service says as lines, and where it is told lines. To be called within the runtime.
@@ -107,11 +133,19 @@ impl Service {
         let (output, theirs) = duplex(BUFFER);
         let (input, told) = duplex(BUFFER);
         let service = self.clone();
-        tokio::spawn(async move {
+        let serving = tokio::spawn(async move {
             *service.0.output.lock().await = Some(theirs);
             service.serve(told).await;
         });
+        self.state().serving = Some(serving.abort_handle());
         (output, input)
+    }
+
+    /// Gives up all requests: the end of their connections tells the service.
+    pub fn abandon(&self) {
+        let mut state = self.state();
+        let tasks = [state.serving.take(), state.listening.take()];
+        tasks.into_iter().flatten().for_each(|task| task.abort());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -188,7 +222,43 @@ impl Service {
         }
     }
 
+    /// Posts a message. Where the service has forgotten the session, one is begun anew, as the client began it.
     async fn post(&self, message: &Message) -> Result<Response, String> {
+        let session = self.state().session.clone();
+        let response = self.post_once(message).await?;
+        match session {
+            Some(session) if response.status() == StatusCode::NOT_FOUND && !is_stateless(message) => {
+                if self.renewed(&session).await? { self.post_once(message).await } else { Ok(response) }
+            }
+            _ => Ok(response),
+        }
+    }
+
+    /// Begins a session in place of one that the service has forgotten; `false` where it refuses.
+    async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
+        let _one = self.0.renewing.lock().await;
+        let hello = {
+            let mut state = self.state();
+            // Another request has renewed it.
+            if state.session.as_ref() != Some(forgotten) {
+                return Ok(true);
+            }
+            state.session = None;
+            state.hello.clone()
+        };
+        let Some(hello) = hello else { return Ok(false) };
+        let response = self.post_once(&hello).await?;
+        if !response.status().is_success() {
+            return Ok(false);
+        }
+        self.state().session = response.headers().get(SESSION).cloned();
+        body(response).await?;
+        let begun = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        let begun = Message::of(begun).map_err(|error| error.to_string())?;
+        self.post_once(&begun).await.map(|response| response.status().is_success())
+    }
+
+    async fn post_once(&self, message: &Message) -> Result<Response, String> {
         let mut request = self.0.client.post(self.0.url.clone()).headers(self.0.headers.clone());
         request =
             request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json, text/event-stream");
@@ -201,7 +271,7 @@ impl Service {
                 request = request.header(VERSION, version);
             }
             if is_stateless(message) {
-                for (name, value) in state.annotated.headers(message) {
+                for (name, value) in self.annotated().headers(message) {
                     request = request.header(name, value);
                 }
             }
@@ -210,16 +280,35 @@ impl Service {
         sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
     }
 
-    /// Passes the messages of a stream on. One that answers a request ends with its answer.
+    /// Passes the messages of a stream on. One that answers a request ends with its answer; until then it is asked for again where
+    /// it says how it continues.
     async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<(), String> {
         let session = response.headers().get(SESSION).cloned();
         let mut events = Events::default();
+        // How often it ended in a row without an event.
+        let mut silent = 0;
         loop {
-            let part =
-                response.chunk().await.map_err(|error| format!("the service's answer broke off: {}", cause(&error)))?;
-            let Some(part) = part else {
-                return if asked.is_some() { Err("the service ended its answer too early".to_owned()) } else { Ok(()) };
+            let part = response.chunk().await;
+            let Ok(Some(part)) = part else {
+                let broken = match &part {
+                    Err(error) => format!("the service's answer broke off: {}", cause(error)),
+                    _ => "the service ended its answer too early".to_owned(),
+                };
+                let Some(last) = events.last_id().map(str::to_owned) else {
+                    return if asked.is_some() { Err(broken) } else { Ok(()) };
+                };
+                silent += 1;
+                if silent > MAX_SILENT {
+                    return Err(broken);
+                }
+                sleep(events.retry().unwrap_or(PAUSES.0).min(PAUSES.1)).await;
+                response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
+                if !response.status().is_success() {
+                    return Err(broken);
+                }
+                continue;
             };
+            silent = 0;
             for data in events.take(&part).map_err(|error| error.to_string())? {
                 let Ok(message) = Message::of(data) else { continue };
                 match (&message.kind, asked) {
@@ -243,11 +332,12 @@ impl Service {
             return;
         }
         let Some(result) = answer.members.value("result") else { return };
-        let mut state = self.state();
         if !is_beginning {
-            state.annotated.take_up(&result);
+            self.annotated().take_up(&result, request.params().is_ok_and(|params| params.get("cursor").is_none()));
             return;
         }
+        let mut state = self.state();
+        state.hello = Some(request.clone());
         let version = result.get("protocolVersion").and_then(Value::as_str);
         state.version = version.and_then(|version| HeaderValue::from_str(version).ok());
         state.session = session;
@@ -264,17 +354,7 @@ impl Service {
         loop {
             // The service may not take it before it is told that the client has begun.
             sleep(pause).await;
-            let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
-            request = request.header(ACCEPT, "text/event-stream");
-            {
-                let state = self.state();
-                for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
-                    if let Some(value) = value {
-                        request = request.header(name, value);
-                    }
-                }
-            }
-            match request.send().await {
+            match self.get(None).await {
                 Ok(response) if response.status().is_success() => {
                     pause = PAUSES.0;
                     let _ = self.stream(response, None).await;
@@ -283,6 +363,24 @@ impl Service {
                 _ => pause = (pause * 2).min(PAUSES.1),
             }
         }
+    }
+
+    /// Asks for a stream, or for the rest of one after an event.
+    async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
+        let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
+        request = request.header(ACCEPT, "text/event-stream");
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            request = request.header(LAST_EVENT, after);
+        }
+        {
+            let state = self.state();
+            for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+        }
+        request.send().await
     }
 
     async fn say(&self, bytes: Bytes) {
@@ -329,10 +427,13 @@ async fn body(mut response: Response) -> Result<Bytes, String> {
 }
 
 /// The revision that a request says itself.
-fn version(message: &Message) -> Option<HeaderValue> {
+pub(crate) fn revision(message: &Message) -> Option<String> {
     let meta = message.params().ok()?.value("_meta")?;
-    let version = meta.get("io.modelcontextprotocol/protocolVersion")?.as_str()?;
-    HeaderValue::from_str(version).ok()
+    meta.get("io.modelcontextprotocol/protocolVersion")?.as_str().map(str::to_owned)
+}
+
+fn version(message: &Message) -> Option<HeaderValue> {
+    HeaderValue::from_str(&revision(message)?).ok()
 }
 
 fn is_stateless(message: &Message) -> bool {

@@ -4,7 +4,7 @@
 use crate::judge::{Begun, Client, Decision, Elicit, Expected, Judge};
 use crate::lane::{Lane, Place, Room};
 use crate::lines::{self, Line};
-use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message, Unreadable};
+use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, Unreadable};
 use crate::operation::Method;
 use crate::under_way::{Stage, UnderWay};
 use bytes::Bytes;
@@ -19,14 +19,17 @@ use tokio::time::{interval, timeout};
 /// How long a person has to answer a question in the client.
 const FOR_A_PERSON: Duration = Duration::from_secs(300);
 
-/// The interval at which it is looked whether something was approved that is held back.
+/// The interval at which it is looked whether something was approved, or the configuration changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long the resident host has to take up the end.
+/// How long a client has to take the last answers.
 const FOR_THE_END: Duration = Duration::from_secs(2);
 
 /// How large the buffer of a stream is, in bytes.
 const BUFFER: usize = 64 * 1024;
+
+/// The notification that has the state of a task, and its result with it.
+const TASK_STATE: &str = "notifications/tasks";
 
 /// Whose message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,18 @@ impl Side {
     }
 }
 
+/// A question of ours to the client. Dropped, it is not waited for any more.
+struct Own<'a> {
+    session: &'a Session,
+    id: Id,
+}
+
+impl Drop for Own<'_> {
+    fn drop(&mut self) {
+        self.session.state().own.remove(&self.id);
+    }
+}
+
 /// Why a proxy has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,7 +84,7 @@ pub struct Session(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    judge: Judge,
+    judge: Arc<Judge>,
     to_client: Lane,
     to_server: Lane,
     state: Mutex<State>,
@@ -95,10 +110,10 @@ pub struct Server<R, W> {
     pub input: W,
 }
 
-/// Proxies until one of both ends. A server whose client has nothing more to say has so long to end; what it says meanwhile is
+/// Proxies until one of both ends; the judge's session may go on. A server whose client has nothing more to say has so long to end; what it says meanwhile is
 /// passed on.
 pub async fn run<R, W>(
-    judge: Judge,
+    judge: Arc<Judge>,
     (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
     server: Server<R, W>,
     patience: Duration,
@@ -121,7 +136,7 @@ where
     let read_client = session.read(Side::Client, client_input);
     let watch = session.watch_approvals();
     tokio::pin!(write_client, write_server, read_server, read_client, watch);
-    let ended = tokio::select! {
+    let mut ended = tokio::select! {
         biased;
         () = &mut read_server => Ended::Server,
         // The client has gone.
@@ -139,13 +154,15 @@ where
             });
             read_server.await;
         };
-        let _ = timeout(patience, async {
+        let vanished = timeout(patience, async {
             tokio::select! {
-                () = rest => {}
-                _ = &mut write_client => {}
+                () = rest => false,
+                _ = &mut write_client => true,
             }
-        })
-        .await;
+        });
+        if vanished.await == Ok(true) {
+            ended = Ended::Vanished;
+        }
     }
     if ended != Ended::Vanished {
         let last = async {
@@ -155,7 +172,6 @@ where
         let _ = timeout(FOR_THE_END, async { tokio::join!(last, write_client) }).await;
     }
     begin.abort();
-    let _ = timeout(FOR_THE_END, session.0.judge.end_session()).await;
     ended
 }
 
@@ -180,11 +196,7 @@ impl Session {
                     let room = self.lane(from.other()).room(line.len()).await;
                     self.take_up(from, line, room).await;
                 }
-                Ok(Line::TooLong) => {
-                    let why = format!("a message has more than {MAX_BYTES} bytes");
-                    let refused = Unreadable { code: INVALID_REQUEST, id: None, is_answer: false, why };
-                    self.refuse(from, &refused).await;
-                }
+                Ok(Line::TooLong { head, tail }) => self.refuse(from, &message::too_long(&head, &tail)).await,
                 Ok(Line::End) => return,
                 Err(error) => {
                     self.0.judge.tell(&format!("the {} cannot be read any more: {error}", from.name()));
@@ -209,6 +221,9 @@ impl Session {
                 }
                 if method == "notifications/cancelled" && self.cancelled(from, &message) {
                     return;
+                }
+                if method == TASK_STATE && from == Side::Server {
+                    return self.pushed_task(message, room).await;
                 }
                 self.lane(from.other()).put(message.bytes, room).await;
             }
@@ -241,9 +256,10 @@ impl Session {
 
     /// An answer with the identifier of another request would be taken for that one's.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
-        let mut state = self.state();
-        let table = if from == Side::Client { &mut state.of_client } else { &mut state.of_server };
-        id.filter(|id| table.objection(id).is_none())
+        let state = self.state();
+        let table = if from == Side::Client { &state.of_client } else { &state.of_server };
+        let is_own = |id: &Id| from == Side::Server && state.own.contains_key(id);
+        id.filter(|id| !table.has(id) && !is_own(id))
     }
 
     async fn request(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
@@ -260,7 +276,8 @@ impl Session {
         };
         if let Some(why) = objection {
             self.0.judge.tell(&format!("the {}: {why}", from.name()));
-            return self.lane(from).put(message::error(None, INVALID_REQUEST, &why), None).await;
+            let id = self.unless_under_way(from, Some(id));
+            return self.lane(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
         }
         match self.0.judge.begin(id, &message, client, is_of_client) {
             Begun::Passed(expected) => {
@@ -319,19 +336,28 @@ impl Session {
         }
     }
 
+    /// Passes on what a server says of a task by itself.
+    async fn pushed_task(&self, message: Message, room: Option<Room>) {
+        let place = self.0.to_client.place().await;
+        let session = self.clone();
+        tokio::spawn(async move {
+            match session.0.judge.pushed_task(&message).await {
+                Ok(bytes) => place.fill(bytes, room),
+                Err(why) => session.0.judge.tell(&format!("{TASK_STATE} was not passed on: {why}")),
+            }
+        });
+    }
+
     /// Asks the client's user by a request of our own.
     async fn elicit(&self, form: Value) -> Option<Value> {
         let (send, answer) = oneshot::channel();
         // Nobody else has an identifier like it.
-        let id = Id::Text(format!("hookhost-{}", uuid::Uuid::now_v7()));
-        self.state().own.insert(id.clone(), send);
-        let request = json!({
-            "jsonrpc": "2.0", "id": id.to_json().trim_matches('"'), "method": Method::Elicit.name(), "params": form,
-        });
+        let id = format!("hookhost-{}", uuid::Uuid::now_v7());
+        let own = Own { session: self, id: Id::Text(id.clone()) };
+        self.state().own.insert(own.id.clone(), send);
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": Method::Elicit.name(), "params": form });
         self.0.to_client.put(Bytes::from(request.to_string()), None).await;
-        let answer = timeout(FOR_A_PERSON, answer).await;
-        self.state().own.remove(&id);
-        answer.ok()?.ok()
+        timeout(FOR_A_PERSON, answer).await.ok()?.ok()
     }
 
     async fn response(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
@@ -358,7 +384,7 @@ impl Session {
                 let (session, id) = (self.clone(), id.clone());
                 tokio::spawn(async move {
                     let answer = session.0.judge.answer(&id, &expected, &message).await;
-                    place.fill(message::on_one_line(answer), room);
+                    place.fill(answer, room);
                 });
             }
         }
@@ -380,12 +406,12 @@ impl Session {
         }
     }
 
-    /// Tells the client when something is listed that was held back.
+    /// Tells the client when a listing could come out otherwise.
     async fn watch_approvals(&self) {
         let mut look = interval(LOOK_INTERVAL);
         loop {
             look.tick().await;
-            if self.0.judge.was_something_approved() && self.state().tells_changes {
+            if self.0.judge.has_listing_changed() && self.state().tells_changes {
                 let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
                 self.0.to_client.put(Bytes::from_static(changed.as_bytes()), None).await;
             }

@@ -2,11 +2,14 @@
 
 use crate::judge::Expected;
 use crate::message::Id;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use tokio::task::AbortHandle;
 
 /// Upper bound of the requests of one side that are under way.
 const MAX: usize = 1000;
+
+/// Upper bound of the cancelled requests of which a late answer is still known.
+const MAX_CANCELLED: usize = 100;
 
 /// How far a request is.
 #[derive(Debug)]
@@ -21,16 +24,24 @@ pub enum Stage {
 #[derive(Debug, Default)]
 pub struct UnderWay {
     requests: HashMap<Id, Stage>,
+    /// Requests that were cancelled once the other side had them: it need not answer.
+    cancelled: VecDeque<(Id, Expected)>,
 }
 
 impl UnderWay {
     /// Why a request with this identifier cannot be taken; `None` where it can.
     #[must_use]
     pub fn objection(&self, id: &Id) -> Option<String> {
-        if self.requests.contains_key(id) {
+        if self.has(id) {
             return Some(format!("the id {id} is that of a request that is under way: it was not passed on"));
         }
         (self.requests.len() >= MAX).then(|| format!("{MAX} requests are under way, and no more are taken"))
+    }
+
+    /// Whether an identifier is taken.
+    #[must_use]
+    pub fn has(&self, id: &Id) -> bool {
+        self.requests.contains_key(id) || self.cancelled.iter().any(|(known, _)| known == id)
     }
 
     /// Takes a request up.
@@ -57,16 +68,30 @@ impl UnderWay {
                 self.requests.insert(id.clone(), asked);
                 None
             }
-            None => None,
+            None => {
+                let at = self.cancelled.iter().position(|(known, _)| known == id)?;
+                self.cancelled.remove(at).map(|(_, expected)| expected)
+            }
         }
     }
 
-    /// Gives up a request that the other side has not seen; `false` where it has.
+    /// Gives a request up. `false` where the other side has it: it is to be told, and an answer that it gives nevertheless is
+    /// still known.
     pub fn cancel(&mut self, id: &Id) -> bool {
-        let Some(Stage::Asked(task)) = self.requests.get(id) else { return false };
-        task.abort();
-        self.requests.remove(id);
-        true
+        match self.requests.remove(id) {
+            Some(Stage::Asked(task)) => {
+                task.abort();
+                true
+            }
+            Some(Stage::Sent(expected)) => {
+                self.cancelled.push_back((id.clone(), expected));
+                if self.cancelled.len() > MAX_CANCELLED {
+                    self.cancelled.pop_front();
+                }
+                false
+            }
+            None => false,
+        }
     }
 
     /// Whether none is under way.
@@ -107,6 +132,20 @@ mod tests {
         assert!(requests.answered(&one).is_some());
         assert!(requests.answered(&one).is_none(), "it was answered");
         assert_eq!(requests.objection(&one), None);
+    }
+
+    #[test]
+    fn cancelled_requests_take_no_room_and_a_late_answer_is_known() {
+        let mut requests = UnderWay::default();
+        for n in 0..2000 {
+            let id = Id::Number(n);
+            assert_eq!(requests.objection(&id), None, "{n}");
+            requests.insert(id.clone(), Stage::Sent(Expected::Anything));
+            assert!(!requests.cancel(&id));
+        }
+        assert!(requests.answered(&Id::Number(1999)).is_some() && requests.answered(&Id::Number(1999)).is_none());
+        assert!(requests.answered(&Id::Number(1)).is_none(), "forgotten");
+        assert!(requests.take().is_empty(), "nobody waits for an answer");
     }
 
     #[tokio::test]

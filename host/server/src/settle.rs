@@ -209,7 +209,8 @@ impl Settler {
         let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
         let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
-        let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes, claims: self.claims.as_ref() };
+        let claims = self.claims.as_ref();
+        let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes, rules: &rules.digest, claims };
         asked.start().await;
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
             self.once.has_run(handle.session.id(), tool);
@@ -250,7 +251,13 @@ impl Settler {
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0, revision: 0 })
+            Ok::<_, String>(DirectoryRules {
+                rules,
+                notes: Arc::from([]),
+                number: 0,
+                revision: 0,
+                digest: Arc::from(""),
+            })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
@@ -327,6 +334,8 @@ struct Asked<'a> {
     call: &'a HookCall,
     handle: &'a Handle,
     notes: &'a [String],
+    /// What tells the rules from others.
+    rules: &'a str,
     claims: Option<&'a Claims>,
 }
 
@@ -372,7 +381,7 @@ impl Asked<'_> {
     async fn settle(&self, waits: Waits<'_>) -> Result<Settled, String> {
         let (answer, event) = self.answer(waits).await?;
         let can = self.can();
-        let mut outcome = Outcome::new(answer);
+        let mut outcome = Outcome::new(answer).under(self.rules);
         if can.adds_context {
             for reminder in self.handle.session.reminders() {
                 let text = format!("{} says: {}", reminder.plugin, reminder.body);

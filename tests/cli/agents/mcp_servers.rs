@@ -24,7 +24,21 @@ fn the_proxy_takes_the_place_of_each_server_and_gives_it_back() {
 }
 
 #[test]
+fn a_file_in_toml_is_edited_as_well() {
+    let person = Person::without_agent();
+    let file = person.user.path(".codex/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let before = "# mine\n[mcp_servers.files]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n";
+    std::fs::write(&file, before).unwrap();
+    printed(&person.run(&["install", "codex", "--mcp"]), &["proxied", "files"]);
+    let after = std::fs::read_to_string(&file).unwrap();
+    assert!(after.contains(r#"args = ["mcp", "--name", "files", "--", "npx", "-y", "x"]"#), "{after}");
+    printed(&person.run(&["uninstall", "codex", "--mcp"]), &["by itself"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+}
+
+#[test]
 fn an_agent_whose_file_is_not_known_is_named_with_the_next_step() {
     let person = Person::without_agent();
-    person.run(&["install", "codex", "--mcp"]).expect(1, &["hookhost mcp --name NAME --"]);
+    person.run(&["install", "pi", "--mcp"]).expect(1, &["hookhost mcp --name NAME --"]);
 }

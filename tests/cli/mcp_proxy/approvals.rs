@@ -93,6 +93,18 @@ fn a_forbidden_tool_is_not_listed_and_is_answered_like_one_that_is_not_there() {
 }
 
 #[test]
+fn the_client_learns_that_the_configuration_forbids_other_tools_and_case_does_not_count() {
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says"), tool("Write_File", "writes")] }));
+    assert_eq!(proxied.begin(&json!({})), ["say", "Write_File"]);
+    user.configure(&(FIRST_USE.to_owned() + "[mcp-proxy.servers.files]\nforbidden-tools = [\"write_*\"]\n"));
+    assert_eq!(proxied.next()["method"], "notifications/tools/list_changed");
+    assert_eq!(proxied.listed(), ["say"]);
+    let refused = proxied.call("Write_File", &json!({}));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("Unknown tool"), "{refused}");
+}
+
+#[test]
 fn later_pages_of_the_first_listing_belong_to_it() {
     let user = user();
     let page =

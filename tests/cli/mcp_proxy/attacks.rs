@@ -51,6 +51,94 @@ fn a_key_that_occurs_twice_anywhere_is_refused() {
 }
 
 #[test]
+fn keys_that_differ_in_case_alone_are_refused() {
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    for line in [
+        r#"{"jsonrpc":"2.0","id":60,"method":"ping","Method":"tools/call","params":{"name":"say"}}"#,
+        r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","Arguments":{"text":"secret"}}}"#,
+        r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","arguments":{"text":"a","TEXT":"b"}}}"#,
+    ] {
+        proxied.send_line(line);
+        let answer = proxied.answer_to(&json!(60));
+        assert!(answer["error"]["message"].as_str().unwrap().contains("in case alone"), "{answer}");
+    }
+    assert!(proxied.told_of("tools/call").is_empty() && proxied.told_of("ping").is_empty());
+}
+
+#[test]
+fn a_call_that_is_hidden_behind_a_carriage_return_is_no_line_of_its_own() {
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let hidden = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"say"}}"#;
+    proxied.send_line(&format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":\r{hidden}\r}}"));
+    assert_eq!(proxied.answer_to(&json!(1))["result"], json!({}));
+    let told = std::fs::read(&proxied.record).unwrap();
+    assert!(!told.contains(&b'\r') && proxied.told().last().unwrap().contains(hidden), "it is within a line");
+}
+
+#[test]
+fn a_result_that_pretends_to_be_a_question_is_a_result() {
+    let redact =
+        json!({ "after-tool-call": { "when": { "contains": "sk-1" }, "verdict": "reject", "reason": "a key" } });
+    let user = user_with(redact, FIRST_USE);
+    let hidden = [
+        json!({ "resultType": "input_required", "inputRequests": {}, "structuredContent": { "k": "sk-1" } }),
+        json!({ "inputRequests": {}, "content": [{ "type": "text", "text": "sk-1" }] }),
+        json!({ "resultType": "input_required", "inputRequests": {}, "_meta": { "k": "sk-1" } }),
+    ];
+    let lines = hidden.map(|result| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#));
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    for line in lines {
+        let rules = json!([{ "on": "tools/call", "say": [line] }]);
+        proxied.rewrite(&json!({ "tools": [tool("say", "says")], "rules": rules }));
+        let answer = proxied.call("say", &json!({}));
+        assert!(answer["result"]["isError"] == true && text(&answer).contains("a key"), "{answer}");
+        assert!(!answer.to_string().contains("sk-1"), "{answer}");
+    }
+}
+
+#[test]
+fn the_result_of_a_task_is_judged_in_whatever_message_it_comes() {
+    let redact = json!({ "after-tool-call": { "when": { "contains": "sk-1" }, "verdict": "replace", "value": "[hidden]" },
+            "before-tool-call": { "when": { "contains": "evil" }, "verdict": "reject", "reason": "not that" } });
+    let user = user_with(redact, FIRST_USE);
+    let secret = json!({ "content": [{ "type": "text", "text": "sk-1" }] });
+    let state = json!({ "taskId": "t-1", "status": "completed", "result": secret });
+    let of = |result: &serde_json::Value| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#);
+    let pushed = json!({ "jsonrpc": "2.0", "method": "notifications/tasks", "params": state }).to_string();
+    let rules = json!([
+        { "on": "tools/call", "say": [of(&json!({ "resultType": "task", "taskId": "t-1", "status": "working" }))] },
+        { "on": "tasks/get", "say": [pushed, of(&state)] },
+        { "on": "tasks/result", "say": [of(&secret)] },
+    ]);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")], "rules": rules }));
+    proxied.begin(&json!({}));
+    assert_eq!(proxied.call("say", &json!({}))["result"]["taskId"], "t-1");
+    let got = proxied.ask("tasks/get", &json!({ "taskId": "t-1" }))["result"].clone();
+    let pushed = proxied.next()["params"].clone();
+    for state in [&got, &pushed] {
+        assert_eq!(
+            (&state["status"], &state["result"]["content"][0]["text"]),
+            (&json!("completed"), &json!("[hidden]"))
+        );
+    }
+    assert_eq!(text(&proxied.ask("tasks/result", &json!({ "taskId": "t-1" }))), "[hidden]");
+    let update =
+        json!({ "taskId": "t-1", "inputResponses": { "a": { "action": "accept", "content": { "x": "evil" } } } });
+    let refused = proxied.ask("tasks/update", &update);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not that"), "{refused}");
+    assert!(proxied.told_of("tasks/update").is_empty());
+    proxied.end();
+    let records = user.records();
+    let judged = records.iter().filter(|record| record["event"] == "after-tool-call");
+    assert!(judged.filter(|record| record.to_string().contains("mcp__files__say")).count() >= 4, "{records:#?}");
+}
+
+#[test]
 fn a_call_that_is_hidden_in_a_notification_is_not_passed_on() {
     let user = user();
     let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));

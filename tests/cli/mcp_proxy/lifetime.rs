@@ -65,6 +65,37 @@ fn a_client_that_goes_takes_a_hanging_server_with_it() {
 }
 
 #[test]
+fn an_answer_that_is_too_long_is_an_error_for_its_request() {
+    let user = user();
+    let script = r#"read line; printf '{"jsonrpc":"2.0","id":1,"result":"'; head -c 17000000 /dev/zero | tr '\0' x; printf '"}\n'; cat > /dev/null"#;
+    let nothing = user.project().join("nothing");
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", script]);
+    let mut proxied = Proxied::of(&mut command, nothing.clone(), nothing);
+    let answer = proxied.ask("ping", &json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("more than 16777216 bytes"), "{answer}");
+}
+
+#[test]
+fn a_question_whose_request_is_cancelled_waits_for_nobody_any_more() {
+    let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });
+    let user = user_with(guard, FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let id = proxied.request("tools/call", &json!({ "name": "say", "arguments": { "text": "risky" } }));
+    let waits_for = |are_there: bool| {
+        let since = std::time::Instant::now();
+        while user.run(["approvals", "--json"]).stdout.contains("Really?") != are_there {
+            assert!(since.elapsed() < super::LONG, "there: {are_there}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    waits_for(true);
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    waits_for(false);
+    assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
+}
+
+#[test]
 fn a_request_that_is_cancelled_while_a_person_is_asked_is_never_sent() {
     let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });
     let user = user_with(guard, FIRST_USE);

@@ -4,6 +4,7 @@ mod approvals;
 mod attacks;
 mod calls;
 mod lifetime;
+mod listen;
 mod questions;
 mod service;
 

@@ -82,6 +82,23 @@ fn a_stateless_client_is_asked_by_the_answer_and_its_yes_counts_once_for_that_ca
 }
 
 #[test]
+fn a_yes_under_other_rules_is_no_yes() {
+    let user = asking();
+    let mut proxied = Proxied::start(&user, &script());
+    proxied.begin(&json!({}));
+    proxied.send(&stateless(30, &json!({})));
+    let state = proxied.answer_to(&json!(30))["result"]["requestState"].clone();
+    let file = user.path("config/hookhost.toml");
+    let rules = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{rules}\n# changed\n")).unwrap();
+    let yes = json!({ "requestState": state, "inputResponses": { "hookhost": { "action": "accept" } } });
+    proxied.send(&stateless(31, &yes));
+    let answer = proxied.answer_to(&json!(31));
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    assert!(proxied.told_of("tools/call").is_empty());
+}
+
+#[test]
 fn a_question_that_no_client_can_be_asked_waits_for_an_approval() {
     let user = asking();
     let mut proxied = Proxied::start(&user, &script());

@@ -5,45 +5,54 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A request that the service got.
 #[derive(Clone, Debug)]
-struct Got {
-    method: String,
-    headers: HashMap<String, String>,
-    body: Value,
+pub(super) struct Got {
+    pub(super) method: String,
+    pub(super) headers: HashMap<String, String>,
+    pub(super) body: Value,
 }
 
 /// A service that answers calls by an event stream, and all else by one object.
-struct Service {
-    address: String,
-    got: Arc<Mutex<Vec<Got>>>,
+pub(super) struct Service {
+    pub(super) address: String,
+    noted: Arc<Noted>,
+}
+
+/// What the service knows.
+#[derive(Default)]
+struct Noted {
+    got: Mutex<Vec<Got>>,
+    /// How often it has forgotten its sessions.
+    forgotten: AtomicU64,
 }
 
 impl Service {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let got = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&got);
+        let noted: Arc<Noted> = Arc::default();
+        let own = Arc::clone(&noted);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let noted = Arc::clone(&noted);
+                let noted = Arc::clone(&own);
                 std::thread::spawn(move || while answer(&stream, &noted).is_some() {});
             }
         });
-        Self { address, got }
+        Self { address, noted }
     }
 
-    fn got(&self, method: &str) -> Vec<Got> {
-        let got = self.got.lock().unwrap();
+    pub(super) fn got(&self, method: &str) -> Vec<Got> {
+        let got = self.noted.got.lock().unwrap();
         got.iter().filter(|got| got.body["method"] == method || got.method == method).cloned().collect()
     }
 }
 
 /// Answers one request of a connection; `None` at its end.
-fn answer(stream: &TcpStream, noted: &Mutex<Vec<Got>>) -> Option<()> {
+fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     if reader.read_line(&mut line).ok()? == 0 {
@@ -61,15 +70,27 @@ fn answer(stream: &TcpStream, noted: &Mutex<Vec<Got>>) -> Option<()> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    noted.lock().unwrap().push(Got { method: method.clone(), headers, body: body.clone() });
+    let forgotten = noted.forgotten.load(Ordering::SeqCst);
+    let session = format!("s-{forgotten}");
+    let is_of_another = headers.get("mcp-session-id").is_some_and(|named| *named != session);
+    let after = headers.get("last-event-id").cloned();
+    noted.got.lock().unwrap().push(Got { method: method.clone(), headers, body: body.clone() });
     let id = &body["id"];
+    let hello = format!("content-type: application/json\r\nmcp-session-id: {session}\r\n");
     let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
     let (status, more, body) = match body["method"].as_str() {
+        // The rest of an answer.
+        _ if method == "GET" && after.as_deref() == Some("e-1") => {
+            let asked = noted.got.lock().unwrap().iter().rev().find(|got| got.body["method"] == "broken").cloned();
+            let answer = json!({ "jsonrpc": "2.0", "id": asked?.body["id"], "result": { "is": "the rest" } });
+            ("200 OK", "content-type: text/event-stream\r\n", format!("id: e-2\ndata: {answer}\n\n"))
+        }
         _ if method != "POST" => ("405 Method Not Allowed", "", String::new()),
+        _ if is_of_another => ("404 Not Found", "", String::new()),
         Some("initialize") => {
             let info = json!({ "name": "scripted", "version": "1" });
             let said = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info });
-            ("200 OK", "content-type: application/json\r\nmcp-session-id: s-1\r\n", result(said))
+            ("200 OK", hello.as_str(), result(said))
         }
         Some("tools/list") => {
             let schema =
@@ -85,6 +106,7 @@ fn answer(stream: &TcpStream, noted: &Mutex<Vec<Got>>) -> Option<()> {
             let stream = format!(": hello\n\ndata: {progress}\n\ndata: {other}\n\nid: 5\ndata: {answer}\n\n");
             ("200 OK", "content-type: text/event-stream\r\n", stream)
         }
+        Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
         Some("missing") => ("404 Not Found", "", String::new()),
         _ if id.is_null() => ("202 Accepted", "", String::new()),
         _ => ("200 OK", "content-type: application/json\r\n", result(json!({}))),
@@ -110,7 +132,7 @@ fn a_service_is_spoken_to_in_its_session_and_its_streams_are_passed_on() {
     assert_eq!(proxied.others.pop_front().unwrap()["method"], "notifications/progress");
     assert!(proxied.others.is_empty(), "an answer to another request is not passed on");
     let call = &service.got("tools/call")[0];
-    assert_eq!(call.headers["mcp-session-id"], "s-1");
+    assert_eq!(call.headers["mcp-session-id"], "s-0");
     assert_eq!(call.headers["mcp-protocol-version"], "2025-11-25");
     assert_eq!(call.headers["authorization"], "Bearer sk-service");
     assert_eq!(service.got("notifications/initialized").len(), 1);
@@ -137,6 +159,26 @@ fn the_headers_of_a_changed_call_are_derived_from_what_is_sent() {
     assert_eq!(header("mcp-protocol-version"), Some("2026-07-28"));
     assert_eq!(call.body["params"]["arguments"], json!({ "region": "us-west1" }));
     assert!(!format!("{call:?}").contains("evil-1"));
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_continued_where_it_broke_off() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    assert_eq!(proxied.ask("broken", &json!({}))["result"]["is"], "the rest");
+}
+
+#[test]
+fn a_session_that_the_service_has_forgotten_is_begun_anew() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    service.noted.forgotten.fetch_add(1, Ordering::SeqCst);
+    assert_eq!(text(&proxied.call("say", &json!({ "region": "eu" }))), "in \"eu\"");
+    let begun = service.got("initialize");
+    assert_eq!((begun.len(), &begun[0].body), (2, &begun[1].body), "as the client began it");
+    assert_eq!(service.got("tools/call").last().unwrap().headers["mcp-session-id"], "s-1");
 }
 
 #[test]

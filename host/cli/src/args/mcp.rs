@@ -2,12 +2,14 @@
 
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 
 const EXAMPLES: &str = "\
 Examples:
   hookhost mcp -- npx -y @modelcontextprotocol/server-filesystem .
   hookhost mcp --name files -- mcp-server-filesystem .
   hookhost mcp --name issues --http https://mcp.example.com/mcp --key-variable ISSUES_TOKEN
+  hookhost mcp --name issues --http https://mcp.example.com/mcp --listen 127.0.0.1:8931
   hookhost mcp list
   hookhost mcp approve files
   hookhost mcp init files >> ~/.config/hookhost/hookhost.toml
@@ -33,6 +35,14 @@ pub(crate) struct McpArgs {
     /// The environment variable with a key, sent to the service as `Authorization: Bearer …`
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     pub(crate) key_variable: Option<String>,
+
+    /// Serve clients over HTTP at this address of this machine, such as 127.0.0.1:0, in the place of the standard input and output
+    #[arg(long, value_name = "ADDRESS", requires = "http")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// The environment variable with a key that each client has to bring as `Authorization: Bearer …`
+    #[arg(long, value_name = "VARIABLE", requires = "listen")]
+    pub(crate) client_key_variable: Option<String>,
 
     /// The server's program, which speaks MCP on its standard input and output, and its arguments
     #[arg(last = true, value_name = "COMMAND")]

@@ -10,12 +10,14 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use hookhost_mcp::lock::{Held, HeldBack, HeldTools, Lock};
+use hookhost_mcp::name::ServerName;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     inside_agent::refuse("approves tools of MCP servers")?;
+    ServerName::new(&args.server).map_err(CliError::usage)?;
     let directory = HeldBack::below(&configuration::places()?.state);
     let file = lock_file(&configuration::cwd()?)?;
     let held = directory.read(&args.server).map_err(CliError::not_loaded)?;

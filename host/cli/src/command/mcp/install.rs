@@ -12,9 +12,10 @@ use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_adapters::Adapter;
 use hookhost_adapters::install::Scope;
-use hookhost_adapters::mcp_servers;
+use hookhost_adapters::mcp_servers::{self, Format};
 use hookhost_hook::start;
 use hookhost_install::mcp_servers::{Change, Server, with_proxy, without_proxy};
+use hookhost_install::mcp_servers_toml;
 use hookhost_install::settings_file::SettingsFile;
 use hookhost_mcp::name::ServerName;
 use std::fmt::Write as _;
@@ -44,7 +45,7 @@ pub(crate) fn change_servers(
             Err(Unchanged::NotKnown) if agents.len() > 1 => {}
             Err(Unchanged::NotKnown) => {
                 let why = format!(
-                    "no JSON file is known in which it names MCP servers ({}); put `hookhost mcp --name NAME --` before each \
+                    "no file is known in which it names MCP servers ({}); put `hookhost mcp --name NAME --` before each \
                      server's command",
                     scope.name()
                 );
@@ -88,9 +89,15 @@ fn change(
                 let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
                 made.map(|name| name.to_string())
             };
-            with_proxy(text, found.keys, adapter.json_dialect(), &program, name_of)
+            match found.format {
+                Format::Toml => mcp_servers_toml::with_proxy(text, found.keys, &program, name_of),
+                _ => with_proxy(text, found.keys, adapter.json_dialect(), &program, name_of),
+            }
         }
-        To::Server => without_proxy(text, found.keys),
+        To::Server => match found.format {
+            Format::Toml => mcp_servers_toml::without_proxy(text, found.keys),
+            _ => without_proxy(text, found.keys),
+        },
     };
     let (after, servers) = edited.map_err(|why| failed(&anyhow!("{shown} {why}")))?;
     let mut said = format!("{NAME}{}{NAME:#} {DIM}({}) {shown}{DIM:#}\n", agent.title, scope.name());

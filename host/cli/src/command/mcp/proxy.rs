@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use hookhost_hook::place::Place;
 use hookhost_hook::start;
 use hookhost_mcp::judge::Judge;
+use hookhost_mcp::listen::{self, ClientKey, NewJudge, PATH};
 use hookhost_mcp::lock::HeldBack;
 use hookhost_mcp::name::ServerName;
 use hookhost_mcp::resident::Resident;
@@ -17,10 +18,12 @@ use hookhost_mcp::stdio::{self, Ended, Server};
 use hookhost_mcp::streams::{self, Input, Output};
 use hookhost_processes::ProcessGroup;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
@@ -43,11 +46,32 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
     let server = server_name(args)?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), None)?;
-    let judge = judge(&server)?;
+    let new_judge = new_judge(&server)?;
     let proxying = async {
-        match &args.http {
-            Some(address) => before_service(judge, address, args.key_variable.as_deref()).await,
-            None => before_program(judge, &server, &args.program).await,
+        let Some(address) = &args.http else {
+            let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
+            let ended = before_program(Arc::clone(&judge), &server, &args.program).await;
+            judge.end_session().await;
+            return ended;
+        };
+        let key = args.key_variable.as_deref().map(key).transpose()?;
+        let service = Service::new(address, key.as_deref()).map_err(CliError::usage)?;
+        match args.listen {
+            Some(at) => {
+                let client_key = args.client_key_variable.as_deref().map(self::key).transpose()?;
+                if key.is_some() && client_key.is_none() {
+                    let why = "any program of this machine could use the key of the service through this address";
+                    return Err(CliError::usage(why).advise("--client-key-variable VARIABLE"));
+                }
+                listen(service, Box::new(new_judge), at, client_key.as_deref()).await
+            }
+            None => {
+                let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
+                let (output, input) = service.connect();
+                stdio::run(Arc::clone(&judge), client()?, Server { output, input }, FOR_THE_SERVER).await;
+                judge.end_session().await;
+                Ok(Exit::Done)
+            }
         }
     };
     tokio::select! {
@@ -56,7 +80,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
     }
 }
 
-async fn before_program(judge: Judge, server: &ServerName, command: &[OsString]) -> Result<Exit, CliError> {
+async fn before_program(judge: Arc<Judge>, server: &ServerName, command: &[OsString]) -> Result<Exit, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::usage("name the server's command after `--`").advise("hookhost mcp --help"));
     };
@@ -78,18 +102,23 @@ async fn before_program(judge: Judge, server: &ServerName, command: &[OsString])
     }
 }
 
-async fn before_service(judge: Judge, address: &str, key_variable: Option<&str>) -> Result<Exit, CliError> {
-    let key = match key_variable {
-        None => None,
-        Some(variable) => {
-            let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
-            let missing = || CliError::usage(format!("the environment variable {variable} has no key: set it"));
-            Some(key.ok_or_else(missing)?.trim().to_owned())
-        }
-    };
-    let (output, input) = Service::new(address, key.as_deref()).map_err(CliError::usage)?.connect();
-    stdio::run(judge, client()?, Server { output, input }, FOR_THE_SERVER).await;
-    Ok(Exit::Done)
+/// Serves clients over HTTP, until it is interrupted.
+async fn listen(service: Service, judge: NewJudge, at: SocketAddr, key: Option<&str>) -> Result<Exit, CliError> {
+    if !at.ip().is_loopback() {
+        let why = format!("{at} is reached from other machines: listen at 127.0.0.1 or [::1]");
+        return Err(CliError::usage(why));
+    }
+    let listener = TcpListener::bind(at).await.map_err(|error| anyhow!("nobody can listen at {at}: {error}"))?;
+    let at = listener.local_addr().map_err(|error| anyhow!(error))?;
+    output::print(&format!("listening at http://{at}{PATH}\n"))?;
+    match listen::serve(listener, service, judge, key.map(ClientKey::new)).await {}
+}
+
+/// The key in an environment variable.
+fn key(variable: &str) -> Result<String, CliError> {
+    let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
+    let missing = || CliError::usage(format!("the environment variable {variable} has no key: set it"));
+    Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
 /// What the client says, and where it is told something.
@@ -98,17 +127,19 @@ fn client() -> Result<(Input, Output), CliError> {
     client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
-/// The judge of a server, in the working directory.
-fn judge(server: &ServerName) -> Result<Judge, CliError> {
+/// Makes judges of a server, in the working directory, each with a session of its own.
+fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
     let places = configuration::places()?;
     let cwd = configuration::cwd()?;
     let program = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
-    let resident = Resident::new(Place::below(&places.state), program);
+    let resident = Arc::new(Resident::new(Place::below(&places.state), program));
     let rules = Arc::new(UserRules::of(&cwd)?);
-    let held_back = HeldBack::below(&places.state);
-    let tell = |text: &str| output::note(&output::notice(text));
-    Judge::new(server.clone(), cwd, resident, rules, held_back, hookhost::is_unseen, tell)
-        .map_err(|why| CliError::from(anyhow!(why)))
+    let (server, held_back) = (server.clone(), HeldBack::below(&places.state));
+    Ok(move || {
+        let (resident, rules, held_back) = (Arc::clone(&resident), Arc::clone(&rules), held_back.clone());
+        let tell = |text: &str| output::note(&output::notice(text));
+        Judge::new(server.clone(), cwd.clone(), resident, rules, held_back, hookhost::is_unseen, tell)
+    })
 }
 
 fn server_name(args: &McpArgs) -> Result<ServerName, CliError> {
