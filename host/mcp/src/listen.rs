@@ -613,7 +613,7 @@ mod tests {
             received
         };
         let (mut first, mut second) = (open(1, Some(7)), open(2, Some(8)));
-        let mut deliver = |streams: &mut Streams, value: &serde_json::Value| {
+        let deliver = |streams: &mut Streams, value: &serde_json::Value| {
             streams.deliver(Message::of(value.to_string().into()).unwrap());
         };
         let progress =

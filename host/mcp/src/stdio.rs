@@ -286,9 +286,12 @@ impl Session {
             }
             Begun::Answered(answer) => self.lane(from).put(answer, None).await,
             Begun::Refused { answer, tool, why } => {
+                let place = self.lane(from).place().await;
                 let session = self.clone();
-                tokio::spawn(async move { session.0.judge.note_held_back(&[(tool, why.to_owned())]).await });
-                self.lane(from).put(answer, None).await;
+                tokio::spawn(async move {
+                    session.0.judge.note_held_back(&[(tool, why.to_owned())]).await;
+                    place.fill(answer, None);
+                });
             }
             Begun::Asked(request) => {
                 let place = self.lane(from.other()).place().await;

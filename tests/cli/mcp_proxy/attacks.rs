@@ -87,7 +87,6 @@ fn a_result_that_pretends_to_be_a_question_is_a_result() {
     let hidden = [
         json!({ "resultType": "input_required", "inputRequests": {}, "structuredContent": { "k": "sk-1" } }),
         json!({ "inputRequests": {}, "content": [{ "type": "text", "text": "sk-1" }] }),
-        json!({ "resultType": "input_required", "inputRequests": {}, "_meta": { "k": "sk-1" } }),
     ];
     let lines = hidden.map(|result| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#));
     let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
