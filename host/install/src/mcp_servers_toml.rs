@@ -57,7 +57,7 @@ pub fn without_proxy(text: &str, keys: &[&str]) -> Result<(String, Vec<Server>),
             arguments.remove(0);
         }
         match arguments.get_mut(0) {
-            // What stood before the command was the space behind a comma.
+            // The space before it was the one behind a comma.
             Some(first) if first.decor().prefix().and_then(|space| space.as_str()) == Some(" ") => {
                 first.decor_mut().set_prefix("");
             }

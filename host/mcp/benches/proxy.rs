@@ -1,4 +1,4 @@
-//! What a call of a tool takes more where the proxy stands before the server: over the standard input and output, over HTTP, and
+//! What the proxy adds to a call of a tool: over the standard input and output, over HTTP, and
 //! a hundred calls at once. `cargo xtask bench` runs it.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]

@@ -242,7 +242,7 @@ impl Judge {
         self.begun.get_or_init(begin).await;
     }
 
-    /// Tells the resident host that the session ends, where it has begun. What it does not take up soon, it does not hear.
+    /// Tells the resident host that the session ends, where it has begun, and waits a moment for it.
     pub async fn end_session(&self) {
         if self.begun.initialized() {
             let _ = timeout(FOR_THE_END, self.settle(&self.event(Point::SessionEnd, None), &|_| {})).await;
@@ -397,8 +397,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Whether a listing could come out otherwise than the last one, by what was approved or what the configuration says since.
-    /// That is told once.
+    /// Whether a listing could differ from the last one, by what was approved or what the configuration says since. True once
+    /// for each change.
     #[must_use]
     pub fn has_listing_changed(&self) -> bool {
         // What cannot be read now is read with the next request, and refused there.

@@ -240,7 +240,7 @@ impl Shared {
                 return Err(format!("{MAX_SESSIONS} sessions are open, and no more are taken"));
             }
         }
-        // Whoever knows it has the session.
+        // A client that knows it has the session.
         let id = BASE64.encode(random()?);
         let judge = Arc::new((self.judge)()?);
         let (shared, ended) = (Arc::downgrade(self), id.clone());

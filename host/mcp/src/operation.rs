@@ -173,7 +173,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_what_was_changed_is_written_anew() {
+    fn only_what_was_changed_is_written_again() {
         let params =
             Members::of(r#"{"_meta":{"progressToken": 1.50},"name":"say","arguments":{"text": "a"}}"#).unwrap();
         let call = Operation::of(Method::CallTool, &params).unwrap();

@@ -69,7 +69,7 @@ struct Inner {
     annotated: Arc<Mutex<Annotated>>,
     state: Mutex<State>,
     output: tokio::sync::Mutex<Option<DuplexStream>>,
-    /// Held while a session is begun anew.
+    /// Held while another session is begun.
     renewing: tokio::sync::Mutex<()>,
 }
 
@@ -222,7 +222,7 @@ impl Service {
         }
     }
 
-    /// Posts a message. Where the service has forgotten the session, one is begun anew, as the client began it.
+    /// Posts a message. Where the service has forgotten the session, another one is begun, as the client began it.
     async fn post(&self, message: &Message) -> Result<Response, String> {
         let session = self.state().session.clone();
         let response = self.post_once(message).await?;

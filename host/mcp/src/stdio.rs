@@ -110,7 +110,7 @@ pub struct Server<R, W> {
     pub input: W,
 }
 
-/// Proxies until one of both ends; the judge's session may go on. A server whose client has nothing more to say has so long to end; what it says meanwhile is
+/// Proxies until one of both ends; the judge's session can outlast that. A server whose client has nothing more to say has so long to end; what it says meanwhile is
 /// passed on.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
@@ -409,7 +409,7 @@ impl Session {
         }
     }
 
-    /// Tells the client when a listing could come out otherwise.
+    /// Tells the client when a listing could differ from the last one.
     async fn watch_approvals(&self) {
         let mut look = interval(LOOK_INTERVAL);
         loop {

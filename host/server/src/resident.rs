@@ -373,7 +373,7 @@ async fn keep(shared: &Arc<Shared>, stream: UnixStream) -> io::Result<()> {
     written.await.unwrap_or(Ok(()))
 }
 
-/// The messages of one connection that are under way, by their numbers. Whoever is taken out has nobody waiting.
+/// The messages of one connection that are under way, by their numbers. Nobody waits for one that is taken out.
 #[derive(Clone, Default)]
 struct UnderWay(Arc<Mutex<HashMap<u64, oneshot::Sender<()>>>>);
 

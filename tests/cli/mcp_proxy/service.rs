@@ -170,7 +170,7 @@ fn an_answer_that_breaks_off_is_continued_where_it_broke_off() {
 }
 
 #[test]
-fn a_session_that_the_service_has_forgotten_is_begun_anew() {
+fn a_session_that_the_service_has_forgotten_is_begun_again() {
     let (user, service) = (user(), Service::start());
     let mut proxied = start(&user, &service);
     proxied.begin(&json!({}));

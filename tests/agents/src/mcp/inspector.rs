@@ -4,7 +4,8 @@ use super::packages::{self, EVERYTHING, FILES, INSPECTOR, MEMORY};
 use super::{CONFIGURATION, Tried};
 use crate::npm::Package;
 use crate::report::{Report, Tally};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde_json::json;
 use std::path::Path;
 
 /// What the inspector is to do with a server.
@@ -79,17 +80,17 @@ pub(super) fn run(tried: &Tried, node: &Path, tally: &mut Tally) {
     }
 }
 
-/// A step comes out the same with the proxy and without it.
+/// A step has the same result with the proxy and without it.
 fn compare(tried: &Tried, node: &Path, name: &str, server: &[String], step: Step, tally: &mut Tally) {
     let what = step.iter().skip(1).step_by(2).take(2).copied().collect::<Vec<_>>().join(" ");
     let asked = || -> Result<Report> {
         let without = inspect(tried, node, server, step)?;
         let with = inspect(tried, node, &proxied(tried, name, server), step)?;
-        let details = format!("without the proxy: {without}\nwith it: {with}");
+        let details = difference(&without, &with);
         Ok(match without == with {
-            true if without.contains('{') => Report::pass(format!("{what} comes out the same")),
+            true if without.contains('{') => Report::pass(format!("{what} has the same result")),
             true => Report::fail(format!("{what} has no result"), details),
-            false => Report::fail(format!("{what} comes out otherwise"), details),
+            false => Report::fail(format!("{what} has another result"), details),
         })
     };
     tally.add(name, &asked().unwrap_or_else(|why| Report::fail(format!("{what}: {why:#}"), "")));
@@ -125,10 +126,28 @@ fn proxied(tried: &Tried, name: &str, server: &[String]) -> Vec<String> {
     proxy.into_iter().chain(server.iter().cloned()).collect()
 }
 
-/// What the inspector prints.
+/// The first lines in which both differ.
+fn difference(without: &str, with: &str) -> String {
+    let cut = |line: Option<&str>| line.unwrap_or("nothing").chars().take(300).collect::<String>();
+    let (mut without, mut with) = (without.lines(), with.lines());
+    loop {
+        match (without.next(), with.next()) {
+            (None, None) => return String::new(),
+            (left, right) if left == right => {}
+            (left, right) => return format!("without the proxy: {}\nwith it: {}", cut(left), cut(right)),
+        }
+    }
+}
+
+/// What the inspector prints about a server, which it finds in a file as agents do.
 fn inspect(tried: &Tried, node: &Path, server: &[String], step: &[&str]) -> Result<String> {
+    let file = tried.home.path().join("servers.json");
+    let (program, arguments) = server.split_first().context("a server has no program")?;
+    let servers = json!({ "mcpServers": { "server": { "command": program, "args": arguments } } });
+    std::fs::write(&file, servers.to_string())?;
     let mut command = tried.limited(node);
-    command.arg(INSPECTOR.program(&tried.cache, "mcp-inspector")).arg("--cli").args(server).args(step);
+    command.arg(INSPECTOR.program(&tried.cache, "mcp-inspector")).args(["--cli", "--config"]).arg(file);
+    command.args(["--server", "server"]).args(step);
     let output = command.output()?;
     let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     // What the server says beside the protocol is no part of it.

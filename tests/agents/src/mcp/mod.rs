@@ -1,5 +1,5 @@
 //! Servers of the Model Context Protocol that people use, and the protocol's conformance suite, with the proxy before them and
-//! without it: both have to come out the same.
+//! without it: both have to give the same results.
 
 mod conformance;
 mod inspector;
