@@ -16,7 +16,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -208,7 +208,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Err(why) => return refused(StatusCode::SERVICE_UNAVAILABLE, id.as_ref(), INTERNAL_ERROR, &why),
     };
     match id {
-        Some(id) => session.request(&id, &message).await,
+        Some(id) => session.request(&id, &message, accepts_events(&head.headers)).await,
         None if session.say(&message.bytes).await => text(StatusCode::ACCEPTED, ""),
         None => no_session(),
     }
@@ -324,8 +324,8 @@ impl Session {
         self.input.lock().await.take();
     }
 
-    /// Answers a request: by its answer alone, or by all that comes before it as well.
-    async fn request(self: Arc<Self>, id: &Id, message: &Message) -> Answer {
+    /// Answers a request: by its answer alone, or by events, where something comes before it or the client accepts them.
+    async fn request(self: Arc<Self>, id: &Id, message: &Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| params.value("_meta")?.get("progressToken").cloned());
         if !lock(&self.streams).open(Post { id: id.clone(), token, messages: send }) {
@@ -336,8 +336,8 @@ impl Session {
             return no_session();
         }
         let Some(first) = messages.recv().await else { return no_session() };
-        let mut answer = if first.is_answer {
-            let status = if self.id.is_none() { status_of(&first.bytes) } else { StatusCode::OK };
+        let status = if self.id.is_none() && first.is_answer { status_of(&first.bytes) } else { StatusCode::OK };
+        let mut answer = if first.is_answer && (!accepts_events || status != StatusCode::OK) {
             let mut answer = Response::new(Text::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -345,7 +345,8 @@ impl Session {
         } else {
             // A request of no session ends with its stream.
             let keeps = self.id.is_none().then(|| Arc::clone(&self));
-            stream(Text { first: Some(event(&first.bytes)), messages: Some(messages), keeps })
+            let messages = (!first.is_answer).then_some(messages);
+            stream(Text { first: Some(event(&first.bytes)), messages, keeps })
         };
         if message.method() == Some("initialize")
             && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())
@@ -538,6 +539,11 @@ fn is_loopback(authority: &str) -> bool {
     };
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.contains("text/event-stream"))
 }
 
 /// The status that says what an error of the protocol says.

@@ -4,6 +4,7 @@
 use hookhost_adapters::mcp_proxy::{Event, NAME, Settled};
 use hookhost_hook::connection::{self, ConnectionError, Deadline};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
+use hookhost_hook::hook::WITHIN;
 use hookhost_hook::place::{self, Place};
 use hookhost_hook::start;
 use std::collections::HashMap;
@@ -17,13 +18,10 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long an event may take about which no person is asked.
-const WITHIN: Duration = Duration::from_secs(10);
-
 /// How long a connection may take that somebody accepts: others wait for this thread meanwhile.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// How long an answer may take on its way after a person's time is over.
+/// How long an answer may take on its way after the time that the resident host has named.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
 /// The interval at which it is looked whether a resident host that was started is there.

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Upper bound of the directories whose rules are kept; those that were used last.
 const MAX_DIRECTORIES: usize = 256;
@@ -65,6 +66,8 @@ pub struct DirectoryRules {
     pub revision: u64,
     /// SHA-256 of the files that they come from, in hexadecimal.
     pub digest: Arc<str>,
+    /// How long an event can take in which each plugin takes all of its time, without a person's.
+    pub longest: Duration,
 }
 
 /// The rules of all directories.
@@ -181,7 +184,8 @@ impl RulesByDirectory {
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
         let digest = digest_of(found.config.files()).into();
-        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision, digest });
+        let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
+        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision, digest, longest });
         state.config = Some(found.config);
         Ok(())
     }

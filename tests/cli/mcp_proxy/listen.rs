@@ -136,6 +136,13 @@ fn each_session_of_a_client_is_one_of_the_service() {
         assert_eq!((got.status, got.messages.len()), (200, 2), "{got:?}");
         assert_eq!(got.messages[0]["method"], "notifications/progress", "what comes before the answer, too");
         assert_eq!((&got.messages[1]["id"], said(&got.messages[1])), (&json!(7), "in \"eu\""));
+        for (accept, kind) in
+            [("application/json", "application/json"), ("application/json, text/event-stream", "text/event-stream")]
+        {
+            let pinged =
+                listening.post(&[("mcp-session-id", session), ("accept", accept)], &request(9, "ping", &json!({})));
+            assert_eq!((pinged.headers["content-type"].as_str(), &pinged.messages[0]["result"]), (kind, &json!({})));
+        }
     }
     assert_eq!(service.got("initialize").len(), 2);
     assert_eq!(listening.send("DELETE", &[("mcp-session-id", &first)], "").status, 200);

@@ -27,6 +27,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     if args.mcp {
         return mcp::change_servers(&places, &adapters(&args.agents), args.scope.scope(), mcp::To::Proxy, args.dry_run);
     }
+    let places = places.with_settings()?;
     places.check_program()?;
     let scope = args.scope.scope();
     let mut chosen = adapters(&args.agents);

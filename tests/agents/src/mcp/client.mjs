@@ -29,7 +29,8 @@ await client.close();
 proxy?.kill();
 
 async function behindProxy(service) {
-  const words = ["mcp", "--name", "conformance", "--http", service, "--listen", "127.0.0.1:0"];
+  // A server of its own: each scenario has other tools.
+  const words = ["mcp", "--name", scenario.slice(0, 32), "--http", service, "--listen", "127.0.0.1:0"];
   const proxy = spawn(process.env.HOOKHOST, words, { stdio: ["ignore", "pipe", "inherit"] });
   for await (const line of createInterface({ input: proxy.stdout })) {
     return { address: line.replace("listening at ", ""), proxy };
