@@ -1,5 +1,5 @@
 //! The messages on their way to one side, in order. A message that is still asked about keeps its place; those behind it wait,
-//! unless a person is waited for: then it gives its place up.
+//! unless a person is waited for, or a model for long: then it gives its place up.
 
 use crate::message::on_one_line;
 use bytes::Bytes;

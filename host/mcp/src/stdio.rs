@@ -13,8 +13,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-use tokio::sync::oneshot;
-use tokio::time::{interval, timeout};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{interval, sleep, timeout};
 
 /// How long a person has to answer a question in the client.
 const FOR_A_PERSON: Duration = Duration::from_secs(300);
@@ -24,6 +24,9 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a client has to take the last answers.
 const FOR_THE_END: Duration = Duration::from_secs(2);
+
+/// How long others wait behind a message about which a person or a model is asked.
+const BEFORE_OTHERS: Duration = Duration::from_secs(1);
 
 /// How large the buffer of a stream is, in bytes.
 const BUFFER: usize = 64 * 1024;
@@ -311,15 +314,27 @@ impl Session {
     }
 
     async fn ask(&self, from: Side, id: &Id, request: crate::judge::Request, place: Place, room: Option<Room>) {
-        // Where a person is waited for, others go first.
+        // Where a person is waited for, others go first. What only could take long keeps its place as long as it does not.
         let kept = Mutex::new(Some((place, room)));
         let give_up = || drop(kept.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let waits = |_: u32| give_up();
+        let takes_long = Notify::new();
+        let waits = |_: u32| takes_long.notify_one();
+        let late = async {
+            takes_long.notified().await;
+            sleep(BEFORE_OTHERS).await;
+            give_up();
+        };
         let asks: Elicit<'_> = &|form| {
             give_up();
             Box::pin(self.elicit(form))
         };
-        let decision = self.0.judge.ask(&request, &waits, asks).await;
+        let asked = self.0.judge.ask(&request, &waits, asks);
+        tokio::pin!(asked, late);
+        let decision = tokio::select! {
+            biased;
+            decision = &mut asked => decision,
+            () = &mut late => asked.await,
+        };
         let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         match decision {
             Decision::Passed { bytes, expected } => {
