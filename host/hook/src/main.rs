@@ -7,6 +7,7 @@ use hookhost_hook::program;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    program::watch_signals();
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let code = if arguments.iter().any(|argument| argument == "--version") {
@@ -36,7 +37,9 @@ impl<'a> Parsed<'a> {
                 "--on-failure=allow" => on_failure = OnFailure::Allow,
                 "--on-failure=deny" => on_failure = OnFailure::Deny,
                 option if option.starts_with('-') => {
-                    return Err(format!("hookhost-hook knows no option {option:?}: `hookhost install` writes its command"));
+                    return Err(format!(
+                        "hookhost-hook knows no option {option:?}: `hookhost install` writes its command"
+                    ));
                 }
                 word => words.push(word),
             }

@@ -94,7 +94,8 @@ impl Sessions {
             spec = spec.under(top, 1);
         }
         let session = host.open_session(spec)?;
-        let memory = handles.iter().find(|((known, ..), _)| *known == key.0).map(|(_, handle)| Arc::clone(&handle.memory));
+        let memory =
+            handles.iter().find(|((known, ..), _)| *known == key.0).map(|(_, handle)| Arc::clone(&handle.memory));
         let (used, memory) = (Mutex::new(Instant::now()), memory.unwrap_or_default());
         let handle = Arc::new(Handle { session, started: OnceCell::new(), used, memory });
         drop_unused(&mut handles);
