@@ -328,12 +328,14 @@ impl Session {
             give_up();
             Box::pin(self.elicit(form))
         };
-        let asked = self.0.judge.ask(&request, &waits, asks);
-        tokio::pin!(asked, late);
-        let decision = tokio::select! {
-            biased;
-            decision = &mut asked => decision,
-            () = &mut late => asked.await,
+        let decision = {
+            let asked = self.0.judge.ask(&request, &waits, asks);
+            tokio::pin!(asked, late);
+            tokio::select! {
+                biased;
+                decision = &mut asked => decision,
+                () = &mut late => asked.await,
+            }
         };
         let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         match decision {

@@ -12,6 +12,7 @@
 //! | [`settle`] | from an agent's message to its reply |
 //! | `mcp` | the tool by which agents ask without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
+//! | `successor` | another version of the program at its place |
 //! | [`resident`] | the socket, and the life of the process behind it |
 //!
 //! It is an embedder like any other: it uses nothing of the engine that an outsider cannot.
@@ -28,6 +29,7 @@ pub mod resident;
 pub mod rules;
 pub mod sessions;
 pub mod settle;
+mod successor;
 
 pub use claims::Claims;
 pub use resident::{Ended, Resident, ResidentError};

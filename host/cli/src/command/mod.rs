@@ -59,7 +59,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Dispatch(args) => wait_here_for(dispatch::run(&args)),
         Command::Hook(args) if args.alone => wait_here_for(hook::alone(&args)),
         Command::Hook(args) => hook::run(&args),
-        Command::Serve(args) => wait_for(serve::run(&args)),
+        Command::Serve(args) => serve::run(&args),
         Command::Mcp(args) => match &args.command {
             Some(McpCommand::Approve(args)) => mcp::approve(args),
             Some(McpCommand::List { json }) => mcp::list(*json),
