@@ -1,5 +1,5 @@
-//! HTTP: hooks of agents that can post them, gateways, and the MCP endpoint. Every request but `GET /health` has to bring the
-//! token.
+//! HTTP: hooks of agents that can post them, gateways, and the endpoints of MCP and of the Agent Control Standard. Every request
+//! but `GET /health` has to bring the token; one to `/acs` is signed in its place, where there is a secret for that.
 //!
 //! | request | what it is |
 //! |---|---|
@@ -7,8 +7,10 @@
 //! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
+//! | `POST /acs` | a Guardian of the Agent Control Standard |
 //! | `GET /health` | whether somebody is there |
 
+use crate::acs::Acs;
 use crate::mcp;
 use crate::settle::Settler;
 use hookhost::contract::EventKind;
@@ -63,13 +65,14 @@ impl std::fmt::Debug for Token {
 struct Served {
     settler: Arc<Settler>,
     token: Token,
+    acs: Acs,
     /// The directory of messages that name none.
     home: PathBuf,
 }
 
 /// Serves until the future is dropped. `home` is the directory of messages that name none.
-pub async fn serve(listener: TcpListener, settler: Arc<Settler>, token: Token, home: PathBuf) -> Infallible {
-    let served = Arc::new(Served { settler, token, home });
+pub async fn serve(listener: TcpListener, settler: Arc<Settler>, token: Token, acs: Acs, home: PathBuf) -> Infallible {
+    let served = Arc::new(Served { settler, token, acs, home });
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
@@ -106,13 +109,15 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     if request.method() == Method::GET && path == "/health" {
         return text(StatusCode::OK, "hookhost is there\n");
     }
-    if !is_known(served, &request) {
+    let route = Route::of(&path);
+    let is_signed = matches!(route, Some(Route::Acs)) && served.acs.is_signed();
+    if !is_signed && !is_known(served, &request) {
         let mut answer =
             text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return answer;
     }
-    let Some(route) = Route::of(&path) else {
+    let Some(route) = route else {
         return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
     };
     if request.method() != Method::POST {
@@ -124,7 +129,7 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
             let why = "its message is larger than 16 MiB";
             return match route {
                 Route::Hook { agent, point } => unread(served, agent, point, why).await,
-                Route::Mcp => text(StatusCode::PAYLOAD_TOO_LARGE, &format!("{why}\n")),
+                Route::Mcp | Route::Acs => text(StatusCode::PAYLOAD_TOO_LARGE, &format!("{why}\n")),
             };
         }
         Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
@@ -132,6 +137,7 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     match route {
         Route::Hook { agent, point } => hook(served, agent, point, &body).await,
         Route::Mcp => model_context(served, &body).await,
+        Route::Acs => json(served.acs.answer(&served.settler, &body, &served.home).await),
     }
 }
 
@@ -145,6 +151,7 @@ fn is_known(served: &Served, request: &Request<Incoming>) -> bool {
 enum Route<'a> {
     Hook { agent: &'a str, point: Option<&'a str> },
     Mcp,
+    Acs,
 }
 
 impl<'a> Route<'a> {
@@ -160,6 +167,7 @@ impl<'a> Route<'a> {
                 Self::Hook { agent: "agentgateway", point: Some(point) }
             }
             ["mcp"] => Self::Mcp,
+            ["acs"] => Self::Acs,
             _ => return None,
         })
     }

@@ -10,6 +10,7 @@
 //! | `once` | calls that are reported twice, and settled once |
 //! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
 //! | [`settle`] | from an agent's message to its reply |
+//! | [`acs`] | the endpoint of the Agent Control Standard |
 //! | `mcp` | the tool by which agents ask without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | [`resident`] | the socket, and the life of the process behind it |
@@ -19,6 +20,7 @@
 #![deny(missing_docs)]
 #![cfg(unix)]
 
+pub mod acs;
 pub mod claims;
 mod events;
 pub mod http;
@@ -29,6 +31,7 @@ pub mod rules;
 pub mod sessions;
 pub mod settle;
 
+pub use acs::Acs;
 pub use claims::Claims;
 pub use resident::{Ended, Resident, ResidentError};
 pub use rules::{Configurations, Found};

@@ -9,14 +9,15 @@ use hookhost::files::{self, Guard, Links};
 use hookhost_hook::connection::ConnectionError;
 use hookhost_hook::place::Place;
 use hookhost_hook::{hook, start};
+use hookhost_server::acs::signature::Secret;
 use hookhost_server::http::{self, Token};
-use hookhost_server::{Claims, Ended, Resident, Settler};
+use hookhost_server::{Acs, Claims, Ended, Resident, Settler};
 use rand::{TryRng as _, rngs::SysRng};
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -81,7 +82,7 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
         output::note(&format!("hookhost serves at {}\n", place.socket().display()));
     }
     let _http = match args.http {
-        Some(address) => Some(listen(address, Arc::clone(&settler)).await?),
+        Some(address) => Some(listen(address, Arc::clone(&settler), secret(args.acs_key.as_deref())?).await?),
         None => None,
     };
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
@@ -108,7 +109,7 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
 }
 
 /// Serves HTTP until what is returned is dropped.
-async fn listen(address: SocketAddr, settler: Arc<Settler>) -> Result<AbortOnDrop, CliError> {
+async fn listen(address: SocketAddr, settler: Arc<Settler>, acs: Option<Secret>) -> Result<AbortOnDrop, CliError> {
     let cannot =
         |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
@@ -121,7 +122,7 @@ async fn listen(address: SocketAddr, settler: Arc<Settler>) -> Result<AbortOnDro
             "others can reach this address: anyone who knows the token can ask, and it goes over the network unencrypted",
         ));
     }
-    Ok(AbortOnDrop(tokio::spawn(http::serve(listener, settler, Token::new(&secret), home))))
+    Ok(AbortOnDrop(tokio::spawn(http::serve(listener, settler, Token::new(&secret), Acs::new(acs), home))))
 }
 
 struct AbortOnDrop(JoinHandle<Infallible>);
@@ -130,6 +131,14 @@ impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// The secret of the Agent Control Standard, in a file that only the user can read.
+fn secret(file: Option<&Path>) -> Result<Option<Secret>, CliError> {
+    let Some(file) = file else { return Ok(None) };
+    let bytes = files::read(file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN).map_err(CliError::not_loaded)?;
+    let secret = Secret::new(bytes.trim_ascii_end());
+    secret.map(Some).map_err(|why| CliError::not_loaded(anyhow!("{}: {why}; write a longer one", file.display())))
 }
 
 /// The secret that HTTP clients have to know: the user's own, made when it is first needed.

@@ -3,16 +3,17 @@
 use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Refusal, ToolCall};
 use hookhost::native::Rule;
+use hookhost_server::Acs;
 use hookhost_server::http::{Token, serve};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-const SECRET: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// Sends one request, and returns the status and the body.
-async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str) -> (u16, String) {
+pub(crate) async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -31,7 +32,7 @@ async fn started() -> (Lab, std::net::SocketAddr) {
     let lab = Lab::new(rule).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), "/work".into()));
+    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), Acs::new(None), "/work".into()));
     (lab, address)
 }
 
