@@ -11,6 +11,7 @@
 //! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
 //! | [`settle`] | from an agent's message to its reply |
 //! | [`acs`] | the endpoint of the Agent Control Standard |
+//! | [`interceptor`] | a chain as an interceptor of MCP |
 //! | `mcp` | the tool by which agents ask without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | [`resident`] | the socket, and the life of the process behind it |
@@ -24,6 +25,7 @@ pub mod acs;
 pub mod claims;
 mod events;
 pub mod http;
+pub mod interceptor;
 mod mcp;
 mod once;
 pub mod resident;

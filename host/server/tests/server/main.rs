@@ -5,6 +5,7 @@
 
 mod acs;
 mod http;
+mod interceptor;
 mod resident;
 mod rules;
 mod settling;
