@@ -92,6 +92,8 @@ pub struct Abilities {
     pub changes: bool,
     /// It lays the other arguments over those of the call, so that one that is left out stays as it was.
     pub merges: bool,
+    /// It takes other arguments only where a text `command` stays one.
+    pub keeps_command: bool,
     /// It takes a result in place of running the call.
     pub responds: bool,
     /// It asks its user, and does not continue without a yes, also where nobody is there.
@@ -116,6 +118,7 @@ impl Abilities {
         rejects: false,
         changes: false,
         merges: false,
+        keeps_command: false,
         responds: false,
         asks: false,
         replaces: false,

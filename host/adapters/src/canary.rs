@@ -1,7 +1,11 @@
 //! The calls by which `hookhost doctor --prove` shows that an agent's hook is reached and obeyed.
 
-/// A shell command that is harmless, and that the resident host always rejects, under any rules.
-pub const DENIED: &str = "echo hookhost-canary-denied";
+/// A shell command that is harmless, and that the resident host always rejects, under any rules. Where it runs nevertheless, it
+/// leaves [`TRACE`].
+pub const DENIED: &str = "echo hookhost-canary-denied > hookhost-canary-denied";
+
+/// The file that [`DENIED`] leaves in the directory in which it runs.
+pub const TRACE: &str = "hookhost-canary-denied";
 
 /// A shell command that is harmless, and that rules let pass.
 pub const PASSED: &str = "echo hookhost-canary-passed";

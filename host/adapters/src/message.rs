@@ -1,6 +1,7 @@
 //! What an agent sent, and from where.
 
 use std::path::Path;
+use std::time::Duration;
 
 /// The environment variables that an agent sets for its hooks and that say where its project is. No other variable is read
 /// or handed on: some agents pass the key of their model to each hook.
@@ -26,13 +27,16 @@ pub struct Message<'a> {
     pub directory: &'a Path,
     /// Those of [`VARIABLES`] that were set.
     pub variables: &'a [(String, String)],
+    /// How long the sender waits for the reply, where the message does not come by the agent's own settings; absent: as long as
+    /// the agent's hook point waits.
+    pub within: Option<Duration>,
 }
 
 impl<'a> Message<'a> {
     /// A message alone.
     #[must_use]
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
-        Self { bytes, point: None, directory, variables: &[] }
+        Self { bytes, point: None, directory, variables: &[], within: None }
     }
 
     /// The value of a variable that is set and not empty.

@@ -58,7 +58,7 @@ pub fn make_this_call(by: &[String], arguments: &Value) -> String {
 /// What a model reads where a plugin gave the result and its agent can only be told no.
 #[must_use]
 pub fn use_this_result(result: &ToolResult) -> String {
-    format!("the tool did not run, and this is the result in its place:\n{}", result.text)
+    format!("the tool did not run, and this is the result in its place:\n{}\n(end of the result)", result.text)
 }
 
 /// The plugins as the subject of a sentence.

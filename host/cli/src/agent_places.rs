@@ -22,18 +22,26 @@ pub(crate) struct AgentPlaces {
     pub(crate) project: PathBuf,
     program: PathBuf,
     settings: AgentsSection,
+    /// Why the user's own file does not say the settings.
+    unreadable: Option<CliError>,
     /// Where programs are looked for.
     pub(crate) path: OsString,
 }
 
 impl AgentPlaces {
-    /// Of this user, in the working directory.
+    /// Of this user, in the working directory; also where the user's own file cannot be read, so that what is installed can be seen
+    /// and taken out.
     pub(crate) fn here() -> Result<Self, CliError> {
         let directories = configuration::places()?;
         let home = directories.home.clone();
         let home = home.ok_or_else(|| CliError::usage("your home directory cannot be found: set the variable HOME"))?;
+        let (settings, unreadable) = match settings(&directories) {
+            Ok(settings) => (settings, None),
+            Err(error) => (AgentsSection::default(), Some(error)),
+        };
         Ok(Self {
-            settings: settings(&directories)?,
+            settings,
+            unreadable,
             // The files name it, and whether they do is compared by its spelling.
             home: home.components().collect(),
             project: project(&configuration::cwd()?),
@@ -41,6 +49,14 @@ impl AgentPlaces {
             path: std::env::var_os("PATH").unwrap_or_default(),
             directories,
         })
+    }
+
+    /// The same; an error where the user's own file cannot be read.
+    pub(crate) fn with_settings(mut self) -> Result<Self, CliError> {
+        match self.unreadable.take() {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
     }
 
     /// What an adapter needs to know for its plan.

@@ -18,7 +18,7 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long an answer may take on its way after a person's time is over.
+/// How long an answer may take on its way after that time is over.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
 /// How much a pipe takes without waiting, in bytes, where `poll` says that it takes something: `PIPE_BUF` of POSIX.
@@ -77,9 +77,9 @@ impl<'a> Deadline<'a> {
         Self { began: Instant::now(), within, ..self }
     }
 
-    /// From now on, as long as a person has to answer, and some seconds more.
+    /// From now on, as long as the resident host says that it takes, and some seconds more.
     #[must_use]
-    pub fn for_person(self, seconds: u32) -> Self {
+    pub fn that_takes_long(self, seconds: u32) -> Self {
         self.again(Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER)
     }
 

@@ -43,7 +43,7 @@ pub struct HookRequest {
 /// What the resident host says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// A person is asked; a reply comes in so many seconds at most.
+    /// It takes long, since a person or a model is asked; a reply comes in so many seconds at most.
     Waiting {
         /// Seconds.
         seconds: u32,

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long a call may take in which no person is asked, where the agent waits longer.
-const WITHIN: Duration = Duration::from_secs(10);
+/// How long a call may take, where the agent waits longer and the resident host does not say that this one takes long.
+pub const WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a resident host that another hook is starting is waited for.
 const FOR_A_START: Duration = Duration::from_secs(1);
@@ -87,10 +87,12 @@ impl Hook<'_> {
 
     fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let Some(place) = self.place else { return start::alone(&start::program()?, request, deadline) };
-        if let Some(answered) = resident(place, request, deadline) {
-            return answered;
-        }
-        let program = start::program()?;
+        let program = match resident(place, request, deadline) {
+            Resident::Answered(answered) => return answered,
+            // It serves others. One that is started now would find that it is there, and end.
+            Resident::Refuses => return start::alone(&start::program()?, request, deadline),
+            Resident::NotThere => start::program()?,
+        };
         // A failure to start it is no failure of this call.
         let starting = match start::resident_host(&program, place) {
             Ok(None) => match started_elsewhere(place, request, deadline) {
@@ -131,13 +133,21 @@ impl Hook<'_> {
     }
 }
 
-/// Has the resident host settle a message. Absent where none is there, or it is of another version. One that ended
-/// meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
-fn resident(place: &Place, request: &HookRequest, deadline: Deadline<'_>) -> Option<Result<Response, ConnectionError>> {
+/// What comes of asking the resident host.
+enum Resident {
+    Answered(Result<Response, ConnectionError>),
+    /// It serves hooks of other directories or of another version.
+    Refuses,
+    NotThere,
+}
+
+/// Has the resident host settle a message. One that ended meanwhile has perhaps recorded the event. It is settled once more:
+/// never is it left unsettled.
+fn resident(place: &Place, request: &HookRequest, deadline: Deadline<'_>) -> Resident {
     match settled(place, request, deadline) {
-        Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_))
-        | Ok(Response::Refused(_)) => None,
-        answered => Some(answered),
+        Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_)) => Resident::NotThere,
+        Ok(Response::Refused(_)) => Resident::Refuses,
+        answered => Resident::Answered(answered),
     }
 }
 
@@ -150,10 +160,11 @@ fn started_elsewhere(
 ) -> Option<Result<Response, ConnectionError>> {
     let began = Instant::now();
     while began.elapsed() < FOR_A_START && deadline.left().is_ok() {
-        if let Some(answered) = resident(place, request, deadline) {
-            return Some(answered);
+        match resident(place, request, deadline) {
+            Resident::Answered(answered) => return Some(answered),
+            Resident::Refuses => return None,
+            Resident::NotThere => std::thread::sleep(START_INTERVAL),
         }
-        std::thread::sleep(START_INTERVAL);
     }
     None
 }
@@ -163,7 +174,7 @@ fn settled(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) -> 
     connection.send(&Request::Hook(request.clone()), deadline)?;
     loop {
         match connection.receive(deadline)? {
-            Response::Waiting { seconds } => deadline = deadline.for_person(seconds),
+            Response::Waiting { seconds } => deadline = deadline.that_takes_long(seconds),
             response => return Ok(response),
         }
     }

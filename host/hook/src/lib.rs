@@ -12,6 +12,7 @@
 //! | [`unanswered`] | what the resident host is told later: calls that nobody answered |
 //! | [`start`] | starting the resident host, and settling a call without it |
 //! | [`hook`] | the hook from its message to its reply |
+//! | [`program`] | a program that is a hook, from its standard input to its exit code |
 
 #![deny(missing_docs)]
 #![cfg(unix)]
@@ -20,5 +21,6 @@ pub mod connection;
 pub mod frame;
 pub mod hook;
 pub mod place;
+pub mod program;
 pub mod start;
 pub mod unanswered;

@@ -84,7 +84,7 @@ pub fn alone(program: &Path, request: &HookRequest, mut deadline: Deadline<'_>) 
     drop(to);
     loop {
         match receive_from(&mut from, deadline)? {
-            Response::Waiting { seconds } => deadline = deadline.for_person(seconds),
+            Response::Waiting { seconds } => deadline = deadline.that_takes_long(seconds),
             response => {
                 std::mem::forget(unanswered);
                 return Ok(response);

@@ -9,6 +9,8 @@
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
 //! | `POST /acs` | a Guardian of the Agent Control Standard |
 //! | `GET /health` | whether somebody is there |
+//!
+//! A person is waited for as long as the agent's hook waits, or for less where the header `Hookhost-Within` says so.
 
 use crate::acs::Acs;
 use crate::mcp;
@@ -23,6 +25,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::convert::Infallible;
@@ -31,6 +34,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+
+/// The header in which a client says for how many seconds it waits for the answer.
+const WITHIN: &str = "hookhost-within";
 
 /// How long a client may take to send the head of a request.
 const FOR_A_HEAD: Duration = Duration::from_secs(10);
@@ -70,36 +76,55 @@ struct Served {
     home: PathBuf,
 }
 
-/// Serves until the future is dropped. `home` is the directory of messages that name none.
-pub async fn serve(listener: TcpListener, settler: Arc<Settler>, token: Token, acs: Acs, home: PathBuf) -> Infallible {
+/// Serves until `stop` is ready, and ends once the requests under way are answered. `home` is the directory of messages that name
+/// none.
+pub async fn serve(
+    listener: TcpListener,
+    settler: Arc<Settler>,
+    token: Token,
+    acs: Acs,
+    home: PathBuf,
+    stop: impl Future<Output = ()>,
+) {
     let served = Arc::new(Served { settler, token, acs, home });
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let open = GracefulShutdown::new();
+    tokio::pin!(stop);
     loop {
-        let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(10)).await;
-                continue;
-            }
+        let accepted = async {
+            let connection = Arc::clone(&connections).acquire_owned().await;
+            (connection, listener.accept().await)
+        };
+        let (connection, stream) = tokio::select! {
+            () = &mut stop => break,
+            (connection, accepted) = accepted => match accepted {
+                Ok((stream, _)) => (connection, stream),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                }
+            },
         };
         // An answer is small, and the agent waits for it.
         let _ = stream.set_nodelay(true);
         let served = Arc::clone(&served);
+        let service = service_fn(move |request| {
+            let served = Arc::clone(&served);
+            async move { Ok::<_, Infallible>(respond(&served, request).await) }
+        });
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD);
+        let answered = open.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             let _connection = connection;
-            let service = service_fn(|request| {
-                let served = Arc::clone(&served);
-                async move { Ok::<_, Infallible>(respond(&served, request).await) }
-            });
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD);
-            if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+            if let Err(error) = answered.await {
                 tracing::debug!(%error, "a connection ended early");
             }
         });
     }
+    // The listener stays open until then: who connects meanwhile waits for the process that comes next.
+    open.shutdown().await;
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -123,22 +148,30 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     if request.method() != Method::POST {
         return text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
     }
+    let within = match within(&request) {
+        Ok(within) => within,
+        Err(why) => return not_taken(served, route, why).await,
+    };
     let body = match Limited::new(request.into_body(), MAX_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
-            let why = "its message is larger than 16 MiB";
-            return match route {
-                Route::Hook { agent, point } => unread(served, agent, point, why).await,
-                Route::Mcp | Route::Acs => text(StatusCode::PAYLOAD_TOO_LARGE, &format!("{why}\n")),
-            };
+            return not_taken(served, route, "its message is larger than 16 MiB").await;
         }
         Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
     };
     match route {
-        Route::Hook { agent, point } => hook(served, agent, point, &body).await,
-        Route::Mcp => model_context(served, &body).await,
+        Route::Hook { agent, point } => hook(served, agent, point, &body, within).await,
+        Route::Mcp => model_context(served, &body, within).await,
         Route::Acs => json(served.acs.answer(&served.settler, &body, &served.home).await),
     }
+}
+
+/// How long the client waits, where it says so.
+fn within(request: &Request<Incoming>) -> Result<Option<Duration>, &'static str> {
+    let Some(value) = request.headers().get(WITHIN) else { return Ok(None) };
+    let seconds = value.to_str().ok().and_then(|value| value.trim().parse::<u32>().ok()).filter(|&seconds| seconds > 0);
+    let seconds = seconds.ok_or("the header Hookhost-Within is no number of seconds")?;
+    Ok(Some(Duration::from_secs(seconds.into())))
 }
 
 /// Whether the client knows the token.
@@ -173,17 +206,57 @@ impl<'a> Route<'a> {
     }
 }
 
-async fn hook(served: &Served, agent: &str, point: Option<&str>, body: &[u8]) -> Answer {
+async fn hook(served: &Served, agent: &str, point: Option<&str>, body: &Bytes, within: Option<Duration>) -> Answer {
     let Some(adapter) = by_name(agent) else {
         return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
     };
     let mut message = Message::new(body, &served.home);
     message.point = point;
-    answer(adapter, served.settler.reply(adapter, &message, &|_| {}).await)
+    message.within = within;
+    let mut asker = Asker {
+        settler: &served.settler,
+        adapter,
+        point: point.map(str::to_owned),
+        body: body.clone(),
+        home: &served.home,
+        is_answered: false,
+    };
+    let reply = served.settler.reply(adapter, &message, &|_| {}).await;
+    asker.is_answered = true;
+    answer(adapter, reply)
 }
 
-/// The answer to a message that was not read.
-async fn unread(served: &Served, agent: &str, point: Option<&str>, why: &str) -> Answer {
+/// A client that waits. Dropped before it has its answer, it has gone, and the log says so.
+struct Asker<'a> {
+    settler: &'a Arc<Settler>,
+    adapter: &'static dyn Adapter,
+    point: Option<String>,
+    body: Bytes,
+    home: &'a PathBuf,
+    is_answered: bool,
+}
+
+impl Drop for Asker<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let (settler, home) = (Arc::clone(self.settler), self.home.clone());
+        let (adapter, point, body) = (self.adapter, self.point.take(), self.body.clone());
+        tokio::spawn(async move {
+            let mut message = Message::new(&body, &home);
+            message.point = point.as_deref();
+            settler.gone(adapter, &message).await;
+        });
+    }
+}
+
+/// The answer to a request that is not taken: where it is an agent's message, a no in the agent's words.
+async fn not_taken(served: &Served, route: Route<'_>, why: &str) -> Answer {
+    let (agent, point) = match route {
+        Route::Hook { agent, point } => (agent, point),
+        Route::Mcp | Route::Acs => return text(StatusCode::BAD_REQUEST, &format!("{why}\n")),
+    };
     let Some(adapter) = by_name(agent) else {
         return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
     };
@@ -206,7 +279,7 @@ fn answer(adapter: &dyn Adapter, mut reply: Reply) -> Answer {
     json(reply.stdout)
 }
 
-async fn model_context(served: &Served, body: &[u8]) -> Answer {
+async fn model_context(served: &Served, body: &[u8], within: Option<Duration>) -> Answer {
     let request: Value = match serde_json::from_slice(body) {
         Ok(request) => request,
         Err(error) => {
@@ -215,7 +288,7 @@ async fn model_context(served: &Served, body: &[u8]) -> Answer {
             return json(why);
         }
     };
-    match mcp::answer(&served.settler, &request, &served.home).await {
+    match mcp::answer(&served.settler, &request, &served.home, within).await {
         Some(answer) => json(answer.to_string()),
         None => text(StatusCode::ACCEPTED, ""),
     }

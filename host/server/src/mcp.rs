@@ -8,6 +8,7 @@ use crate::settle::Settler;
 use hookhost_adapters::{Message, by_name};
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use std::time::Duration;
 
 /// The versions of the protocol that it speaks, the newest first.
 const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18"];
@@ -19,7 +20,7 @@ const TOOL: &str = "hook";
 const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
 
 /// The answer to a request; `None` to a notification.
-pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path) -> Option<Value> {
+pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, within: Option<Duration>) -> Option<Value> {
     let Some(object) = request.as_object() else {
         return Some(error(&Value::Null, -32600, "a request is one JSON object; batches are not taken"));
     };
@@ -32,7 +33,7 @@ pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path) -> O
         "initialize" => result(id, &initialize(parameters)),
         "ping" => result(id, &json!({})),
         "tools/list" => result(id, &json!({ "tools": [tool()] })),
-        "tools/call" => match call(settler, parameters, home).await {
+        "tools/call" => match call(settler, parameters, home, within).await {
             Ok(answer) => result(id, &answer),
             Err(why) => error(id, -32602, &why),
         },
@@ -75,7 +76,12 @@ fn tool() -> Value {
     })
 }
 
-async fn call(settler: &Settler, parameters: Option<&Map<String, Value>>, home: &Path) -> Result<Value, String> {
+async fn call(
+    settler: &Settler,
+    parameters: Option<&Map<String, Value>>,
+    home: &Path,
+    within: Option<Duration>,
+) -> Result<Value, String> {
     let parameters = parameters.ok_or("`params` is missing")?;
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
     if name != TOOL {
@@ -88,6 +94,7 @@ async fn call(settler: &Settler, parameters: Option<&Map<String, Value>>, home: 
     let message = message(&arguments)?;
     let mut sent = Message::new(&message, home);
     sent.point = text("point");
+    sent.within = within;
     let reply = settler.reply(adapter, &sent, &|_| {}).await;
     let is_error = reply.exit != 0;
     let said = if is_error && reply.stdout.is_empty() { reply.stderr } else { reply.stdout };

@@ -5,6 +5,8 @@
 //! and when its socket is not its own any more. Before it ends it settles what is under way; a hook that comes meanwhile
 //! settles its call by itself.
 
+use crate::acs::Acs;
+use crate::http::{self, Token};
 use crate::settle::Settler;
 use hookhost_adapters::{Message, by_name};
 use hookhost_hook::connection::{is_trusted, peer, short};
@@ -17,10 +19,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, mpsc};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// How long a request may take to come.
 const FOR_A_REQUEST: Duration = Duration::from_secs(10);
@@ -74,7 +76,23 @@ pub struct Resident {
     listener: std::os::unix::net::UnixListener,
     socket: (u64, u64),
     program: Option<(PathBuf, (u64, u64, i64))>,
-    _lock: File,
+    http: Option<Http>,
+    lock: Lock,
+}
+
+/// Keeps others from becoming the resident host, until it is dropped or the process becomes another program.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// What HTTP is served with.
+#[derive(Debug)]
+struct Http {
+    listener: TcpListener,
+    token: Token,
+    acs: Acs,
+    home: PathBuf,
 }
 
 impl Resident {
@@ -111,19 +129,26 @@ impl Resident {
             let version = version_of(&program)?;
             Some((program, version))
         });
-        Ok(Some(Self { place: place.clone(), listener, socket, program, _lock: lock }))
+        Ok(Some(Self { place: place.clone(), listener, socket, program, http: None, lock: Lock { _file: lock } }))
     }
 
-    /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too.
+    /// The same, which also serves HTTP. `home` is the directory of messages that name none.
+    #[must_use]
+    pub fn with_http(self, listener: TcpListener, token: Token, acs: Acs, home: PathBuf) -> Self {
+        Self { http: Some(Http { listener, token, acs, home }), ..self }
+    }
+
+    /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too. Where its
+    /// program was replaced, the lock is returned as well: the next one is of that program, and nobody else comes before.
     ///
     /// # Errors
     /// If the socket cannot be listened at.
     pub async fn serve(
-        self,
+        mut self,
         settler: Arc<Settler>,
         idle: Option<Duration>,
         stop: impl Future<Output = ()>,
-    ) -> io::Result<Ended> {
+    ) -> io::Result<(Ended, Option<Lock>)> {
         self.listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(Shared {
@@ -134,17 +159,19 @@ impl Resident {
             done: Notify::new(),
             ended: Notify::new(),
         });
+        let http = self.http.take().map(|Http { listener, token, acs, home }| {
+            let (stop, stopped) = oneshot::channel::<()>();
+            let stopped = async { drop(stopped.await) };
+            let served = http::serve(listener, Arc::clone(&shared.settler), token, acs, home, stopped);
+            (stop, tokio::spawn(served))
+        });
         self.take_unanswered(&shared.settler).await;
-        let mut used = Instant::now();
         let mut look = tokio::time::interval(LOOK_INTERVAL);
         tokio::pin!(stop);
         let ended = loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
-                        used = Instant::now();
-                        serve_soon(&shared, stream);
-                    }
+                    Ok((stream, _)) => serve_soon(&shared, stream),
                     // Too many open files: those that are open will be closed.
                     Err(error) => {
                         tracing::warn!(%error, "a connection could not be accepted");
@@ -152,10 +179,7 @@ impl Resident {
                     }
                 },
                 _ = look.tick() => {
-                    if shared.at_work.load(Ordering::Acquire) > 0 {
-                        used = Instant::now();
-                    }
-                    if let Some(why) = self.reason_to_end(used, idle) {
+                    if let Some(why) = self.reason_to_end(shared.settler.idle(), idle) {
                         break why;
                     }
                     self.take_unanswered(&shared.settler).await;
@@ -172,18 +196,22 @@ impl Resident {
             serve_soon(&shared, stream);
         }
         let last = async {
+            if let Some((stop, served)) = http {
+                drop(stop);
+                let _ = served.await;
+            }
             while shared.at_work.load(Ordering::Acquire) > 0 {
                 shared.done.notified().await;
             }
         };
         let _ = tokio::time::timeout(FOR_THE_LAST, last).await;
         // The place is free before anybody is told so.
-        drop(self);
+        let lock = (ended == Ended::Replaced).then_some(self.lock);
         shared.ended.notify_waiters();
-        Ok(ended)
+        Ok((ended, lock))
     }
 
-    fn reason_to_end(&self, used: Instant, idle: Option<Duration>) -> Option<Ended> {
+    fn reason_to_end(&self, unused: Duration, idle: Option<Duration>) -> Option<Ended> {
         if identity(&self.place.socket()) != Some(self.socket) {
             return Some(Ended::SocketGone);
         }
@@ -192,7 +220,7 @@ impl Resident {
         {
             return Some(Ended::Replaced);
         }
-        idle.is_some_and(|idle| used.elapsed() >= idle).then_some(Ended::Idle)
+        idle.is_some_and(|idle| unused >= idle).then_some(Ended::Idle)
     }
 
     /// Records the calls that nobody answered before.

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Upper bound of the directories whose rules are kept; those that were used last.
 const MAX_DIRECTORIES: usize = 256;
@@ -62,6 +63,8 @@ pub struct DirectoryRules {
     pub number: u64,
     /// What tells these rules from those that were loaded before.
     pub revision: u64,
+    /// How long an event can take in which each plugin takes all of its time, without a person's.
+    pub longest: Duration,
 }
 
 /// The rules of all directories.
@@ -177,7 +180,8 @@ impl RulesByDirectory {
             None => self.host.load_rules(&found.config).await.map(|rules| (rules, revision)),
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
-        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision });
+        let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
+        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision, longest });
         state.config = Some(found.config);
         Ok(())
     }

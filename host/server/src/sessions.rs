@@ -46,17 +46,20 @@ pub struct Handle {
     pub session: Session,
     /// Whether `session-start` was settled, or had been in an earlier process; holds the tasks that plugins then had.
     pub(crate) started: OnceCell<()>,
-    memory: Mutex<Memory>,
+    used: Mutex<Instant>,
+    /// Shared by all handles of the session: an agent that changes its directory in between is still the same.
+    memory: Arc<Mutex<Memory>>,
 }
 
 /// What the resident host remembers of a session between two calls.
 #[derive(Debug, Default)]
 struct Memory {
-    used: Option<Instant>,
     /// The arguments that were allowed for calls that have not run yet, the latest last.
     allowed: VecDeque<(String, Value)>,
     /// Tasks of plugins that the agent could not take yet.
     owed: Vec<Task>,
+    /// What the user has to know, and could not be told yet.
+    notices: Vec<String>,
     /// Texts that model or user have read.
     said: HashSet<String>,
     /// How often in a row the agent was kept from stopping.
@@ -81,7 +84,7 @@ impl Sessions {
         let key = (id.clone(), named.cwd.clone(), workspace.clone(), rules.number);
         let mut handles = self.handles();
         if let Some(handle) = handles.get(&key) {
-            handle.memory().used = Some(Instant::now());
+            *handle.used() = Instant::now();
             return Ok(Arc::clone(handle));
         }
         let mut spec = SessionSpec::new(agent, &workspace).id(id).rules(&rules.rules);
@@ -91,8 +94,10 @@ impl Sessions {
             spec = spec.under(top, 1);
         }
         let session = host.open_session(spec)?;
-        let memory = Memory { used: Some(Instant::now()), ..Memory::default() };
-        let handle = Arc::new(Handle { session, started: OnceCell::new(), memory: Mutex::new(memory) });
+        let memory =
+            handles.iter().find(|((known, ..), _)| *known == key.0).map(|(_, handle)| Arc::clone(&handle.memory));
+        let (used, memory) = (Mutex::new(Instant::now()), memory.unwrap_or_default());
+        let handle = Arc::new(Handle { session, started: OnceCell::new(), used, memory });
         drop_unused(&mut handles);
         handles.insert(key, Arc::clone(&handle));
         Ok(handle)
@@ -121,19 +126,19 @@ impl Sessions {
 }
 
 fn drop_unused(handles: &mut HashMap<Key, Arc<Handle>>) {
-    let used = |handle: &Handle| handle.memory().used;
-    handles.retain(|_, handle| used(handle).is_none_or(|used| used.elapsed() < MAX_IDLE));
+    handles.retain(|_, handle| handle.used().elapsed() < MAX_IDLE);
     if handles.len() >= MAX_HANDLES
-        && let Some(oldest) = handles.iter().min_by_key(|(_, handle)| used(handle)).map(|(key, _)| key.clone())
+        && let Some(oldest) = handles.iter().min_by_key(|(_, handle)| *handle.used()).map(|(key, _)| key.clone())
     {
         handles.remove(&oldest);
     }
 }
 
-/// `AGENT:ID`, which no other agent's session has. What the engine does not take as an identifier is named by its digest.
+/// `AGENT:ID`, which no other agent's session has; of a sub-agent it is `AGENT:ID:SUBAGENT`. What the engine does not take as an
+/// identifier, or could be both, is named by its digest.
 fn identifier(agent: &str, id: &str) -> String {
     let plain = format!("{agent}:{id}");
-    if plain.len() <= MAX_ID && !id.contains(char::is_control) {
+    if plain.len() <= MAX_ID && !id.contains(|character: char| character == ':' || character.is_control()) {
         return plain;
     }
     let mut digest = String::new();
@@ -154,6 +159,10 @@ fn workspace(named: &AgentSession) -> PathBuf {
 }
 
 impl Handle {
+    fn used(&self) -> MutexGuard<'_, Instant> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -197,6 +206,19 @@ impl Handle {
         std::mem::take(&mut self.memory().owed)
     }
 
+    /// Keeps a text for the next moment at which the user can be told something.
+    pub(crate) fn owe_notice(&self, text: String) {
+        let mut memory = self.memory();
+        if memory.notices.len() < MAX_REMEMBERED {
+            memory.notices.push(text);
+        }
+    }
+
+    /// The texts that were kept.
+    pub(crate) fn owed_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.memory().notices)
+    }
+
     /// Counts that the agent is kept from stopping; false where it must be let go.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
@@ -213,7 +235,8 @@ mod tests {
     fn sessions_of_two_agents_are_never_the_same_one() {
         assert_eq!(identifier("codex", "thr_1"), "codex:thr_1");
         assert_ne!(identifier("codex", "1"), identifier("claude-code", "1"));
-        for odd in ["a\nb", &"x".repeat(300)] {
+        // A sub-agent's is not that of a session with such a name either.
+        for odd in ["a\nb", "a:b", &"x".repeat(300)] {
             let id = identifier("codex", odd);
             assert!(id.starts_with("codex:sha256-") && id.len() < 256 && !id.contains(char::is_control), "{id}");
         }

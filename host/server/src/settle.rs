@@ -16,14 +16,15 @@ use hookhost_adapters::{
     detect, reason,
 };
 use hookhost_hook::frame::Response;
+use hookhost_hook::hook;
 use hookhost_hook::unanswered::Unanswered;
 use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// How long before the agent stops waiting for its hook a person's time is over.
+/// How long before the agent stops waiting for its hook the time for it is over; less where the agent waits for a short time.
 const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
 
 /// Upper bound of a directory's path, in bytes: `PATH_MAX` of Linux.
@@ -32,7 +33,7 @@ const MAX_PATH: usize = 4096;
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
 
-/// Recorded for how many seconds a person is waited for.
+/// Told for how many seconds the reply can take from now on, where that is long.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// Settles agents' messages.
@@ -43,6 +44,26 @@ pub struct Settler {
     once: Once,
     claims: Option<Claims>,
     canary: OnceCell<DirectoryRules>,
+    usage: Mutex<Usage>,
+}
+
+/// Whether somebody asks.
+#[derive(Debug)]
+struct Usage {
+    under_way: usize,
+    /// When the last event was settled.
+    last: Instant,
+}
+
+/// An event that is under way, until this is dropped.
+struct UnderWay<'a>(&'a Settler);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut usage = self.0.usage();
+        usage.under_way = usage.under_way.saturating_sub(1);
+        usage.last = Instant::now();
+    }
 }
 
 impl Settler {
@@ -56,6 +77,7 @@ impl Settler {
             once: Once::default(),
             claims: None,
             canary: OnceCell::new(),
+            usage: Mutex::new(Usage { under_way: 0, last: Instant::now() }),
         }
     }
 
@@ -83,9 +105,22 @@ impl Settler {
         &self.rules
     }
 
-    /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before a person is waited
-    /// for.
+    /// How long nobody has asked; zero where an event is under way.
+    #[must_use]
+    pub fn idle(&self) -> Duration {
+        let usage = self.usage();
+        if usage.under_way > 0 { Duration::ZERO } else { usage.last.elapsed() }
+    }
+
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
+    /// takes long is waited for: a person, a plugin's model.
     pub async fn reply(&self, named: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
+        self.usage().under_way += 1;
+        let _under_way = UnderWay(self);
         let adapter = detect(named, message);
         let call = match adapter.decode(message) {
             Ok(call) => call,
@@ -105,7 +140,8 @@ impl Settler {
         {
             return reply;
         }
-        match self.all_settled(adapter, &call, waits).await {
+        let until = Instant::now() + time_for(adapter, &call.point, message.within);
+        match self.all_settled(adapter, &call, until, waits).await {
             Ok(outcomes) => {
                 let reply = match outcomes.as_slice() {
                     [] => return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
@@ -179,11 +215,12 @@ impl Settler {
         &self,
         adapter: &'static dyn Adapter,
         call: &HookCall,
+        until: Instant,
         waits: Waits<'_>,
     ) -> Result<Vec<Outcome>, String> {
         let mut outcomes = Vec::new();
         for part in call.parts() {
-            let (outcome, handle, event) = self.settled(adapter, &part, waits).await?;
+            let (outcome, handle, event) = self.settled(adapter, &part, until, waits).await?;
             let (outcome, lost) = degrade(&part, outcome, adapter.abilities(&part));
             for degradation in lost {
                 let note = degradation.sentence();
@@ -198,6 +235,7 @@ impl Settler {
         &self,
         adapter: &'static dyn Adapter,
         call: &HookCall,
+        until: Instant,
         waits: Waits<'_>,
     ) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
         // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
@@ -209,7 +247,11 @@ impl Settler {
         let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
         let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
-        let asked = Asked { adapter, call, handle: &handle, notes: &rules.notes, claims: self.claims.as_ref() };
+        if rules.longest > hook::WITHIN / 2 {
+            waits(whole_seconds(rules.longest.min(left(until))));
+        }
+        let (notes, claims) = (&rules.notes, self.claims.as_ref());
+        let asked = Asked { adapter, call, handle: &handle, notes, claims, until, longest: rules.longest };
         asked.start().await;
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
             self.once.has_run(handle.session.id(), tool);
@@ -250,7 +292,8 @@ impl Settler {
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0, revision: 0 })
+            let longest = Duration::ZERO;
+            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0, revision: 0, longest })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
@@ -260,6 +303,22 @@ impl std::fmt::Debug for Settler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settler").field("sessions", &self.sessions.len()).finish_non_exhaustive()
     }
+}
+
+/// How long a reply may take: less than the agent waits for it, or whoever sent the message says that they wait.
+fn time_for(adapter: &dyn Adapter, point: &str, within: Option<Duration>) -> Duration {
+    let agents = adapter.agent().point(point).map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
+    let agents = Duration::from_secs(agents.into());
+    let waits = within.map_or(agents, |within| within.min(agents));
+    waits - BEFORE_THE_AGENTS.min(waits / 4)
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+fn whole_seconds(time: Duration) -> u32 {
+    u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// Why the directories of a session are none: rules are looked for in each directory above them.
@@ -328,6 +387,10 @@ struct Asked<'a> {
     handle: &'a Handle,
     notes: &'a [String],
     claims: Option<&'a Claims>,
+    /// When the agent has to have its reply.
+    until: Instant,
+    /// How long the plugins can take, who are asked again after a person has answered.
+    longest: Duration,
 }
 
 impl Asked<'_> {
@@ -371,6 +434,7 @@ impl Asked<'_> {
 
     async fn settle(&self, waits: Waits<'_>) -> Result<Settled, String> {
         let (answer, event) = self.answer(waits).await?;
+        self.look_at_arguments(event.as_deref());
         let can = self.can();
         let mut outcome = Outcome::new(answer);
         if can.adds_context {
@@ -383,13 +447,13 @@ impl Asked<'_> {
         }
         if can.tells_user {
             let notices = self.handle.session.take_notices().into_iter().map(|notice| notice.text);
+            let notices = notices.chain(self.handle.owed_notices());
             for text in self.notes.iter().cloned().chain(notices) {
                 if self.handle.is_said_first(&text) {
                     outcome = outcome.notice(text);
                 }
             }
         }
-        outcome.notices.extend(self.not_applied(event.as_deref()));
         Ok(Settled { outcome, event })
     }
 
@@ -425,11 +489,11 @@ impl Asked<'_> {
             HookEvent::FinalText { text } | HookEvent::AfterCompaction { summary: text } => {
                 self.text(text, waits).await
             }
-            HookEvent::AfterToolCall { result, .. } => {
+            HookEvent::AfterToolCall { .. } => {
                 let (said, told) = self.dispatch(EventKind::AfterToolCall, self.payload(), waits).await?;
                 let answer = match said {
+                    Said::Value(_) if told.changed_by.is_empty() => Answer::Neutral,
                     Said::Value(value) => match serde_json::from_value::<ToolResult>(value) {
-                        Ok(value) if value == *result => Answer::Neutral,
                         Ok(value) => Answer::ReplacedResult(value),
                         Err(error) => return Err(format!("the result of after-tool-call cannot be read: {error}")),
                     },
@@ -494,26 +558,20 @@ impl Asked<'_> {
                 handed.map_err(|error| format!("its question could not be handed over: {error}"))?;
                 return Ok(Put::HandedOver(Box::new(request)));
             }
-            let limit = self.persons_time(request.deadline);
-            waits(u32::try_from(limit.as_secs()).unwrap_or(u32::MAX));
+            // A second question of the same event has what the first one left.
+            let limit = request.deadline.min(left(self.until));
+            waits(whole_seconds((limit + self.longest).min(left(self.until))));
             begun = match tokio::time::timeout(limit, pending.wait()).await {
                 Ok(begun) => begun,
                 Err(_) => {
                     let by = request.questions.iter().map(|question| question.by.to_string()).collect();
                     let asked = reason::asked(&request.questions);
-                    let reason = format!("{asked} (nobody answered within {} seconds)", limit.as_secs());
+                    let reason = format!("{asked} (nobody answered within {} s)", limit.as_secs());
                     let no = Rejection::host(by, Cause::NotApproved, reason);
                     return Ok(Put::Said(Said::No(no), Recorded { event: request.id, ..Recorded::default() }));
                 }
             };
         }
-    }
-
-    /// How long a person has: no longer than the agent waits for its hook.
-    fn persons_time(&self, deadline: Duration) -> Duration {
-        let point = self.adapter.agent().point(&self.call.point);
-        let agents = point.map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
-        deadline.min(Duration::from_secs(u64::from(agents)).saturating_sub(BEFORE_THE_AGENTS))
     }
 
     async fn gate_call(&self, tool: &ToolUse, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
@@ -571,12 +629,13 @@ impl Asked<'_> {
         }
     }
 
-    /// After a call has run: says so where it ran with other arguments than were allowed.
-    fn not_applied(&self, event: Option<&str>) -> Option<String> {
-        let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return None };
-        let allowed = self.handle.allowed(call.id.as_deref()?)?;
+    /// After a call has run: records it where it ran with other arguments than were allowed, and has the user told as soon as
+    /// that is possible.
+    fn look_at_arguments(&self, event: Option<&str>) {
+        let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
+        let Some(allowed) = call.id.as_deref().and_then(|id| self.handle.allowed(id)) else { return };
         if allowed == call.arguments {
-            return None;
+            return;
         }
         let note = format!(
             "the agent ran {} with other arguments than those that were allowed: another hook of the agent may have changed \
@@ -584,7 +643,7 @@ impl Asked<'_> {
             call.name
         );
         self.handle.session.note_delivery(event, &self.call.point, DeliveryKind::ChangeNotApplied, &note);
-        self.can().tells_user.then_some(note)
+        self.handle.owe_notice(note);
     }
 
     /// A transform of a text.

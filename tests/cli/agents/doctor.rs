@@ -72,7 +72,7 @@ fn a_setting_that_disables_hooks_is_a_problem() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_read_and_a_log_that_cannot_are_problems() {
+fn a_log_that_cannot_be_read_is_a_problem() {
     let person = installed();
     person.user.write("hookhost.toml", "[[ask]]\ntools = [\"bash\"]\n");
     person.run(&["trust", "--yes"]).expect(0, &[]);
@@ -80,8 +80,6 @@ fn a_configuration_that_cannot_be_read_and_a_log_that_cannot_are_problems() {
     fs::write(person.user.log_file(), "no database").unwrap();
     let ended = person.run(&["doctor"]);
     printed(ended.expect(1, &[]), &["  problem event    the log cannot be read: "]);
-    person.user.configure("[[plugin]]\nnmae = 1\n");
-    person.run(&["doctor"]).expect(5, &["unknown key `nmae`"]);
 }
 
 #[test]
@@ -112,7 +110,10 @@ fn a_hook_that_passes_everything_denies_everything_or_fails_is_no_proof() {
             "echo nobody answers >&2; exit 2",
             "the configured hook denies also what has to pass; it says: nobody answers",
         ),
-        ("exit 1", "the configured hook failed about `echo hookhost-canary-denied` (exit code 1)"),
+        (
+            "exit 1",
+            "the configured hook failed about `echo hookhost-canary-denied > hookhost-canary-denied` (exit code 1)",
+        ),
     ] {
         let person = installed();
         person.program("hookhost-hook", script);
@@ -133,7 +134,7 @@ fn a_hook_that_passes_everything_denies_everything_or_fails_is_no_proof() {
 /// An agent that makes the call, which its hook hands to the rules; a part of the real one.
 fn agent_that_asks(person: &Person, session: &str) {
     let payload = json!({
-        "call": { "id": "1", "name": "Bash", "arguments": { "command": "echo hookhost-canary-denied" } },
+        "call": { "id": "1", "name": "Bash", "arguments": { "command": "echo hookhost-canary-denied > hookhost-canary-denied" } },
         "session": { "agent": session },
     });
     let file = person.user.write("call.json", payload.to_string());
@@ -153,10 +154,16 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(
         ended.expect(0, &[]),
-        &["  ok      agent-run Claude Code asked about the canary call, and it was rejected\n"],
+        &["  ok      agent-run Claude Code asked about the canary call, it was rejected, and it did not run\n"],
     );
     // Its own event in the log is seen as well.
     printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
+    // One that asks and does not obey.
+    let obeying = fs::read_to_string(person.user.path("bin/claude")).unwrap();
+    person.program("claude", &obeying.replace("echo done", "echo x > hookhost-canary-denied; echo done"));
+    let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
+    printed(ended.expect(1, &[]), &["  problem agent-run Claude Code ran the canary call that has to be denied\n"]);
+    assert!(!person.user.project().join("hookhost-canary-denied").exists());
     // An older call proves nothing.
     person.program("claude", "[ \"$1\" = --version ] && echo 2.1.330; echo I will not");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
@@ -168,4 +175,23 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     agent_that_asks(&person, "claude-code");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(ended.expect(1, &[]), &["asked about the canary call, and it was allowed"]);
+}
+
+#[test]
+fn a_broken_allowlist_is_a_problem_that_hides_nothing_else_and_keeps_nothing_from_being_taken_out() {
+    let person = installed();
+    person.user.write("config/hookhost.toml", "[[plugin]\n");
+    let ended = person.run(&["doctor", "claude-code"]);
+    printed(
+        ended.expect(1, &[]),
+        &[
+            "  ok      entry    ",
+            "  problem rules    the configuration cannot be used, so calls are denied: ",
+            "hookhost.toml:",
+        ],
+    );
+    printed(person.run(&["agents"]).expect(0, &[]), &["claude-code ", "installed  user"]);
+    person.run(&["install", "claude-code"]).expect(5, &["unknown key `nmae`"]);
+    person.run(&["uninstall", "claude-code"]).expect(0, &[]);
+    assert!(!person.settings().exists());
 }

@@ -12,6 +12,7 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["trust", "--revoke"], "changes which files are trusted"),
     (&["install", "claude-code"], "changes the settings of agents"),
     (&["uninstall", "claude-code"], "takes the hook out of the settings of agents"),
+    (&["approvals", "yes", "claude-code:1.2"], "answers a question of an agent"),
 ];
 
 #[test]
@@ -43,6 +44,7 @@ fn commands_that_loosen_nothing_run_inside_an_agent() {
         &["trust", "--list"],
         &["agents"],
         &["allow"],
+        &["approvals"],
     ] {
         Ended::of(person.command(arguments).env("CLAUDECODE", "1")).expect(0, &[]);
     }

@@ -1,9 +1,10 @@
 //! One component under every agent: one table of calls has the same verdicts everywhere, through the built programs.
 
 use super::{Home, Reply, policy, started};
+use hookhost_adapters::{Abilities, Degradation, Message, by_name};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How each agent tells its hook of a shell command, by the message that was recorded or documented.
 const AGENTS: [(&str, &str); 21] = [
@@ -68,6 +69,17 @@ fn message_of(agent: &str, fixture: &str, command: &str) -> AgentMessage {
     AgentMessage { message, arguments: [agent.to_owned()].into_iter().chain(point).collect(), variables }
 }
 
+/// What an agent can do where its hook is told of this message.
+fn abilities(agent: &str, fixture: &str) -> Abilities {
+    let AgentMessage { message, arguments, variables } = message_of(agent, fixture, "ls");
+    let bytes = message.to_string().into_bytes();
+    let mut sent = Message::new(&bytes, Path::new("/work"));
+    sent.point = arguments.get(1).map(String::as_str);
+    sent.variables = &variables;
+    let adapter = by_name(agent).unwrap();
+    adapter.abilities(&adapter.decode(&sent).unwrap())
+}
+
 /// Puts another text in the place of one, also where it is within JSON in a text. Whether it was there.
 fn replace(value: &mut Value, from: &str, to: &str) -> bool {
     match value {
@@ -116,6 +128,22 @@ fn one_component_gives_each_call_the_same_verdict_under_every_agent() {
         let outcomes: Vec<_> = of_agent.map(|event| event["outcome"].as_str().unwrap()).collect();
         assert_eq!(outcomes, CALLS.map(|(_, outcome, ..)| outcome), "{agent}");
     }
-    // Of each: an agent cannot take a result, or a change, or ask; each time the log says so.
+    // An agent that takes no result, or no changed call, gets a rejection; one that cannot be ended continues. The log says so, once
+    // for each.
+    let cannot = |can: fn(&Abilities) -> bool, what: Degradation| {
+        let agents = AGENTS.iter().filter(|(agent, fixture)| !can(&abilities(agent, fixture)));
+        agents.map(move |(agent, _)| (*agent, what.sentence())).collect::<Vec<_>>()
+    };
+    let mut expected = cannot(|can| can.responds, Degradation::ResponseToRejection);
+    expected.extend(cannot(|can| can.changes, Degradation::ChangeToRejection));
+    expected.extend(cannot(|can| can.stops, Degradation::StopNotPossible));
+    assert!(expected.len() > AGENTS.len(), "{expected:?}");
+    let degraded = home.records(expected.len(), |record| record["what"] == "degraded");
+    for (agent, sentence) in expected {
+        let is_it = |record: &&Value| {
+            record["session"].as_str().unwrap().starts_with(&format!("{agent}:")) && record["note"] == sentence
+        };
+        assert_eq!(degraded.iter().filter(is_it).count(), 1, "{agent}: {sentence}");
+    }
     home.verify_log();
 }

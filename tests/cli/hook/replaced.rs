@@ -1,10 +1,13 @@
 //! An update of the program while agents work.
 
-use super::{Home, Reply, printed, runs, started, wait_for};
+use super::{Home, Reply, TIMEOUT, end, printed, runs, started, wait_for};
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt as _;
+use std::process::Stdio;
 
 /// Puts another version at the program's place, as an update does: written beside it, and renamed.
 fn update(home: &Home) {
@@ -13,6 +16,12 @@ fn update(home: &Home) {
     // What follows the program's own bytes changes nothing of what it does.
     fs::OpenOptions::new().append(true).open(&new).unwrap().write_all(b"another version").unwrap();
     fs::rename(new, program).unwrap();
+}
+
+/// Whether a process runs the program that is at the program's place now.
+fn is_new(home: &Home, process: Pid) -> bool {
+    let program = fs::metadata(format!("/proc/{}/exe", process.as_raw_nonzero()));
+    program.is_ok_and(|program| program.ino() == fs::metadata(home.program("hookhost")).unwrap().ino())
 }
 
 #[test]
@@ -39,12 +48,57 @@ fn an_update_of_the_program_replaces_the_resident_host_which_settles_what_is_und
     let reply = Reply::of(waiting);
     assert_eq!((reply.code, reply.stderr.as_str()), (Some(0), ""), "{reply:?}");
     assert!(!reply.stdout.contains("deny"), "{reply:?}");
-    wait_for("the end of the old host", || !runs(old));
     wait_for("the new host", || home.socket().exists());
     home.asked("s", "4", "touch denied.txt").is_denied_by_policy();
-    let [new] = home.processes("serve").try_into().unwrap();
-    let program = fs::metadata(format!("/proc/{}/exe", new.as_raw_nonzero())).unwrap();
-    assert_eq!(program.ino(), fs::metadata(home.program("hookhost")).unwrap().ino(), "the new program serves");
+    assert!(is_new(&home, old), "the same process continues as the new program");
     home.events("before-tool-call", 5);
+    home.verify_log();
+}
+
+/// The body of the answer to a message over HTTP.
+fn posted(address: &str, token: &str, message: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let head = format!("host: x\r\nauthorization: Bearer {token}\r\ncontent-length: {}", message.len());
+    write!(stream, "POST /hooks/codex/PreToolUse HTTP/1.1\r\n{head}\r\nconnection: close\r\n\r\n{message}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn an_update_keeps_what_was_served_over_http_and_turns_no_client_away() {
+    let home = Home::new();
+    let mut served = home.command(&["serve", "--http", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().unwrap();
+    let old = Pid::from_child(&served);
+    let mut notes = BufReader::new(served.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let address = notes.find_map(|note| Some(note.split_once("http://")?.1.split(';').next()?.to_owned())).unwrap();
+    let token = fs::read_to_string(home.user.path("state/http.token")).unwrap();
+    let asked = |id: &str, command: &str| posted(&address, token.trim(), &home.call("s", id, command).to_string());
+    assert!(asked("1", "touch denied.txt").contains("denied-by-policy"));
+    // A question is under way while the program is replaced.
+    let open = || {
+        let ended = printed(&mut home.command(&["approvals", "--json"]));
+        serde_json::from_str::<Vec<Value>>(&ended.stdout).unwrap_or_default()
+    };
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| asked("2", "touch asked.txt"));
+        wait_for("the question", || open().len() == 1);
+        update(&home);
+        wait_for("the old host's last word", || !home.socket().exists());
+        // It waits for the new program.
+        let queued = scope.spawn(|| asked("3", "touch denied.txt"));
+        let id = open()[0]["id"].as_str().unwrap().to_owned();
+        printed(&mut home.command(&["approvals", "yes", &id])).expect(0, &[]);
+        let answered = waiting.join().unwrap();
+        assert!(answered.starts_with("HTTP/1.1 200") && !answered.contains("deny"), "{answered}");
+        let denied = queued.join().unwrap();
+        assert!(denied.contains("denied-by-policy"), "{denied}");
+    });
+    wait_for("the new program", || is_new(&home, old));
+    assert!(asked("4", "touch denied.txt").contains("denied-by-policy"));
+    end(old, Signal::TERM);
+    served.wait().unwrap();
+    home.events("before-tool-call", 4);
     home.verify_log();
 }

@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 
 const HOOK: [&str; 2] = ["claude-code", "PreToolUse"];
 
+/// `hookhost hook`, which is the same as the small program.
+fn hookhost_hook(home: &Home) -> Command {
+    home.command(&[&["hook"], &HOOK[..]].concat())
+}
+
 /// The hook, started by a shell that does this with its files.
 fn in_shell(home: &Home, files: &str) -> Command {
     let hook = home.hook(&[]);
@@ -22,10 +27,13 @@ fn a_signal_to_a_hook_that_waits_is_a_no_at_once() {
     let home = Home::new();
     let resident = home.serve();
     kill_process(resident, Signal::STOP).unwrap();
-    for (number, signal) in [Signal::TERM, Signal::INT, Signal::HUP].into_iter().enumerate() {
+    let signals = [Signal::TERM, Signal::INT, Signal::HUP];
+    // The small program, and the same in the large one.
+    let programs: [fn(&Home) -> Command; 2] = [|home| home.hook(&HOOK), hookhost_hook];
+    for (number, (hook, signal)) in programs.iter().flat_map(|hook| signals.map(|signal| (hook, signal))).enumerate() {
         let message = home.call("s", &number.to_string(), "ls").to_string();
         let began = Instant::now();
-        let hook = started(&mut home.hook(&HOOK), message.as_bytes());
+        let hook = started(&mut hook(&home), message.as_bytes());
         wait_for_question_of(&hook);
         kill_process(Pid::from_child(&hook), signal).unwrap();
         Reply::of(hook).could_not_be_settled("the hook was asked to end before there was an answer");
@@ -45,7 +53,7 @@ fn a_signal_to_a_hook_that_waits_is_a_no_at_once() {
     Reply::of(hook).could_not_be_settled("the agent's message did not come: the hook was asked to end");
     drop(stdin);
     kill_process(resident, Signal::CONT).unwrap();
-    home.deliveries(4);
+    home.deliveries(7);
     home.verify_log();
 }
 
@@ -61,15 +69,16 @@ fn a_closed_standard_input_is_a_no_and_a_closed_standard_output_exits_with_the_c
     assert_eq!((reply.code, reply.stdout.as_str()), (Some(2), ""));
     assert!(reply.stderr.contains("hookhost could not print its reply: nobody reads the standard output"), "{reply:?}");
     // A pipe that nobody reads.
-    let message = home.call("s", "2", "touch denied.txt").to_string();
-    let mut command = home.hook(&HOOK);
-    let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(hook.stdout.take());
-    std::io::Write::write_all(&mut hook.stdin.take().unwrap(), message.as_bytes()).unwrap();
-    let reply = Reply::of(hook);
-    assert_eq!(reply.code, Some(2), "{reply:?}");
-    assert!(reply.stderr.contains("hookhost could not print its reply: Broken pipe"), "{reply:?}");
-    home.events("before-tool-call", 2);
+    for (id, mut command) in [("2", home.hook(&HOOK)), ("3", hookhost_hook(&home))] {
+        let message = home.call("s", id, "touch denied.txt").to_string();
+        let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(hook.stdout.take());
+        std::io::Write::write_all(&mut hook.stdin.take().unwrap(), message.as_bytes()).unwrap();
+        let reply = Reply::of(hook);
+        assert_eq!(reply.code, Some(2), "{reply:?}");
+        assert!(reply.stderr.contains("hookhost could not print its reply: Broken pipe"), "{reply:?}");
+    }
+    home.events("before-tool-call", 3);
 }
 
 #[test]

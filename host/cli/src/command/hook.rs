@@ -3,19 +3,18 @@
 use crate::args::HookArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
-use crate::{configuration, loading, output};
+use crate::{configuration, loading};
 use anyhow::anyhow;
 use hookhost_adapters::json::MAX_BYTES;
 use hookhost_adapters::message::VARIABLES;
 use hookhost_adapters::{Adapter, Message, all, by_name};
 use hookhost_hook::frame::Response;
-use hookhost_hook::hook::Hook;
 use hookhost_hook::place::Place;
+use hookhost_hook::program;
 use hookhost_server::{Claims, Settler};
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use strsim::jaro_winkler;
 
@@ -42,20 +41,10 @@ pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
     })
 }
 
+/// Ends this process with the hook's exit code, which is none of [`Exit`]: it is the agent's language.
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
-    let place = Place::of_user();
-    let interrupted = AtomicBool::new(false);
-    let hook = Hook {
-        adapter: adapter(&args.agent)?,
-        point: args.point.as_deref(),
-        on_failure: args.on_failure.into(),
-        place: place.as_ref(),
-        interrupted: &interrupted,
-    };
-    let reply = hook.run(io::stdin().lock());
-    output::print(&reply.stdout)?;
-    let _ = io::stderr().write_all(reply.stderr.as_bytes());
-    Ok(if reply.exit == 0 { Exit::Done } else { Exit::Usage })
+    let code = program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into());
+    std::process::exit(code.into())
 }
 
 /// Settles the message in this process. What is printed are frames: the hook that has started it reads them.

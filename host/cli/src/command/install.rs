@@ -22,7 +22,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     if !args.dry_run {
         inside_agent::refuse("changes the settings of agents")?;
     }
-    let places = AgentPlaces::here()?;
+    let places = AgentPlaces::here()?.with_settings()?;
     places.check_program()?;
     let scope = args.scope.scope();
     let mut chosen = adapters(&args.agents);

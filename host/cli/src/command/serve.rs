@@ -5,23 +5,25 @@ use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
 use crate::{audit_log, configuration, interrupt, loading, output};
 use anyhow::anyhow;
+use command_fds::{CommandFdExt as _, FdMapping};
 use hookhost::files::{self, Guard, Links};
 use hookhost_hook::connection::ConnectionError;
 use hookhost_hook::place::Place;
 use hookhost_hook::{hook, start};
 use hookhost_server::acs::signature::Secret;
-use hookhost_server::http::{self, Token};
+use hookhost_server::http::Token;
 use hookhost_server::{Acs, Claims, Ended, Resident, Settler};
+use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
-use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Upper bound of the file of the token, in bytes.
@@ -38,6 +40,9 @@ const FOR_STATUS: Duration = Duration::from_secs(5);
 
 /// How long it has to end.
 const FOR_THE_END: Duration = Duration::from_secs(35);
+
+/// The number of the first listener that a process is started with: `SD_LISTEN_FDS_START` of systemd.
+const FIRST_LISTENER: i32 = 3;
 
 /// How long after its start processes of hooks' own may begin to settle events: they found no resident host before.
 const FOR_OTHERS: Duration = Duration::from_secs(10);
@@ -81,26 +86,22 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
     if !args.on_demand {
         output::note(&format!("hookhost serves at {}\n", place.socket().display()));
     }
-    let _http = match args.http {
-        Some(address) => Some(listen(address, Arc::clone(&settler), secret(args.acs_key.as_deref())?).await?),
-        None => None,
+    let (resident, listener) = match args.http {
+        Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?)?,
+        None => (resident, None),
     };
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
     let ended = resident.serve(Arc::clone(&settler), idle, cancel.cancelled()).await;
-    let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
+    let (ended, _lock) = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
-    if ended == Ended::Replaced
-        && let Ok(program) = start::program()
-        && let Err(error) = start::resident_host(&program, place)
-    {
-        // The next hook starts it.
-        tracing::warn!(%error, "the new version of the program could not be started");
+    if ended == Ended::Replaced {
+        // Only a failure comes back.
+        return Err(become_the_new_program(listener));
     }
     if !args.on_demand {
         output::note(match ended {
             Ended::Idle => "ended: no agent has asked for a while\n",
-            Ended::Replaced => "ended: the program was replaced, and the new one serves\n",
             Ended::SocketGone => "ended: the socket was removed\n",
             _ => "ended\n",
         });
@@ -108,11 +109,39 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
     done
 }
 
-/// Serves HTTP until what is returned is dropped.
-async fn listen(address: SocketAddr, settler: Arc<Settler>, acs: Option<Secret>) -> Result<AbortOnDrop, CliError> {
+/// Goes on as the program that has taken the place of this one, in the same process and with the same command line: whoever
+/// watches over the process keeps it. The listener stays open meanwhile, so that clients of HTTP wait and are not turned away.
+fn become_the_new_program(listener: Option<std::net::TcpListener>) -> CliError {
+    let program = match start::program() {
+        Ok(program) => program,
+        Err(error) => return anyhow!(error).into(),
+    };
+    let mut command = Command::new(&program);
+    command.args(std::env::args_os().skip(1));
+    if let Some(listener) = listener {
+        let mapping = FdMapping { parent_fd: listener.into(), child_fd: FIRST_LISTENER };
+        if let Err(error) = command.fd_mappings(vec![mapping]) {
+            return anyhow!("the listener cannot be handed to the new program: {error}").into();
+        }
+        command.env("LISTEN_FDS", "1").env("LISTEN_PID", std::process::id().to_string());
+    }
+    let error = command.exec();
+    anyhow!("the new program {} cannot be started: {error}; the next hook starts it", program.display()).into()
+}
+
+/// Has the resident host serve HTTP, too. Also returns the listener, to be handed on to a new version of the program.
+fn with_http(
+    resident: Resident,
+    address: SocketAddr,
+    acs: Option<Secret>,
+) -> Result<(Resident, Option<std::net::TcpListener>), CliError> {
     let cannot =
         |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
-    let listener = TcpListener::bind(address).await.map_err(cannot)?;
+    let listener = match inherited(address) {
+        Some(listener) => listener,
+        None => std::net::TcpListener::bind(address).map_err(cannot)?,
+    };
+    listener.set_nonblocking(true).map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
     let (file, secret) = token()?;
     let home = configuration::places()?.home.unwrap_or_else(|| "/".into());
@@ -122,15 +151,16 @@ async fn listen(address: SocketAddr, settler: Arc<Settler>, acs: Option<Secret>)
             "others can reach this address: anyone who knows the token can ask, and it goes over the network unencrypted",
         ));
     }
-    Ok(AbortOnDrop(tokio::spawn(http::serve(listener, settler, Token::new(&secret), Acs::new(acs), home))))
+    let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
+    Ok((resident.with_http(served, Token::new(&secret), Acs::new(acs), home), Some(listener)))
 }
 
-struct AbortOnDrop(JoinHandle<Infallible>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// The listener for this address that this process was started with: by the version before it, or by a service manager
+/// (`sd_listen_fds(3)`).
+fn inherited(address: SocketAddr) -> Option<std::net::TcpListener> {
+    let listener = ListenFd::from_env().take_tcp_listener(0).ok().flatten()?;
+    let is_same = |own: SocketAddr| own.ip() == address.ip() && (own.port() == address.port() || address.port() == 0);
+    listener.local_addr().is_ok_and(is_same).then_some(listener)
 }
 
 /// The secret of the Agent Control Standard, in a file that only the user can read.

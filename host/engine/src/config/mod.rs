@@ -44,6 +44,7 @@ mod pattern;
 mod problem;
 mod quantity;
 mod raw;
+mod rules_digest;
 mod server;
 mod settings;
 #[cfg(feature = "config-file")]

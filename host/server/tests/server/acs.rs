@@ -46,7 +46,8 @@ impl Agent {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let acs = Acs::new(key.map(|key| Secret::new(key).unwrap()));
-        tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), acs, "/work".into()));
+        let (home, never) = ("/work".into(), std::future::pending());
+        tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), acs, home, never));
         let token = if key.is_some() { "" } else { SECRET };
         Self { lab, address, key, token }
     }

@@ -1,7 +1,9 @@
 //! HTTP hooks and the MCP endpoint.
 
 use crate::support::{Lab, bash, decision};
-use hookhost::contract::{Refusal, ToolCall};
+use hookhost::approval::Approval;
+use hookhost::audit::DeliveryKind;
+use hookhost::contract::{Escalation, Refusal, ToolCall};
 use hookhost::native::Rule;
 use hookhost_server::Acs;
 use hookhost_server::http::{Token, serve};
@@ -9,6 +11,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -26,13 +30,25 @@ pub(crate) async fn post(address: std::net::SocketAddr, path: &str, token: &str,
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
+/// Serves until what is returned second is dropped.
+async fn serving(lab: &Lab) -> (std::net::SocketAddr, oneshot::Sender<()>, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let stopped = async { drop(stopped.await) };
+    let (settler, home) = (Arc::clone(&lab.settler), "/work".into());
+    let served = tokio::spawn(serve(listener, settler, Token::new(SECRET), Acs::new(None), home, stopped));
+    (address, stop, served)
+}
+
 async fn started() -> (Lab, std::net::SocketAddr) {
     let rule = Rule::new()
         .before_tool_call(|_, call: &ToolCall| call.arguments.contains("denied").then(|| Refusal::new("it is denied")));
     let lab = Lab::new(rule).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), Acs::new(None), "/work".into()));
+    let (home, never) = ("/work".into(), std::future::pending());
+    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), Acs::new(None), home, never));
     (lab, address)
 }
 
@@ -99,4 +115,83 @@ async fn an_agent_that_is_connected_by_mcp_asks_by_the_tool_hook() {
     assert_eq!((status, body.as_str()), (202, ""));
     let (_, body) = post(address, "/mcp", SECRET, "[]").await;
     assert!(body.contains("-32600"), "{body}");
+}
+
+/// Sends the request and does not wait for its answer.
+async fn asked(address: std::net::SocketAddr, path: &str, headers: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {SECRET}\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Rules that ask about each call, where Codex asks nobody: the question waits in the queue.
+fn asking() -> Rule {
+    Rule::new().before_tool_call(|_, _: &ToolCall| Escalation::new("may it?"))
+}
+
+async fn question(lab: &Lab) -> String {
+    loop {
+        if let Some(request) = lab.settler.host().questions().await.unwrap().first() {
+            return request.id.clone();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_before_its_answer_is_in_the_log_and_its_question_can_not_be_answered() {
+    let lab = Lab::new(asking()).await;
+    let (address, _stop, _served) = serving(&lab).await;
+    let stream = asked(address, "/hooks/codex/PreToolUse", "", &bash("PreToolUse", "1", "ls").to_string()).await;
+    question(&lab).await;
+    drop(stream);
+    let noted = loop {
+        if let Some(delivery) = lab.deliveries().await.pop() {
+            break delivery;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!((noted.what, noted.point.as_str()), (DeliveryKind::Unanswered, "PreToolUse"));
+    assert!(noted.note.contains("has gone before it had the answer"), "{noted:?}");
+    assert!(lab.settler.host().questions().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_person_has_no_longer_than_the_client_says_that_it_waits() {
+    let lab = Lab::new(asking()).await;
+    let (address, _stop, _served) = serving(&lab).await;
+    let call = bash("PreToolUse", "1", "ls").to_string();
+    let mut stream =
+        asked(address, "/hooks/codex/PreToolUse", "hookhost-within: 2\r\nconnection: close\r\n", &call).await;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.contains("nobody answered within 1 s)"), "{answer}");
+    for wrong in ["0", "soon", "-1", ""] {
+        let headers = format!("hookhost-within: {wrong}\r\nconnection: close\r\n");
+        let mut stream = asked(address, "/hooks/codex/PreToolUse", &headers, &call).await;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("deny"), "{wrong:?}: {answer}");
+        assert!(answer.contains("Hookhost-Within is no number of seconds"), "{wrong:?}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn at_its_end_the_requests_under_way_get_their_answers_and_no_new_one_is_taken() {
+    let lab = Lab::new(asking()).await;
+    let (address, stop, served) = serving(&lab).await;
+    let mut stream = asked(address, "/hooks/codex/PreToolUse", "", &bash("PreToolUse", "1", "ls").to_string()).await;
+    let id = question(&lab).await;
+    assert_eq!(lab.settler.idle(), std::time::Duration::ZERO, "it is at work");
+    drop(stop);
+    lab.settler.host().answer(&id, Approval::no().because("not today")).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.contains("not today"), "{answer}");
+    served.await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
 }

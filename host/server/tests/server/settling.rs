@@ -1,7 +1,9 @@
 //! What a message of an agent leads to.
 
 use crate::support::{Lab, bash, decision, message, of_rule};
+use hookhost::Config;
 use hookhost::audit::{DeliveryKind, Record};
+use hookhost::config::{Entry, Settings};
 use hookhost::contract::{
     Action, AnswerKind, CompletionVerdict, Escalation, OutcomeKind, Refusal, Task, TextVerdict, ToolCall,
     ToolCallVerdict, ToolResult, ToolResultVerdict,
@@ -92,6 +94,76 @@ async fn a_changed_call_is_handed_back_and_one_that_ran_otherwise_is_recorded_an
     let [delivery] = lab.deliveries().await.try_into().unwrap();
     assert_eq!(delivery.what, DeliveryKind::ChangeNotApplied);
     assert_eq!(delivery.id, Some(lab.events("after-tool-call")[1].id.clone()));
+}
+
+#[tokio::test]
+async fn a_call_that_ran_otherwise_is_seen_in_another_directory_too_and_told_when_the_user_can_be_told() {
+    let lab = Lab::new(rule()).await;
+    let goose = |event: &str, cwd: &str, fields: Value| {
+        let mut message = json!({ "event": event, "session_id": "s", "matcher_context": null, "working_dir": cwd });
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        message
+    };
+    let call = |command: &str| json!({ "tool_name": "developer__shell", "tool_call_id": "1", "tool_input": { "command": command } });
+    lab.reply_of("goose", &goose("PreToolUse", "/work", call("make"))).await;
+    let reply = lab.reply_of("goose", &goose("PostToolUse", "/work/src", call("make install"))).await;
+    assert_eq!(reply.stdout, "", "goose reads no reply here");
+    let [delivery] = lab.deliveries().await.try_into().unwrap();
+    assert_eq!(delivery.what, DeliveryKind::ChangeNotApplied);
+    let reply = lab.reply_of("goose", &goose("SessionStart", "/work", json!({}))).await;
+    assert!(reply.stdout.contains("with other arguments than those that were allowed"), "{reply:?}");
+    let reply = lab.reply_of("goose", &goose("SessionStart", "/work", json!({}))).await;
+    assert!(!reply.stdout.contains("with other arguments"), "it is told once: {reply:?}");
+}
+
+#[tokio::test]
+async fn the_questions_of_one_event_share_the_time_that_the_agent_waits() {
+    let asks = |_: &_, call: &ToolCall| Escalation::new(format!("may it run {}?", command(call)));
+    let rule = Rule::new().before_tool_call(asks);
+    let lab = Lab::new(rule).await;
+    let told = std::sync::Mutex::new(Vec::new());
+    let waits = |seconds: u32| told.lock().unwrap().push(seconds);
+    let bytes = bash("PreToolUse", "1", "ls").to_string().into_bytes();
+    let mut message = Message::new(&bytes, Path::new("/work"));
+    message.within = Some(std::time::Duration::from_secs(100));
+    let reply = lab.settler.reply(by_name("codex").unwrap(), &message, &waits);
+    let answers = async {
+        let host = lab.settler.host();
+        let request = loop {
+            if let Some(request) = host.questions().await.unwrap().pop() {
+                break request;
+            }
+            tokio::task::yield_now().await;
+        };
+        host.answer(&request.id, hookhost::approval::Approval::yes()).await.unwrap();
+    };
+    let (reply, ()) = tokio::join!(reply, answers);
+    assert_eq!(reply.exit, 0, "{reply:?}");
+    let told = told.lock().unwrap();
+    assert!(told.iter().all(|&seconds| (70..=85).contains(&seconds)), "85 of 100 s are for a person: {told:?}");
+}
+
+#[tokio::test]
+async fn an_agent_is_told_to_wait_where_plugins_may_take_longer_than_a_hook_waits() {
+    let lab = Lab::new(rule()).await;
+    let waited = async |deadline: u64| {
+        let rule = Rule::new().before_tool_call(|_, _: &ToolCall| None::<Refusal>);
+        let mut entry = Entry::from_rule("slow", rule);
+        entry.limits.deadline = Some(std::time::Duration::from_secs(deadline));
+        let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+        *lab.configuration.config.lock().unwrap() = Ok(config);
+        std::fs::write(&lab.configuration.file, deadline.to_string()).unwrap();
+        let told = std::sync::Mutex::new(Vec::new());
+        let bytes = bash("PreToolUse", &deadline.to_string(), "ls").to_string().into_bytes();
+        let message = Message::new(&bytes, Path::new("/work"));
+        let waits = |seconds: u32| told.lock().unwrap().push(seconds);
+        lab.settler.reply(by_name("claude-code").unwrap(), &message, &waits).await;
+        told.into_inner().unwrap()
+    };
+    assert_eq!(waited(1).await, Vec::<u32>::new());
+    assert_eq!(waited(40).await, [40]);
+    let [seconds] = waited(3600).await.try_into().unwrap();
+    assert!((310..=315).contains(&seconds), "no longer than the agent waits: {seconds}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Claude Code.
 
-use super::{KEY, RealAgent, Served, TOKEN, Way};
+use super::{KEY, RealAgent, Served, Way, documented};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
@@ -26,9 +26,11 @@ impl RealAgent for ClaudeCode {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        // Without a terminal an unanswered question counts as no: these tools are not asked about.
-        let start = PACKAGE.start(&place.cache, "claude", &["-p", prompt, "--allowedTools", "Bash", "Agent"]);
+        // In this mode the agent allows everything: what stops a call then is the hook, and a question of the hook, too.
+        let start = PACKAGE.start(&place.cache, "claude", &["-p", prompt, "--permission-mode", "bypassPermissions"]);
         start.with(&[
+            // It refuses this mode to root elsewhere.
+            ("IS_SANDBOX", "1"),
             ("ANTHROPIC_BASE_URL", &place.model),
             ("ANTHROPIC_API_KEY", KEY),
             // A temporary directory that another user owns stops it.
@@ -58,27 +60,12 @@ impl RealAgent for ClaudeCode {
     }
 
     fn ask_by(&self, way: Way, place: &Place, served: &Served) -> Result<()> {
-        let Served { url, token } = served;
-        let hook = match way {
-            Way::Http => json!({
-                "type": "http", "url": format!("{url}/hooks/claude-code/PreToolUse"), "timeout": 20, "onFailure": "block",
-                "headers": { "Authorization": format!("Bearer ${TOKEN}") }, "allowedEnvVars": [TOKEN],
-            }),
-            Way::McpTool => json!({
-                "type": "mcp_tool", "server": "hookhost", "tool": "hook", "timeout": 20, "onFailure": "block",
-                "input": {
-                    "agent": "claude-code", "point": "PreToolUse", "hook_event_name": "PreToolUse",
-                    "session_id": "${session_id}", "cwd": "${cwd}", "tool_name": "${tool_name}",
-                    "tool_input": "${tool_input}", "tool_use_id": "${tool_use_id}",
-                },
-            }),
+        let section = match way {
+            Way::Http => "Claude Code over HTTP",
+            Way::McpTool => "Claude Code by an MCP tool",
         };
-        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
-        place.write_home(".claude/settings.json", &json!({ "hooks": hooks }).to_string())?;
-        if way == Way::McpTool {
-            let headers = json!({ "Authorization": format!("Bearer {token}") });
-            let server = json!({ "type": "http", "url": format!("{url}/mcp"), "headers": headers });
-            place.write_home(".claude.json", &json!({ "mcpServers": { "hookhost": server } }).to_string())?;
+        for (file, text) in [".claude/settings.json", ".claude.json"].iter().zip(documented(section, served)) {
+            place.write_home(file, &text)?;
         }
         Ok(())
     }

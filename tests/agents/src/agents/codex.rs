@@ -1,11 +1,11 @@
 //! Codex.
 
-use super::{KEY, RealAgent, Served, TOKEN, Way, codex_trust};
+use super::{KEY, RealAgent, Served, Way, codex_trust, documented};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 
 pub(super) struct Codex;
@@ -59,21 +59,11 @@ impl RealAgent for Codex {
     }
 
     fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
-        let file = place.home().join(".codex/config.toml");
-        let server =
-            format!("\n[mcp_servers.hookhost]\nurl = \"{}/mcp\"\nbearer_token_env_var = \"{TOKEN}\"\n", served.url);
-        let config = std::fs::read_to_string(&file)? + &server;
-        place.write_home(".codex/config.toml", &config)?;
-        let hook = json!({
-            "type": "mcp_tool", "server": "hookhost", "tool": "hook", "timeout": 20,
-            "input": {
-                "agent": "codex", "point": "PreToolUse", "hook_event_name": "PreToolUse",
-                "session_id": "${session_id}", "turn_id": "${turn_id}", "cwd": "${cwd}", "model": "${model}",
-                "tool_name": "${tool_name}", "tool_input": "${tool_input}", "tool_use_id": "${tool_use_id}",
-            },
-        });
-        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
-        place.write_home(".codex/hooks.json", &json!({ "hooks": hooks }).to_string())
+        let files = documented("Codex by an MCP tool", served);
+        let [hooks, server] = files.as_slice() else { bail!("the page has {} files of Codex", files.len()) };
+        let config = std::fs::read_to_string(place.home().join(".codex/config.toml"))?;
+        place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
+        place.write_home(".codex/hooks.json", hooks)
     }
 
     fn runs_without_hook(&self) -> bool {

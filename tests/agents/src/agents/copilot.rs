@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI, with a model provider of its own: so it needs no login.
 
-use super::{KEY, RealAgent, Served, Way};
+use super::{KEY, RealAgent, Served, Way, documented};
 use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
@@ -57,12 +57,8 @@ impl RealAgent for Copilot {
     }
 
     fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
-        let hook = json!({
-            "type": "http", "url": format!("{}/hooks/copilot-cli/preToolUse", served.url), "timeoutSec": 20,
-            "headers": { "Authorization": format!("Bearer {}", served.token) },
-        });
-        let hooks = json!({ "version": 1, "hooks": { "preToolUse": [hook] } });
-        place.write_home(".copilot/hooks/hookhost.json", &hooks.to_string())
+        let files = documented("Copilot CLI over HTTP", served);
+        place.write_home(".copilot/hooks/hookhost.json", &files.concat())
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -107,6 +107,17 @@ pub(crate) struct Served {
 /// The variable in which an agent gets the secret.
 pub(crate) const TOKEN: &str = "HOOKHOST_TOKEN";
 
+/// The settings of a section of `docs/hooks-over-http.md`, a text for each file, with the address and the token of a test.
+pub(crate) fn documented(section: &str, served: &Served) -> Vec<String> {
+    let page = include_str!("../../../../docs/hooks-over-http.md");
+    let section = page.split("\n## ").find(|text| text.lines().next() == Some(section)).unwrap_or_default();
+    let blocks = section.split("\n```").skip(1).step_by(2);
+    let files = blocks.filter_map(|block| block.split_once('\n')).map(|(_, text)| {
+        text.replace("http://127.0.0.1:8750", &served.url).replace("Bearer TOKEN", &format!("Bearer {}", served.token))
+    });
+    files.collect()
+}
+
 /// The agents, in the order in which they are run.
 pub(crate) fn all() -> &'static [&'static dyn RealAgent] {
     &[

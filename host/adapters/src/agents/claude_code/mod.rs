@@ -11,7 +11,7 @@ use crate::agents::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// What counts before a tool call. An answer in place of the tool is not possible. Without anybody there, a question counts
-/// as no, and the model is told why.
+/// as no, and the model is told why: so it is in the mode `bypassPermissions`, too, as run with 2.1.330.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 

@@ -12,7 +12,9 @@ use hookhost_contract::EventKind;
 
 /// There is no question before a call: `ask` and an `allow` without a change count as a hook that failed, and the call runs.
 /// `continue: false` counts so, too.
-const BEFORE_TOOL: Abilities = Abilities { changes: true, rejects: true, adds_context: true, ..TELLS };
+/// Codex refuses a change that takes the text `command` out; older versions let the unchanged call run.
+const BEFORE_TOOL: Abilities =
+    Abilities { changes: true, keeps_command: true, rejects: true, adds_context: true, ..TELLS };
 
 /// A changed call is refused here, as is `interrupt`.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };

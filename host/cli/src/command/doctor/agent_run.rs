@@ -29,6 +29,12 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
     };
     let words: Vec<OsString> =
         std::iter::once(program.into()).chain(words.into_iter().skip(1).map(OsString::from)).collect();
+    let trace = directory.join(canary::TRACE);
+    // One that an earlier run left would say of this one what it did not do.
+    if let Err(error) = remove(&trace) {
+        let says = format!("{} is in the way, and cannot be removed: {error}", one_line(&trace.to_string_lossy()));
+        return Check::problem("agent-run", says, "remove it, and try again");
+    }
     let before = last_event::last_record();
     let ended = process::run(&words, directory, &[], b"", TIMEOUT);
     let how = match &ended {
@@ -38,9 +44,21 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
         },
         Err(error) => error.to_string(),
     };
+    let has_run = trace.exists();
+    // What is left of it is ours to remove; where it cannot be, the next run says so.
+    let _ = remove(&trace);
     match last_event::of_denied_canary(agent.name, before) {
+        _ if has_run => {
+            let says = format!("{} ran the canary call that has to be denied", agent.title);
+            Check::problem(
+                "agent-run",
+                says,
+                "see the checks above: the agent does not call the hook, or does not obey it",
+            )
+        }
         Some(OutcomeKind::Rejected) => {
-            Check::ok("agent-run", format!("{} asked about the canary call, and it was rejected", agent.title))
+            let says = format!("{} asked about the canary call, it was rejected, and it did not run", agent.title);
+            Check::ok("agent-run", says)
         }
         Some(outcome) => {
             let says = format!("{} asked about the canary call, and it was {}", agent.title, outcome.name());
@@ -52,5 +70,13 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
             let says = format!("{} {how} and asked about no canary call; it said: {said}", agent.title);
             Check::problem("agent-run", says, "see whether the agent can reach its model, and the checks above")
         }
+    }
+}
+
+/// Removes a file; one that is not there is removed.
+fn remove(file: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }

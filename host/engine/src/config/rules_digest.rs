@@ -1,0 +1,139 @@
+//! A digest of what decides: two configurations that have the same one answer each event alike.
+
+use super::{AskRule, AuditSettings, Config, Digest, Entry, Layer, Settings};
+use serde_json::{Value, json};
+
+impl Config {
+    /// A digest of all that decides about events: the entries that load, with the digests of their code, the ask rules and the
+    /// settings, and whose file each is in. Where in the file it is written does not count, nor do the comments and the caller's
+    /// own sections. A rule of the program itself counts by its name and its settings: its code is that of the program.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let rules = json!({
+            "entries": self.enabled().map(entry).collect::<Vec<_>>(),
+            "asks": self.asks().iter().map(ask).collect::<Vec<_>>(),
+            "settings": settings(self.settings()),
+        });
+        Digest::of_bytes(rules.to_string().as_bytes())
+    }
+}
+
+// Each takes its type apart, so that a new field has to be thought of here.
+
+fn entry(entry: &Entry) -> Value {
+    let Entry {
+        name,
+        code,
+        priority,
+        enabled: _,
+        events,
+        actions,
+        tools,
+        mode,
+        on_failure,
+        stop,
+        limits,
+        grants,
+        config,
+        origin,
+    } = entry;
+    json!({
+        "name": name,
+        "code": code.digest(),
+        "priority": priority,
+        "events": events,
+        "actions": actions,
+        "tools": texts(tools.as_deref()),
+        "mode": mode,
+        "on-failure": on_failure,
+        "stop": stop,
+        "limits": limits,
+        "grants": grants,
+        "config": config,
+        "layer": Layer::of(origin.as_ref()),
+    })
+}
+
+fn ask(rule: &AskRule) -> Value {
+    let AskRule { actions, tools, question, origin } = rule;
+    json!({
+        "actions": actions,
+        "tools": texts(tools.as_deref()),
+        "question": question,
+        "layer": Layer::of(origin.as_ref()),
+    })
+}
+
+fn settings(settings: &Settings) -> Value {
+    let Settings {
+        stream_unfinalised,
+        approval_deadline,
+        overload_deadline,
+        concurrent_calls,
+        compile_time,
+        require_plugins,
+        audit,
+    } = settings;
+    let AuditSettings { largest_value, mask } = audit;
+    json!({
+        "stream-unfinalised": stream_unfinalised,
+        "approval-deadline": approval_deadline,
+        "overload-deadline": overload_deadline,
+        "concurrent-calls": concurrent_calls,
+        "compile-time": compile_time,
+        "require-plugins": require_plugins,
+        "audit": { "largest-value": largest_value, "mask": texts(Some(mask)) },
+    })
+}
+
+fn texts<T: ToString>(patterns: Option<&[T]>) -> Option<Vec<String>> {
+    patterns.map(|patterns| patterns.iter().map(ToString::to_string).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Digest, Entry, Settings};
+    use crate::config::{ActionKind, AskRule, Mode, OnFailure, Origin};
+    use crate::contract::{EventKind, Stop};
+    use std::time::Duration;
+
+    fn digest(edit: impl FnOnce(&mut Entry, &mut AskRule, &mut Settings)) -> Digest {
+        let mut entry = Entry::new("guard", "/guard.wasm", Digest::of_bytes(b"guard"));
+        let (mut ask, mut settings) = (AskRule::about_tools(["deploy".parse().unwrap()]), Settings::default());
+        edit(&mut entry, &mut ask, &mut settings);
+        Config::from_entries(vec![entry], settings).unwrap().with_asks(vec![ask]).unwrap().digest()
+    }
+
+    #[test]
+    fn whatever_decides_changes_the_digest_and_nothing_else_does() {
+        let plain = digest(|_, _, _| {});
+        let elsewhere = |entry: &mut Entry| entry.origin = Some(Origin::new("/x.toml", 7, super::Layer::Chosen));
+        assert_eq!(digest(|entry, _, _| elsewhere(entry)), plain);
+        type Edit = fn(&mut Entry, &mut AskRule, &mut Settings);
+        let edits: &[Edit] = &[
+            |entry, _, _| entry.name = "other".into(),
+            |entry, _, _| entry.code = Entry::new("guard", "/guard.wasm", Digest::of_bytes(b"other")).code,
+            |entry, _, _| entry.priority = 7,
+            |entry, _, _| entry.enabled = false,
+            |entry, _, _| entry.events = Some([EventKind::BeforeToolCall].into()),
+            |entry, _, _| entry.actions = Some([ActionKind::Shell].into()),
+            |entry, _, _| entry.tools = Some(vec!["a".parse().unwrap()]),
+            |entry, _, _| entry.mode = Mode::Audit,
+            |entry, _, _| entry.on_failure = Some(OnFailure::Skip),
+            |entry, _, _| entry.stop = Stop::Session,
+            |entry, _, _| entry.limits.deadline = Some(Duration::from_secs(2)),
+            |entry, _, _| entry.grants.transcript = true,
+            |entry, _, _| drop(entry.config.insert("a".into(), 1.into())),
+            |entry, _, _| entry.origin = Some(Origin::new("/x.toml", 7, super::Layer::Project)),
+            |_, ask, _| ask.question = Some("really?".into()),
+            |_, ask, _| ask.actions = Some([ActionKind::Shell].into()),
+            |_, _, settings| settings.approval_deadline = Duration::from_secs(7),
+            |_, _, settings| settings.require_plugins = true,
+            |_, _, settings| settings.audit.mask = vec!["password".parse().unwrap()],
+        ];
+        let mut digests: Vec<_> = edits.iter().map(|edit| digest(edit)).chain([plain]).collect();
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), edits.len() + 1);
+    }
+}
