@@ -1,10 +1,11 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! instructions | embed | fuzz | agents | mcp | ci`. Each does all its own set-up and says what it does. Standard library only, so
+//! instructions | embed | fuzz | agents | mcp | conformance | ci`. Each does all its own set-up and says what it does. Standard library only, so
 //! that the first of them starts within seconds of a clone.
 
 mod agents;
 mod bench;
 mod checks;
+mod conformance;
 mod demo;
 mod embed;
 mod fuzz;
@@ -29,7 +30,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -90,6 +91,11 @@ const TASKS: [Task; 14] = [
         name: "mcp",
         help: "run MCP servers that people use, and MCP's conformance suite, with the proxy and without it",
         run: mcp::mcp,
+    },
+    Task {
+        name: "conformance",
+        help: "run the conformance vectors of AGENT-HOOKS-0.1 and print the report, by part",
+        run: |workspace, _| conformance::conformance(workspace),
     },
     Task {
         name: "ci",

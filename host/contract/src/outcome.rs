@@ -209,6 +209,8 @@ pub enum Cause {
     NoRuntime,
     /// The event's payload is invalid.
     Invalid,
+    /// The operator requires a plugin, and none is loaded.
+    NoPlugin,
 }
 
 impl<V, R> GateOutcome<V, R> {
@@ -273,6 +275,7 @@ impl Rejection {
             Cause::Ended => "ended",
             Cause::NoRuntime => "no runtime",
             Cause::Invalid => "invalid",
+            Cause::NoPlugin => "no plugin",
         }
     }
 }
@@ -297,6 +300,7 @@ impl std::fmt::Display for Rejection {
             Cause::Ended => write!(f, "Rejected because the session has ended: {reason}"),
             Cause::NoRuntime => write!(f, "Rejected because there is no tokio runtime with a timer: {reason}"),
             Cause::Invalid => write!(f, "Rejected because the event is invalid: {reason}"),
+            Cause::NoPlugin => write!(f, "Rejected because no plugin is loaded: {reason}"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! HTTP: hooks of agents that can post them, gateways, and the MCP endpoint. Every request but `GET /health` has to bring the
-//! token.
+//! HTTP: hooks of agents that can post them, gateways, and the endpoints of MCP and of the Agent Control Standard. Every request
+//! but `GET /health` has to bring the token; one to `/acs` is signed in its place, where there is a secret for that.
 //!
 //! | request | what it is |
 //! |---|---|
@@ -7,10 +7,12 @@
 //! | `POST /litellm/beta/litellm_basic_guardrail_api`, also without `/litellm` | LiteLLM's guardrail |
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
+//! | `POST /acs` | a Guardian of the Agent Control Standard |
 //! | `GET /health` | whether somebody is there |
 //!
 //! A person is waited for as long as the agent's hook waits, or for less where the header `Hookhost-Within` says so.
 
+use crate::acs::Acs;
 use crate::mcp;
 use crate::settle::{Settler, Within, body_of};
 use hookhost_adapters::json::MAX_BYTES;
@@ -71,6 +73,7 @@ impl std::fmt::Debug for Token {
 struct Served {
     settler: Arc<Settler>,
     token: Token,
+    acs: Acs,
     /// The directory of messages that name none.
     home: PathBuf,
 }
@@ -81,10 +84,11 @@ pub async fn serve(
     listener: TcpListener,
     settler: Arc<Settler>,
     token: Token,
+    acs: Acs,
     home: PathBuf,
     stop: impl Future<Output = ()>,
 ) {
-    let served = Arc::new(Served { settler, token, home });
+    let served = Arc::new(Served { settler, token, acs, home });
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let open = GracefulShutdown::new();
     tokio::pin!(stop);
@@ -132,13 +136,15 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     if request.method() == Method::GET && path == "/health" {
         return text(StatusCode::OK, "hookhost is there\n");
     }
-    if !is_known(served, &request) {
+    let route = Route::of(&path);
+    let is_signed = matches!(route, Some(Route::Acs)) && served.acs.is_signed();
+    if !is_signed && !is_known(served, &request) {
         let mut answer =
             text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return answer;
     }
-    let Some(route) = Route::of(&path) else {
+    let Some(route) = route else {
         return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
     };
     if request.method() != Method::POST {
@@ -155,8 +161,9 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     match (route, body) {
         (Route::Hook { agent, point }, body) => hook(served, agent, point, body, within).await,
         (Route::Mcp, Ok(body)) => model_context(served, &body, within).await,
-        (Route::Mcp, Err(why)) => {
-            served.settler.note_unread("mcp", &served.home, &why);
+        (Route::Acs, Ok(body)) => json(served.acs.answer(&served.settler, &body, &served.home).await),
+        (route @ (Route::Mcp | Route::Acs), Err(why)) => {
+            served.settler.note_unread(if matches!(route, Route::Acs) { "acs" } else { "mcp" }, &served.home, &why);
             text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
         }
     }
@@ -182,6 +189,7 @@ fn is_known(served: &Served, request: &Request<Incoming>) -> bool {
 enum Route<'a> {
     Hook { agent: &'a str, point: Option<&'a str> },
     Mcp,
+    Acs,
 }
 
 impl<'a> Route<'a> {
@@ -197,6 +205,7 @@ impl<'a> Route<'a> {
                 Self::Hook { agent: "agentgateway", point: Some(point) }
             }
             ["mcp"] => Self::Mcp,
+            ["acs"] => Self::Acs,
             _ => return None,
         })
     }

@@ -10,6 +10,8 @@
 //! | `once` | calls that are reported twice, and settled once |
 //! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
 //! | [`settle`] | from an agent's message to its reply |
+//! | [`acs`] | the endpoint of the Agent Control Standard |
+//! | [`interceptor`] | a chain as an interceptor of MCP |
 //! | `mcp` | the tool by which agents ask without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | `successor` | another version of the program at its place |
@@ -20,9 +22,11 @@
 #![deny(missing_docs)]
 #![cfg(unix)]
 
+pub mod acs;
 pub mod claims;
 mod events;
 pub mod http;
+pub mod interceptor;
 mod mcp;
 mod once;
 pub mod resident;
@@ -31,6 +35,7 @@ pub mod sessions;
 pub mod settle;
 mod successor;
 
+pub use acs::Acs;
 pub use claims::Claims;
 pub use resident::{Ended, Resident, ResidentError};
 pub use rules::{Configurations, Found};

@@ -5,6 +5,7 @@
 //! and when its socket is not its own any more. Before it ends it settles what is under way; a hook that comes meanwhile
 //! settles its call by itself.
 
+use crate::acs::Acs;
 use crate::http::{self, Token};
 use crate::settle::{Settler, Waits};
 use crate::successor::Watch;
@@ -98,6 +99,7 @@ pub struct Resident {
 struct Http {
     listener: TcpListener,
     token: Token,
+    acs: Acs,
     home: PathBuf,
 }
 
@@ -150,8 +152,8 @@ impl Resident {
 
     /// The same, which also serves HTTP. `home` is the directory of messages that name none.
     #[must_use]
-    pub fn with_http(self, listener: TcpListener, token: Token, home: PathBuf) -> Self {
-        Self { http: Some(Http { listener, token, home }), ..self }
+    pub fn with_http(self, listener: TcpListener, token: Token, acs: Acs, home: PathBuf) -> Self {
+        Self { http: Some(Http { listener, token, acs, home }), ..self }
     }
 
     /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too.
@@ -176,10 +178,10 @@ impl Resident {
             ending: watch::Sender::new(false),
             ended: Notify::new(),
         });
-        let http = self.http.take().map(|Http { listener, token, home }| {
+        let http = self.http.take().map(|Http { listener, token, acs, home }| {
             let (stop, stopped) = oneshot::channel::<()>();
             let stopped = async { drop(stopped.await) };
-            let served = http::serve(listener, Arc::clone(&shared.settler), token, home, stopped);
+            let served = http::serve(listener, Arc::clone(&shared.settler), token, acs, home, stopped);
             (Some(stop), tokio::spawn(served))
         });
         self.take_unanswered(&shared.settler).await;

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How each agent tells its hook of a shell command, by the message that was recorded or documented.
-const AGENTS: [(&str, &str); 20] = [
+const AGENTS: [(&str, &str); 21] = [
+    ("acs", "tool-call"),
     ("amp", "tool.call"),
     ("antigravity", "PreToolUse"),
     ("claude-code", "PreToolUse"),

@@ -86,7 +86,7 @@ fn every_command_of_the_agents_pages_runs_and_uninstalling_leaves_nothing() {
 
 /// Whether a person sets it up.
 fn is_service(adapter: &dyn Adapter) -> bool {
-    matches!(adapter.agent().name, "litellm" | "agentgateway")
+    matches!(adapter.agent().name, "litellm" | "agentgateway" | "acs")
 }
 
 #[track_caller]

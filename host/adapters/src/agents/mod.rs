@@ -1,5 +1,6 @@
 //! The agents, a directory each with the same files.
 
+mod acs;
 mod agentgateway;
 mod amp;
 mod antigravity;
@@ -36,6 +37,7 @@ pub fn all() -> &'static [&'static dyn Adapter] {
     // A line each, also where one line had room for all.
     #[rustfmt::skip]
     static ALL: &[&dyn Adapter] = &[
+        &acs::ADAPTER,
         &agentgateway::ADAPTER,
         &amp::ADAPTER,
         &antigravity::ADAPTER,

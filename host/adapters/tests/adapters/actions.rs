@@ -201,6 +201,25 @@ fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
             ],
         ),
         (
+            "acs",
+            |tool, arguments| {
+                let arguments =
+                    arguments.as_object().unwrap().iter().map(|(name, value)| (name, json!({ "value": value })));
+                let arguments: serde_json::Map<_, _> = arguments.map(|(name, value)| (name.clone(), value)).collect();
+                let payload = json!({ "tool": { "name": tool }, "arguments": arguments });
+                let message = json!({ "request_id": "r", "metadata": { "session_id": "s" }, "payload": payload });
+                (Some("steps/toolCallRequest"), message)
+            },
+            [
+                Ok(("bash", json!({ "command": COMMAND }))),
+                Ok(("write_file", json!({ "path": FILE, "content": "x" }))),
+                Ok(("read_file", json!({ "path": FILE }))),
+                Ok(("fetch", json!({ "url": URL }))),
+                Ok(("mcp__github__create_issue", json!({}))),
+                Ok(("task", json!({ "prompt": TASK }))),
+            ],
+        ),
+        (
             "litellm",
             |tool, arguments| {
                 (

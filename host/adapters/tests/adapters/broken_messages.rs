@@ -93,6 +93,7 @@ fn a_message_of_another_agent_is_refused_or_means_no_call_of_a_tool() {
 /// The agents whose messages always name their hook point, or have a shape of their own.
 fn is_read_strictly(agent: &str) -> bool {
     let strict = [
+        "acs",
         "agentgateway",
         "amp",
         "claude-code-mods",
@@ -182,6 +183,7 @@ fn arguments_of_a_wrong_type_are_refused_and_the_hook_point_is_kept() {
             r#"{"input_type":"response","texts":[],"tool_calls":[{"function":{"name":"bash","arguments":"{"}}]}"#,
         ),
         ("litellm", r#"{"input_type":"response","texts":[],"tool_calls":[{}]}"#),
+        ("acs", r#"{"metadata":{"session_id":"s"},"payload":{}}"#),
         ("agentgateway", r#"{"messages":[{"role":"user","content":"x"}]}"#),
         ("agentgateway", r#"{"body":{"messages":"x"}}"#),
     ] {

@@ -12,6 +12,7 @@ use std::path::Path;
 
 /// The agents without a canary, and why.
 const WITHOUT_CANARY: &[(&str, &str)] = &[
+    ("acs", "it posts to the resident host"),
     ("agentgateway", "it posts to the resident host"),
     ("amp", "a plugin in its process calls the hook"),
     ("claude-code-mods", "a plugin in its process calls the hook"),
@@ -22,6 +23,7 @@ const WITHOUT_CANARY: &[(&str, &str)] = &[
 
 /// The agents that cannot be run without a person, and why.
 const NOT_HEADLESS: &[(&str, &str)] = &[
+    ("acs", "it is a standard, and no program"),
     ("agentgateway", "it is a service"),
     ("kiro", "its command line without a person is known of versions that do not read our hooks"),
     ("litellm", "it is a service"),

@@ -45,6 +45,8 @@ pub(crate) fn denies(agent: &str, point: &str, reply: &Reply, told: &str) -> Opt
         ("opencode" | "pi" | "amp" | "claude-code-mods", _) => {
             reply.exit == 0 && is("/decision", "deny") && !text("/reason").is_empty()
         }
+        ("acs", "steps/postCompact") => is("/decision", "modify"),
+        ("acs", _) => is("/decision", "deny") && !text("/reasoning").is_empty(),
         ("litellm", _) => is("/action", "BLOCKED") && !text("/blocked_reason").is_empty(),
         ("agentgateway", _) => {
             json.pointer("/action/status_code").and_then(Value::as_u64).is_some_and(|code| code >= 400)

@@ -124,7 +124,7 @@ fn each_agent_says_where_its_files_are_and_names_the_program_in_each_hook() {
     for agent in ["amp", "cline", "goose", "opencode", "pi"] {
         assert_eq!(plan(agent, Scope::Managed, Path::new("/opt/hookhost-hook"), OnFailure::Deny), None, "{agent}");
     }
-    for agent in ["litellm", "agentgateway"] {
+    for agent in ["acs", "litellm", "agentgateway"] {
         let plan = plan(agent, Scope::Managed, Path::new("/opt/hookhost-hook"), OnFailure::Deny).unwrap();
         assert!(plan.files.is_empty() && !plan.steps.is_empty());
     }

@@ -45,7 +45,8 @@ impl Run<'_> {
                 if self.is_to_be_revised(&rejection) {
                     return self.revise(last.text, generation, &rejection);
                 }
-                rejection.ends.is_some().then(|| Ended::rejected(rejection))
+                // Who reads the status alone is not to take the note for an answer.
+                Some(Ended::rejected(rejection))
             }
         };
         // Thinking may hold what a plugin has taken out of the text.

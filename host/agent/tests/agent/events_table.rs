@@ -359,7 +359,9 @@ fn rows() -> Vec<Row> {
             ran.harness.shown() == "masked" && ran.messages[1].text() == "masked"
         }),
         row("finalize-content", "reject", none(), done, |ran| {
-            ran.outcome.text == "[withheld: Rejected by guard: no]" && ran.messages[1].text() == ran.outcome.text
+            ran.is(Status::Rejected)
+                && ran.outcome.text == "[withheld: Rejected by guard: no]"
+                && ran.messages[1].text() == ran.outcome.text
         }),
         row("agent-error", "finish", none(), fails, |ran| ran.is(Status::Error) && ran.prompts() == ["do it"]),
         row("agent-error", "go-on", more(), fails, |ran| ran.is(Status::Success) && ran.prompts() == ["do it", "more"]),

@@ -165,7 +165,8 @@ async fn text_beside_calls_that_is_rejected_is_withheld_and_stop_ends_the_task_b
         let answers = [says_and_calls("It is hunter2.", [("list_dir", json!({ "path": "." }))]), says("Done.")];
         let harness = Harness::on(&FINAL, name, answers).await;
         let outcome = harness.run().await;
-        assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });
+        // Without `stop` it is the final text, which is rejected too, that ends the task.
+        assert_eq!(outcome.status, Status::Rejected);
         assert!(harness.shown().starts_with("[withheld: Rejected by guard: hush]"), "{}", harness.shown());
         assert!(!serde_json::to_string(&harness.events()).unwrap().contains("hunter2"));
         assert_eq!(harness.fake.requests().len(), if stop { 1 } else { 2 });
@@ -237,7 +238,7 @@ async fn a_rejected_final_text_is_withheld_with_a_note() {
     for (name, stop) in [("withheld", false), ("withheld.stop", true)] {
         let harness = Harness::on(&FINAL, name, [says("hunter2")]).await;
         let outcome = harness.run().await;
-        assert_eq!(outcome.status, if stop { Status::Rejected } else { Status::Success });
+        assert_eq!((outcome.status, outcome.rejection.as_ref().unwrap().ends.is_some()), (Status::Rejected, stop));
         assert_eq!(outcome.text, "[withheld: Rejected by guard: hush]");
         assert_eq!(stored(&outcome)[1].text(), outcome.text);
         assert_eq!(harness.fake.requests().len(), 1, "the refusal does not say that trying again helps");
@@ -278,7 +279,7 @@ async fn a_final_text_is_rewritten_so_often_and_then_withheld() {
     let hunter = || says("It is hunter2.");
     let harness = Harness::on(&FINAL, "revised.often", [hunter(), hunter(), hunter(), hunter(), says("never")]).await;
     let outcome = harness.run().await;
-    assert_eq!(outcome.status, Status::Success);
+    assert_eq!(outcome.status, Status::Rejected);
     assert_eq!(outcome.text, "[withheld: Rejected by guard: no passwords]");
     assert_eq!(harness.shown(), outcome.text);
     let times = usize::try_from(MAX_REVISIONS).unwrap() + 1;
@@ -289,10 +290,10 @@ async fn a_final_text_is_rewritten_so_often_and_then_withheld() {
 
 #[tokio::test]
 async fn no_final_text_is_rewritten_where_the_run_is_to_stop_or_has_used_its_limits() {
-    for (name, status) in [("revised.stopped", Status::Rejected), ("revised.used_up", Status::Success)] {
+    for name in ["revised.stopped", "revised.used_up"] {
         let harness = Harness::on(&FINAL, name, [says("hunter2"), says("never")]).await;
         let outcome = harness.run().await;
-        assert_eq!((outcome.status, outcome.text.as_str()), (status, "[withheld: Rejected by guard: no]"));
+        assert_eq!((outcome.status, outcome.text.as_str()), (Status::Rejected, "[withheld: Rejected by guard: no]"));
         assert_eq!(harness.fake.requests().len(), 1);
     }
 }
@@ -302,6 +303,7 @@ async fn a_plugin_that_cannot_finalise_withholds() {
     let harness = Harness::on(&FINAL, "a_plugin_that_cannot_finalise_withholds", [says("hunter2")]).await;
     let outcome = harness.run().await;
     assert!(outcome.text.starts_with("[withheld: Rejected because the plugin guard failed"), "{}", outcome.text);
+    assert_eq!(outcome.status, Status::Rejected);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use hookhost_adapters::install::OnFailure;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 const HOOK_EXAMPLES: &str = "\
@@ -69,6 +70,10 @@ pub(crate) struct ServeArgs {
     /// Listen for HTTP hooks, gateways and MCP clients at this address, too; they need the token that is printed
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
+
+    /// Take the requests of the Agent Control Standard at /acs that are signed with the secret in this file, without the token
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) acs_key: Option<PathBuf>,
 
     /// Have the resident host end, once the events under way are settled
     #[arg(long, conflicts_with_all = ["idle", "http", "status"])]

@@ -10,8 +10,9 @@ use hookhost::files::{self, Guard, Links};
 use hookhost_hook::connection::ConnectionError;
 use hookhost_hook::place::Place;
 use hookhost_hook::{hook, start};
+use hookhost_server::acs::signature::Secret;
 use hookhost_server::http::Token;
-use hookhost_server::{Claims, Ended, Resident, Settler};
+use hookhost_server::{Acs, Claims, Ended, Resident, Settler};
 use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
 use serde_json::Value;
@@ -144,7 +145,7 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
         output::note(&format!("hookhost serves at {}\n", place.socket().display()));
     }
     let (resident, listener) = match args.http {
-        Some(address) => with_http(resident, address)?,
+        Some(address) => with_http(resident, address, secret(args.acs_key.as_deref())?)?,
         None => (resident, None),
     };
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
@@ -197,7 +198,11 @@ impl Successor {
 }
 
 /// Has the resident host serve HTTP, too. Also returns the listener, to be handed on to a new version of the program.
-fn with_http(resident: Resident, address: SocketAddr) -> Result<(Resident, Option<std::net::TcpListener>), CliError> {
+fn with_http(
+    resident: Resident,
+    address: SocketAddr,
+    acs: Option<Secret>,
+) -> Result<(Resident, Option<std::net::TcpListener>), CliError> {
     let cannot =
         |error| CliError::not_loaded(anyhow!("hookhost cannot listen at {address}: {error}; name another --http"));
     let listener = match inherited(address) {
@@ -215,7 +220,7 @@ fn with_http(resident: Resident, address: SocketAddr) -> Result<(Resident, Optio
         ));
     }
     let served = listener.try_clone().and_then(TcpListener::from_std).map_err(cannot)?;
-    Ok((resident.with_http(served, Token::new(&secret), home), Some(listener)))
+    Ok((resident.with_http(served, Token::new(&secret), Acs::new(acs), home), Some(listener)))
 }
 
 /// The listener for this address that this process was started with: by the version before it, or by a service manager
@@ -224,6 +229,14 @@ fn inherited(address: SocketAddr) -> Option<std::net::TcpListener> {
     let listener = ListenFd::from_env().take_tcp_listener(0).ok().flatten()?;
     let is_same = |own: SocketAddr| own.ip() == address.ip() && (own.port() == address.port() || address.port() == 0);
     listener.local_addr().is_ok_and(is_same).then_some(listener)
+}
+
+/// The secret of the Agent Control Standard, in a file that only the user can read.
+fn secret(file: Option<&Path>) -> Result<Option<Secret>, CliError> {
+    let Some(file) = file else { return Ok(None) };
+    let bytes = files::read(file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN).map_err(CliError::not_loaded)?;
+    let secret = Secret::new(bytes.trim_ascii_end());
+    secret.map(Some).map_err(|why| CliError::not_loaded(anyhow!("{}: {why}; write a longer one", file.display())))
 }
 
 /// The secret that HTTP clients have to know: the user's own, made when it is first needed.

@@ -65,8 +65,15 @@ fn ask(rule: &AskRule) -> Value {
 }
 
 fn settings(settings: &Settings) -> Value {
-    let Settings { stream_unfinalised, approval_deadline, overload_deadline, concurrent_calls, compile_time, audit } =
-        settings;
+    let Settings {
+        stream_unfinalised,
+        approval_deadline,
+        overload_deadline,
+        concurrent_calls,
+        compile_time,
+        require_plugins,
+        audit,
+    } = settings;
     let AuditSettings { largest_value, mask } = audit;
     json!({
         "stream-unfinalised": stream_unfinalised,
@@ -74,6 +81,7 @@ fn settings(settings: &Settings) -> Value {
         "overload-deadline": overload_deadline,
         "concurrent-calls": concurrent_calls,
         "compile-time": compile_time,
+        "require-plugins": require_plugins,
         "audit": { "largest-value": largest_value, "mask": texts(Some(mask)) },
     })
 }
@@ -120,6 +128,7 @@ mod tests {
             |_, ask, _| ask.question = Some("really?".into()),
             |_, ask, _| ask.actions = Some([ActionKind::Shell].into()),
             |_, _, settings| settings.approval_deadline = Duration::from_secs(7),
+            |_, _, settings| settings.require_plugins = true,
             |_, _, settings| settings.audit.mask = vec!["password".parse().unwrap()],
         ];
         let mut digests: Vec<_> = edits.iter().map(|edit| digest(edit)).chain([plain]).collect();

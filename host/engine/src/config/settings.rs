@@ -43,6 +43,10 @@ pub struct Settings {
     /// Linux), ten times as much wall time is the only bound. What is compiled is kept, so it is
     /// spent once. 1 µs to 24 h, default 60 s; the longer is the looser.
     pub compile_time: Duration,
+    /// `require-plugins`: whether gates are rejected and texts withheld while no plugin is loaded, of
+    /// whichever mode. So a configuration that is empty by mistake is noticed at the first event, not
+    /// after the damage. Default `false`, which is the looser.
+    pub require_plugins: bool,
     /// `[settings.audit]`: what the log holds of each event. A project's file cannot have this
     /// table at all: it could hide from the user what it does.
     pub audit: AuditSettings,
@@ -71,6 +75,7 @@ impl Default for Settings {
             overload_deadline: Duration::from_secs(2),
             concurrent_calls: NonZeroU32::MIN.saturating_add(32 - 1),
             compile_time: Duration::from_secs(60),
+            require_plugins: false,
             audit: AuditSettings::default(),
         }
     }
@@ -91,6 +96,7 @@ pub(super) struct RawSettings {
     overload_deadline: Option<UpToADay>,
     concurrent_calls: Option<Concurrent>,
     compile_time: Option<UpToADay>,
+    require_plugins: Option<bool>,
     audit: Option<RawAudit>,
 }
 
@@ -137,6 +143,7 @@ impl Settings {
         self.overload_deadline = written.overload_deadline().unwrap_or(self.overload_deadline);
         self.concurrent_calls = written.concurrent_calls().unwrap_or(self.concurrent_calls);
         self.compile_time = written.compile_time().unwrap_or(self.compile_time);
+        self.require_plugins = written.require_plugins.unwrap_or(self.require_plugins);
         if let Some(RawAudit { largest_value, mask }) = written.audit {
             let bytes = |size: RecordedSize| NonZeroUsize::try_from(size.get()).unwrap_or(NonZeroUsize::MAX);
             self.audit.largest_value = largest_value.map_or(self.audit.largest_value, bytes);
@@ -172,6 +179,11 @@ impl Settings {
         match written.compile_time() {
             Some(longer) if longer > self.compile_time => forbidden.push(Forbidden::Looser("compile-time")),
             Some(time) => self.compile_time = time,
+            None => {}
+        }
+        match written.require_plugins {
+            Some(false) if self.require_plugins => forbidden.push(Forbidden::Looser("require-plugins")),
+            Some(required) => self.require_plugins = required,
             None => {}
         }
         if written.audit.is_some() {

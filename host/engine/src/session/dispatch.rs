@@ -149,6 +149,10 @@ impl<'a> Dispatch<'a> {
         payload: E::Payload,
         consent: Consent,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
+        if let Some(rejection) = self.no_plugin() {
+            let outcome = self.conclude_rejected(rejection).await;
+            return Begun::Settled(self.finish(outcome));
+        }
         let mut gate = Gate::new(self.members(), payload);
         while let Some(ask) = gate.ask() {
             let answer = self.answer::<E>(ask.member, ask.round, gate.value()).await;
@@ -270,6 +274,12 @@ impl<'a> Dispatch<'a> {
         &mut self,
         mut payload: E::Payload,
     ) -> TransformOutcome<E::Value> {
+        if let Some(rejection) = self.no_plugin() {
+            if let Err(error) = self.conclude(Durability::Soon).await {
+                self.record_without_effects(&error);
+            }
+            return TransformOutcome::Withheld(rejection);
+        }
         let mut transform = Transform::new(self.members(), E::value(&payload).clone());
         while let Some(member) = transform.ask() {
             let passage = if self.concerns::<E>(member, &payload) {
@@ -435,6 +445,13 @@ impl<'a> Dispatch<'a> {
             ),
         };
         self.rejected(rejection)
+    }
+
+    /// The rejection of an event that nobody could look at, where the operator requires that somebody can.
+    fn no_plugin(&mut self) -> Option<Rejection> {
+        let is_missing = self.rules.settings().require_plugins && self.rules.plugins().is_empty();
+        let reason = "`require-plugins` is set; add an entry to the configuration";
+        is_missing.then(|| self.rejected(Rejection::host(Vec::new(), Cause::NoPlugin, reason.into())))
     }
 
     /// Rejects the event even if the rejection cannot be written; then it is written later.

@@ -31,6 +31,7 @@ mod pending;
 mod reloading;
 mod replay;
 mod requests;
+mod require_plugins;
 mod sessions;
 mod shared_sessions;
 mod stillborn;

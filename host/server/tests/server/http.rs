@@ -5,6 +5,7 @@ use hookhost::approval::Approval;
 use hookhost::audit::DeliveryKind;
 use hookhost::contract::{Escalation, Refusal, ToolCall};
 use hookhost::native::Rule;
+use hookhost_server::Acs;
 use hookhost_server::http::{Token, serve};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-const SECRET: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
 /// Sends one request, and returns the status and the body.
-async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str) -> (u16, String) {
+pub(crate) async fn post(address: std::net::SocketAddr, path: &str, token: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -35,7 +36,8 @@ async fn serving(lab: &Lab) -> (std::net::SocketAddr, oneshot::Sender<()>, JoinH
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let stopped = async { drop(stopped.await) };
-    let served = tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), "/work".into(), stopped));
+    let (settler, home) = (Arc::clone(&lab.settler), "/work".into());
+    let served = tokio::spawn(serve(listener, settler, Token::new(SECRET), Acs::new(None), home, stopped));
     (address, stop, served)
 }
 
@@ -45,7 +47,8 @@ async fn started() -> (Lab, std::net::SocketAddr) {
     let lab = Lab::new(rule).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), "/work".into(), std::future::pending()));
+    let (home, never) = ("/work".into(), std::future::pending());
+    tokio::spawn(serve(listener, Arc::clone(&lab.settler), Token::new(SECRET), Acs::new(None), home, never));
     (lab, address)
 }
 

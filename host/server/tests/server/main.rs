@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
+mod acs;
 mod http;
+mod interceptor;
 mod resident;
 mod rules;
 mod settling;

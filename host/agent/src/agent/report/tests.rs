@@ -168,6 +168,7 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
         Cause::Ended,
         Cause::NoRuntime,
         Cause::Invalid,
+        Cause::NoPlugin,
     ];
     for cause in kinds {
         for ends in [None, Some(Stop::Run), Some(Stop::Session)] {

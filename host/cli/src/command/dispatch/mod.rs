@@ -143,6 +143,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
         Cause::NotRecorded => "not-recorded",
         Cause::Ended => "ended",
         Cause::NoRuntime => "no-runtime",
+        Cause::NoPlugin => "no-plugin",
         Cause::Invalid => "invalid",
         Cause::Failed(kind) if kind.is_timeout() => "timed-out",
         Cause::Failed(FailureKind::Overloaded) => "overloaded",

@@ -18,7 +18,7 @@ fn without_a_key_the_documented_defaults_count() {
     for text in ["", "[settings]", "[settings.audit]", "[settings]\nstream-unfinalised = false"] {
         let found = settings(text);
         assert_eq!(found, Settings::default(), "{text}");
-        assert!(!found.stream_unfinalised);
+        assert!(!found.stream_unfinalised && !found.require_plugins);
         assert_eq!(found.approval_deadline, Duration::from_secs(300));
         assert_eq!(found.concurrent_calls.get(), 32);
         assert_eq!(found.audit, AuditSettings { largest_value: (256 << 10).try_into().unwrap(), mask: vec![] });
@@ -34,10 +34,11 @@ fn each_key_is_understood_up_to_the_ends_of_its_range() {
     assert_eq!(found.audit.largest_value.get(), 64 << 20);
     assert_eq!(found.audit.mask, ["*password*", "api key"].map(|text| text.parse().unwrap()));
     let found = settings(
-        "settings = { approval-deadline = '1us', overload-deadline = '3s', audit = { largest-value = 1024, mask = [] } }",
+        "settings = { approval-deadline = '1us', overload-deadline = '3s', require-plugins = true, audit = { largest-value = 1024, mask = [] } }",
     );
     assert_eq!(found.approval_deadline, Duration::from_micros(1));
     assert_eq!(found.overload_deadline, Duration::from_secs(3));
+    assert!(found.require_plugins);
     assert_eq!((found.audit.largest_value.get(), found.audit.mask.len()), (1 << 10, 0));
 }
 

@@ -1,0 +1,12 @@
+//! The address of the Guardian is part of the Observed Agent's deployment: hookhost edits no file of it.
+
+use crate::install::{Context, NotInstallable, Plan};
+
+#[expect(clippy::unnecessary_wraps, reason = "the other agents' plans can fail")]
+pub(super) fn plan(_context: &Context<'_>) -> Result<Plan, NotInstallable> {
+    Ok(Plan::new(Vec::new())
+        .step("Put a secret of at least 32 characters into a file that only you can read; the agent needs the same one.")
+        .step("Run `hookhost serve --http ADDRESS --acs-key FILE` where the agent reaches it.")
+        .step("Give the agent the Guardian's address: `http://ADDRESS/acs`.")
+        .step("Have the agent refuse where no decision comes, at its start as well: the standard's default is to proceed."))
+}

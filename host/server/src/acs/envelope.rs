@@ -1,0 +1,149 @@
+//! A request of the standard, what it is refused with, and the frame of a response.
+
+use super::VERSION;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+/// A request, as far as it could be read.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) id: Value,
+    pub(super) method: String,
+    pub(super) params: Value,
+    pub(super) session: Option<String>,
+}
+
+impl Request {
+    pub(super) fn of(envelope: &Value) -> Result<Self, Refusal> {
+        if envelope.is_array() {
+            return Err(Refusal::invalid("a request is one JSON object; batches are not taken"));
+        }
+        let text = |key: &str| envelope.get(key).and_then(Value::as_str);
+        if text("jsonrpc") != Some("2.0") {
+            return Err(Refusal::invalid("`jsonrpc` is not \"2.0\""));
+        }
+        let id = envelope.get("id").filter(|id| id.is_string() || id.is_number());
+        let id =
+            id.ok_or_else(|| Refusal::invalid("`id` is neither a text nor a number: there are no notifications"))?;
+        let method = text("method").ok_or_else(|| Refusal::invalid("`method` is missing"))?;
+        let params = envelope.get("params").filter(|params| params.is_object());
+        let params = params.ok_or_else(|| Refusal::invalid("`params` is not an object"))?.clone();
+        let session = params["metadata"]["session_id"].as_str().filter(|session| !session.is_empty());
+        let session = session.map(str::to_owned);
+        Ok(Self { id: id.clone(), method: method.to_owned(), params, session })
+    }
+
+    pub(super) fn session(&self) -> Result<&str, Refusal> {
+        self.session.as_deref().ok_or_else(|| Refusal::params("`metadata.session_id` is missing"))
+    }
+
+    pub(super) fn request_id(&self) -> Result<Uuid, Refusal> {
+        let id = self.params["request_id"].as_str().and_then(|id| Uuid::parse_str(id).ok());
+        id.ok_or_else(|| Refusal::params("`request_id` is not a UUID"))
+    }
+
+    pub(super) fn timestamp(&self) -> Result<Timestamp, Refusal> {
+        let sent = self.params["timestamp"].as_str().and_then(|time| time.parse().ok());
+        sent.ok_or_else(|| Refusal::params("`timestamp` is not a time of ISO 8601 with its offset"))
+    }
+
+    pub(super) fn check_version(&self) -> Result<(), Refusal> {
+        match self.params["acs_version"].as_str() {
+            Some(version) if is_ours(version) => Ok(()),
+            Some(_) => Err(Refusal::version()),
+            None => Err(Refusal::params("`acs_version` is missing")),
+        }
+    }
+
+    /// What the method is about; an empty object where nothing is said.
+    pub(super) fn payload(&self) -> &Map<String, Value> {
+        static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+        self.params["payload"].as_object().unwrap_or(&NONE)
+    }
+
+    /// The response with this result.
+    pub(super) fn response(&self, mut result: Value) -> Value {
+        result["type"] = json!("final");
+        result["acs_version"] = json!(VERSION);
+        result["request_id"] = self.params["request_id"].clone();
+        json!({ "jsonrpc": "2.0", "id": self.id, "result": result })
+    }
+}
+
+/// Whether a version is one of ours: those of the same major number are.
+pub(super) fn is_ours(version: &str) -> bool {
+    let numbers: Vec<&str> = version.split('.').collect();
+    numbers.len() == 3 && numbers[0] == "0" && numbers.iter().all(|number| number.parse::<u32>().is_ok())
+}
+
+/// A refusal: the code, its word and the sentence.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    code: i32,
+    reason: &'static str,
+    message: String,
+    more: Option<(&'static str, Value)>,
+}
+
+impl Refusal {
+    fn new(code: i32, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), more: None }
+    }
+
+    pub(super) fn parse(why: &str) -> Self {
+        Self::new(-32700, "parse_error", why)
+    }
+
+    pub(super) fn invalid(why: &str) -> Self {
+        Self::new(-32600, "invalid_request", why)
+    }
+
+    pub(super) fn method(method: &str) -> Self {
+        Self::new(-32601, "method_not_found", format!("there is no method `{method}` here"))
+    }
+
+    pub(super) fn params(why: &str) -> Self {
+        Self::new(-32602, "invalid_params", why)
+    }
+
+    pub(super) fn session(why: &str) -> Self {
+        Self::new(-32000, "session_refused", why)
+    }
+
+    pub(super) fn version() -> Self {
+        let mut refusal = Self::new(-32001, "unsupported_version", format!("this Guardian speaks {VERSION}"));
+        refusal.more = Some(("supported_versions", json!([VERSION])));
+        refusal
+    }
+
+    pub(super) fn not_negotiated(method: &str) -> Self {
+        let why = "nothing is negotiated for this session: send `handshake/hello` first";
+        let mut refusal = Self::new(-32003, "capability_not_negotiated", why);
+        refusal.more = Some(("method", json!(method)));
+        refusal
+    }
+
+    pub(super) fn signature(why: &str) -> Self {
+        Self::new(-32004, "signature_invalid", why)
+    }
+
+    pub(super) fn replay(why: &str) -> Self {
+        Self::new(-32005, "replay_detected", why)
+    }
+
+    pub(super) fn out_of_window(skew: SignedDuration) -> Self {
+        let why = "the request is too old or too new, or was sent before this Guardian began";
+        let mut refusal = Self::new(-32006, "timestamp_out_of_window", why);
+        refusal.more = Some(("skew_window_ms", json!(u64::try_from(skew.as_millis()).unwrap_or(u64::MAX))));
+        refusal
+    }
+
+    pub(super) fn response(&self, id: &Value) -> Value {
+        let mut data = json!({ "reason": self.reason, "message": self.message });
+        if let Some((key, value)) = &self.more {
+            data[*key] = value.clone();
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": self.code, "message": self.message, "data": data } })
+    }
+}

@@ -1,0 +1,173 @@
+//! The sessions that agents have negotiated: which requests were seen, and the chain of hashes over them.
+
+use super::envelope::{Refusal, Request};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use uuid::Uuid;
+
+/// Upper bound of the sessions; the one that began first makes room.
+const MAX_SESSIONS: usize = 10_000;
+
+/// Upper bound of the requests that are remembered. Beyond it none is taken before the oldest cannot come again.
+const MAX_SEEN: usize = 1_000_000;
+
+/// The state of all sessions.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    sessions: HashMap<String, Session>,
+    /// In the order in which they began.
+    began: VecDeque<String>,
+    /// Until when a request with this number would be fresh.
+    seen: HashMap<(String, Uuid), Timestamp>,
+    /// In the order in which they were seen.
+    order: VecDeque<(String, Uuid)>,
+}
+
+/// The end of a session's chain.
+#[derive(Debug, Default)]
+struct Session {
+    entries: u64,
+    head: Option<[u8; 32]>,
+}
+
+impl Sessions {
+    /// Notes a request, which is fresh until then.
+    pub(super) fn see(&self, session: &str, request: Uuid, fresh_until: Timestamp) -> Result<(), Refusal> {
+        let mut state = self.state();
+        let now = Timestamp::now();
+        while let Some(oldest) = state.order.front()
+            && state.seen.get(oldest).is_none_or(|until| *until < now)
+        {
+            let oldest = state.order.pop_front().unwrap_or_default();
+            state.seen.remove(&oldest);
+        }
+        let key = (session.to_owned(), request);
+        if state.seen.contains_key(&key) {
+            return Err(Refusal::replay("a request with this `request_id` was answered before"));
+        }
+        if state.seen.len() >= MAX_SEEN {
+            return Err(Refusal::session("more requests have come than can be told from repeated ones"));
+        }
+        state.seen.insert(key.clone(), fresh_until);
+        state.order.push_back(key);
+        Ok(())
+    }
+
+    /// A session is negotiated. One that is negotiated again keeps its chain.
+    pub(super) fn begin(&self, session: &str) {
+        let mut state = self.state();
+        if state.sessions.contains_key(session) {
+            return;
+        }
+        if state.sessions.len() >= MAX_SESSIONS
+            && let Some(first) = state.began.pop_front()
+        {
+            state.sessions.remove(&first);
+        }
+        state.sessions.insert(session.to_owned(), Session::default());
+        state.began.push_back(session.to_owned());
+    }
+
+    pub(super) fn check(&self, session: &str, method: &str) -> Result<(), Refusal> {
+        match self.state().sessions.contains_key(session) {
+            true => Ok(()),
+            false => Err(Refusal::not_negotiated(method)),
+        }
+    }
+
+    /// Adds a step to the session's chain, and returns its head in hexadecimal.
+    pub(super) fn append(&self, session: &str, request: &Request) -> Result<String, Refusal> {
+        let mut state = self.state();
+        let session = state.sessions.get_mut(session).ok_or_else(|| Refusal::not_negotiated(&request.method))?;
+        session.entries += 1;
+        let entry = json!({
+            "entry_id": session.entries.to_string(),
+            "step_id": request.params["request_id"],
+            "step_type": request.method,
+            "request_hash": hex(&Sha256::digest(canonical(&unsigned(&request.params))).into()),
+            "timestamp": request.params["timestamp"],
+        });
+        let head = link(&entry, session.head.as_ref());
+        session.head = Some(head);
+        Ok(hex(&head))
+    }
+
+    pub(super) fn end(&self, session: &str) {
+        let mut state = self.state();
+        state.sessions.remove(session);
+        state.began.retain(|began| began != session);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hash of an entry, which has neither its own nor that of the one before, after that one.
+fn link(entry: &Value, before: Option<&[u8; 32]>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(canonical(entry));
+    if let Some(before) = before {
+        hash.update(before);
+    }
+    hash.finalize().into()
+}
+
+fn unsigned(params: &Value) -> Value {
+    let mut params = params.clone();
+    if let Some(params) = params.as_object_mut() {
+        params.remove("signature");
+    }
+    params
+}
+
+/// RFC 8785. Every JSON value that was read has such a form.
+fn canonical(value: &Value) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(value).unwrap_or_default()
+}
+
+fn hex(bytes: &[u8; 32]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sessions, hex, link};
+    use jiff::{SignedDuration, Timestamp};
+    use serde_json::json;
+    use sha2::{Digest as _, Sha256};
+    use uuid::Uuid;
+
+    #[test]
+    fn an_entrys_hash_is_that_of_its_canonical_form_and_of_the_one_before() {
+        let first = link(&json!({ "step_id": "a", "entry_id": "1" }), None);
+        assert_eq!(first, <[u8; 32]>::from(Sha256::digest(r#"{"entry_id":"1","step_id":"a"}"#)));
+        let second = link(&json!({ "entry_id": "é" }), Some(&first));
+        let bytes = [r#"{"entry_id":"é"}"#.as_bytes(), &first].concat();
+        assert_eq!(hex(&second), hex(&Sha256::digest(bytes).into()));
+    }
+
+    #[test]
+    fn a_request_is_seen_once_as_long_as_it_could_come_again() {
+        let sessions = Sessions::default();
+        let (one, now) = (Uuid::from_u128(1), Timestamp::now());
+        let later = now + SignedDuration::from_secs(60);
+        assert!(sessions.see("s", one, later).is_ok());
+        assert!(sessions.see("s", one, later).is_err());
+        assert!(sessions.see("t", one, later).is_ok(), "it is one of each session");
+        let two = Uuid::from_u128(2);
+        assert!(sessions.see("u", two, now - SignedDuration::from_secs(1)).is_ok());
+        // What is no longer fresh is refused by its time.
+        assert_eq!(sessions.state().seen.len(), 3);
+    }
+}

@@ -1,0 +1,331 @@
+//! A chain as an interceptor of MCP: `interceptors/list`, `interceptor/invoke` and `interceptor/executeChain`, as JSON-RPC. Source:
+//! modelcontextprotocol/experimental-ext-interceptors (SEP-1763, SEP-2624), a draft.
+//!
+//! An interceptor is a validator or a mutator, and a chain is both. So it has two names: one that changes a payload, and one that
+//! says whether it may pass. What one of them was told about a payload the other says without asking plugins twice.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`exposed`] | what has a name: its type, its events, and its rules |
+//! | `payload` | a payload as an event, and an outcome as a payload |
+//! | `execute` | several of them in the order that the draft asks for |
+
+mod execute;
+pub mod exposed;
+mod payload;
+
+use crate::events::{Said, said};
+use exposed::{Exposed, Kind, Phase};
+use hookhost::contract::{Cause, Rejection};
+use hookhost::session::DispatchOptions;
+use hookhost::{Begun, Host, Session, SessionSpec};
+use payload::Asked;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// The session of a client that names none.
+const NO_SESSION: &str = "mcp";
+
+/// Upper bound of the sessions whose handles are kept. A session outlives its handle.
+const MAX_SESSIONS: usize = 1000;
+
+/// Upper bound of the payloads of a session about which one name was asked and the other was not yet.
+const MAX_SETTLED: usize = 64;
+
+/// The outcome of a payload.
+#[derive(Clone, Debug)]
+enum Outcome {
+    Passes,
+    Becomes(Value),
+    Denied {
+        why: String,
+        by: Vec<String>,
+        code: Option<String>,
+    },
+    /// Nobody said no: there was no answer.
+    Failed(String),
+}
+
+/// One or more chains, served as interceptors.
+#[derive(Debug)]
+pub struct Interceptors {
+    host: Host,
+    workspace: PathBuf,
+    /// The MCP server whose messages they are, as rules name it.
+    server: String,
+    exposed: Vec<Exposed>,
+    sessions: Mutex<HashMap<(String, usize), Arc<Served>>>,
+}
+
+/// A session, and what was settled in it under one name for the other.
+#[derive(Debug)]
+struct Served {
+    session: Session,
+    settled: Mutex<Vec<(String, Outcome)>>,
+}
+
+impl Interceptors {
+    /// The chain of `host`, under the names `hookhost/change` and `hookhost/check`. `server` is the name of the MCP server that
+    /// rules know.
+    #[must_use]
+    pub fn new(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>) -> Self {
+        Self::of(host, workspace, server, vec![Exposed::change(), Exposed::check()])
+    }
+
+    /// These names in place of the two.
+    #[must_use]
+    pub fn of(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>, exposed: Vec<Exposed>) -> Self {
+        Self { host, workspace: workspace.into(), server: server.into(), exposed, sessions: Mutex::default() }
+    }
+
+    /// The answer to a request; `None` to a notification.
+    pub async fn answer(&self, request: &Value) -> Option<Value> {
+        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+        let Some(id) = request.get("id").filter(|id| !id.is_null()) else {
+            let is_request = method.is_empty();
+            return is_request
+                .then(|| Fault::new(-32600, "a request is one JSON object with `method`").to_json(&Value::Null));
+        };
+        let none = Map::new();
+        let params = request.get("params").and_then(Value::as_object).unwrap_or(&none);
+        let result = match method {
+            "initialize" => Ok(self.initialize(params)),
+            "ping" => Ok(json!({})),
+            "interceptors/list" => Ok(self.list(params)),
+            "interceptor/invoke" => self.invoke(params).await,
+            "interceptor/executeChain" => self.execute(params).await,
+            other => Err(Fault::new(-32601, format!("there is no method `{other}` here"))),
+        };
+        Some(match result {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(fault) => fault.to_json(id),
+        })
+    }
+
+    fn initialize(&self, params: &Map<String, Value>) -> Value {
+        let version = params.get("protocolVersion").cloned().unwrap_or_else(|| json!("2025-11-25"));
+        let events: Vec<&str> = self.exposed.iter().flat_map(|exposed| &exposed.events).map(String::as_str).collect();
+        json!({
+            "protocolVersion": version,
+            "capabilities": { "interceptor": { "supportedEvents": events } },
+            "serverInfo": { "name": "hookhost", "version": env!("CARGO_PKG_VERSION") },
+        })
+    }
+
+    fn list(&self, params: &Map<String, Value>) -> Value {
+        let event = params.get("event").and_then(Value::as_str);
+        let listed = self.exposed.iter().filter(|exposed| event.is_none_or(|event| exposed.hooks(event)));
+        json!({ "interceptors": listed.map(Exposed::descriptor).collect::<Vec<_>>() })
+    }
+
+    async fn invoke(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
+        let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+        let index = self.exposed.iter().position(|exposed| exposed.name == name);
+        let index = index.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name:?} here")))?;
+        let message = Intercepted::of(params)?;
+        self.run(index, &message).await
+    }
+
+    /// One interceptor's result.
+    async fn run(&self, index: usize, message: &Intercepted) -> Result<Value, Fault> {
+        let exposed = &self.exposed[index];
+        let began = Instant::now();
+        let outcome = self.outcome(index, message).await;
+        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mut result = match exposed.kind {
+            Kind::Validation => validation(outcome, message.phase)?,
+            Kind::Mutation => mutation(outcome, &message.payload)?,
+        };
+        result["interceptor"] = json!(exposed.name);
+        result["type"] = json!(exposed.kind.name());
+        result["phase"] = json!(message.phase.name());
+        result["durationMs"] = json!(micros.div_ceil(1000));
+        Ok(result)
+    }
+
+    async fn outcome(&self, index: usize, message: &Intercepted) -> Outcome {
+        let served = match self.served(index, message) {
+            Ok(served) => served,
+            Err(why) => return Outcome::Failed(why),
+        };
+        let key = json!([message.event, message.phase.name(), message.payload]).to_string();
+        if let Some(outcome) = served.take(&key) {
+            return outcome;
+        }
+        let outcome = self.settle(&served.session, message).await;
+        // What the other name will be asked about: after a change the changed payload, unless it is asked first.
+        if self.exposed.iter().filter(|exposed| exposed.shares(&self.exposed[index])).count() > 1 {
+            let (key, kept) = match (&outcome, message.phase) {
+                (Outcome::Becomes(after), Phase::Request) => {
+                    (json!([message.event, message.phase.name(), after]).to_string(), Outcome::Passes)
+                }
+                _ => (key, outcome.clone()),
+            };
+            served.keep(key, kept);
+        }
+        outcome
+    }
+
+    async fn settle(&self, session: &Session, message: &Intercepted) -> Outcome {
+        let asked = match Asked::of(message, &self.server) {
+            Ok(asked) => asked,
+            Err(why) => return Outcome::Failed(why),
+        };
+        let mut options = DispatchOptions::default();
+        options.raw = serde_json::to_string(&message.payload).ok().and_then(|raw| raw.parse().ok());
+        let mut begun = match session.begin_event(asked.kind(), asked.parameters(), options).await {
+            Ok(begun) => begun,
+            Err(error) => return Outcome::Failed(format!("the event is not valid: {error}")),
+        };
+        let settled = loop {
+            begun = match begun {
+                Begun::Settled(settled) => break settled,
+                Begun::Escalated(pending) => pending.wait().await,
+            };
+        };
+        match said(asked.kind(), settled.outcome) {
+            Ok(Said::Value(value)) => asked.after(&value, &message.payload),
+            Ok(Said::No(rejection)) => denied(&rejection),
+            Ok(Said::Responded { by, .. }) => Outcome::Denied {
+                why: "a plugin answers in the server's place, and an interceptor cannot".to_owned(),
+                by: vec![by],
+                code: None,
+            },
+            Ok(Said::Tasks(_) | Said::Nothing) => Outcome::Passes,
+            Err(why) => Outcome::Failed(why),
+        }
+    }
+
+    /// The session of a message, under the rules of a name. Names that share their rules share it.
+    fn served(&self, index: usize, message: &Intercepted) -> Result<Arc<Served>, String> {
+        let exposed = &self.exposed[index];
+        let first = self.exposed.iter().position(|other| other.shares(exposed)).unwrap_or(index);
+        let key = (message.session.clone(), first);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(served) = sessions.get(&key) {
+            return Ok(Arc::clone(served));
+        }
+        if sessions.len() >= MAX_SESSIONS {
+            sessions.clear();
+        }
+        let mut spec = SessionSpec::new("mcp-interceptor", &self.workspace).id(format!("{}.{first}", message.session));
+        spec.rules.clone_from(&exposed.rules);
+        let session = self.host.open_session(spec).map_err(|error| error.to_string())?;
+        let served = Arc::new(Served { session, settled: Mutex::default() });
+        sessions.insert(key, Arc::clone(&served));
+        Ok(served)
+    }
+}
+
+impl Served {
+    /// What was settled about this under the other name. It counts once.
+    fn take(&self, key: &str) -> Option<Outcome> {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = settled.iter().position(|(kept, _)| kept == key)?;
+        Some(settled.remove(at).1)
+    }
+
+    fn keep(&self, key: String, outcome: Outcome) {
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if settled.len() >= MAX_SETTLED {
+            settled.remove(0);
+        }
+        settled.push((key, outcome));
+    }
+}
+
+fn denied(rejection: &Rejection) -> Outcome {
+    match rejection.cause {
+        Cause::Verdict | Cause::Disagreement | Cause::NotApproved | Cause::TooManyQuestions => {
+            let Rejection { by, refusal, .. } = rejection.clone();
+            Outcome::Denied { why: refusal.reason, by, code: refusal.code }
+        }
+        _ => Outcome::Failed(rejection.to_string()),
+    }
+}
+
+/// A validator changes nothing. Before a request is sent a change that was not made is a no: the payload is not what plugins
+/// allow. A response is changed afterwards.
+fn validation(outcome: Outcome, phase: Phase) -> Result<Value, Fault> {
+    let says = |severity: &str, message: String| {
+        json!({
+            "valid": severity != "error",
+            "severity": severity,
+            "messages": [{ "message": message, "severity": severity }],
+        })
+    };
+    Ok(match outcome {
+        Outcome::Passes => json!({ "valid": true }),
+        Outcome::Becomes(_) => {
+            let severity = if phase == Phase::Request { "error" } else { "warn" };
+            says(severity, "a plugin changes this: have the mutator of this server change it".to_owned())
+        }
+        Outcome::Denied { why, by, code } => {
+            let mut result = says("error", why);
+            result["info"] = json!({ "by": by, "code": code });
+            result
+        }
+        Outcome::Failed(why) => return Err(Fault::new(-32603, why)),
+    })
+}
+
+fn mutation(outcome: Outcome, payload: &Value) -> Result<Value, Fault> {
+    match outcome {
+        Outcome::Passes => Ok(json!({ "modified": false, "payload": payload })),
+        Outcome::Becomes(after) => Ok(json!({ "modified": true, "payload": after })),
+        // A mutator has no word for no; its failure is one.
+        Outcome::Denied { why, by, code } => {
+            let mut fault = Fault::new(-32603, why);
+            fault.data = Some(json!({ "by": by, "code": code }));
+            Err(fault)
+        }
+        Outcome::Failed(why) => Err(Fault::new(-32603, why)),
+    }
+}
+
+/// A message that is intercepted.
+#[derive(Clone, Debug)]
+struct Intercepted {
+    event: String,
+    phase: Phase,
+    payload: Value,
+    session: String,
+}
+
+impl Intercepted {
+    fn of(params: &Map<String, Value>) -> Result<Self, Fault> {
+        let text = |key: &str| params.get(key).and_then(Value::as_str);
+        let event = text("event").ok_or_else(|| Fault::new(-32602, "`event` is missing"))?;
+        let phase = text("phase").and_then(Phase::from_name);
+        let phase = phase.ok_or_else(|| Fault::new(-32602, "`phase` is neither `request` nor `response`"))?;
+        let payload = params.get("payload").cloned().ok_or_else(|| Fault::new(-32602, "`payload` is missing"))?;
+        let session = params.get("context").and_then(|context| context.get("sessionId")).and_then(Value::as_str);
+        let session = session.filter(|session| !session.is_empty()).unwrap_or(NO_SESSION).to_owned();
+        Ok(Self { event: event.to_owned(), phase, payload, session })
+    }
+}
+
+/// An error of JSON-RPC.
+#[derive(Debug)]
+struct Fault {
+    code: i32,
+    message: String,
+    data: Option<Value>,
+}
+
+impl Fault {
+    fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    fn to_json(&self, id: &Value) -> Value {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(data) = &self.data {
+            error["data"] = data.clone();
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+    }
+}
