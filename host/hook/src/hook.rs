@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// How long a call may take, where the agent waits longer and the resident host does not say that this one takes long.
 pub const WITHIN: Duration = Duration::from_secs(10);
 
+/// The interval at which it is looked whether a resident host that ends has ended.
+const STOP_INTERVAL: Duration = Duration::from_millis(10);
+
 /// How long a resident host that another hook is starting is waited for.
 const FOR_A_START: Duration = Duration::from_secs(1);
 
@@ -78,14 +81,19 @@ impl Hook<'_> {
         }
     }
 
-    /// The time for a call in which no person is asked: well below that of the agent.
+    /// The time for a call in which no person is asked.
     fn within(&self) -> Duration {
+        WITHIN.min(self.agents_time())
+    }
+
+    /// All the time that there is: well below that of the agent.
+    fn agents_time(&self) -> Duration {
         let point = self.point.and_then(|point| self.adapter.agent().point(point));
-        let agents = point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout)));
-        WITHIN.min(agents.mul_f32(0.7))
+        point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
     fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+        let began = Instant::now();
         let Some(place) = self.place else { return start::alone(&start::program()?, request, deadline) };
         let program = match resident(place, request, deadline) {
             Resident::Answered(answered) => return answered,
@@ -93,6 +101,8 @@ impl Hook<'_> {
             Resident::Refuses => return start::alone(&start::program()?, request, deadline),
             Resident::NotThere => start::program()?,
         };
+        // Of one that has waited for a person, and ended, the time for a call without a person is over.
+        let deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
         // A failure to start it is no failure of this call.
         let starting = match start::resident_host(&program, place) {
             Ok(None) => match started_elsewhere(place, request, deadline) {
@@ -194,20 +204,40 @@ pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<Strin
     }
 }
 
-/// Has the resident host end, once the events under way are settled. Returns when it has closed the connection.
+/// Has the resident host end, once the events under way are settled. Returns when it has ended; also where it was ending already.
 ///
 /// # Errors
 /// If none is there, or it does not end in time.
 pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
     let deadline = Deadline::within(within, None);
+    let mut was_there = false;
+    loop {
+        match told_to_stop(place, deadline) {
+            // One that ends has no socket any more, and another program may come after it in the same process.
+            Err(ConnectionError::NotThere(_)) if is_locked(place) => was_there = true,
+            Err(ConnectionError::NotThere(_)) if was_there => return Ok(()),
+            Err(ConnectionError::Closed) if !is_locked(place) => return Ok(()),
+            Err(ConnectionError::Closed) => was_there = true,
+            told => return told,
+        }
+        std::thread::sleep(STOP_INTERVAL.min(deadline.left()?));
+    }
+}
+
+/// Waits until the connection is closed: then it has ended.
+fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
     let mut connection = Connection::open(place, deadline)?;
     connection.send(&Request::Stop, deadline)?;
-    match connection.receive(deadline) {
-        Err(ConnectionError::Closed) => Ok(()),
-        Err(error) => Err(error),
-        Ok(Response::Refused(why)) => Err(std::io::Error::other(why).into()),
-        Ok(_) => Err(crate::frame::FrameError::Garbage.into()),
+    match connection.receive(deadline)? {
+        Response::Refused(why) => Err(std::io::Error::other(why).into()),
+        _ => Err(crate::frame::FrameError::Garbage.into()),
     }
+}
+
+/// Whether somebody is the resident host.
+fn is_locked(place: &Place) -> bool {
+    let lock = std::fs::File::open(place.lock());
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
 impl std::fmt::Debug for Hook<'_> {

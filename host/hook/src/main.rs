@@ -7,6 +7,7 @@ use hookhost_hook::program;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    program::watch_signals();
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let code = if arguments.iter().any(|argument| argument == "--version") {

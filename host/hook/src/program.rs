@@ -9,11 +9,24 @@ use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
 /// The exit code that most agents read as a no.
 const NO: u8 = 2;
+
+/// Takes note of signals that ask the process to end, from the first call on. What is returned is set once there was one.
+pub fn watch_signals() -> &'static AtomicBool {
+    static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+            // Without it the process ends at once on that signal, as it would anyway.
+            let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+        }
+        interrupted
+    });
+    &INTERRUPTED
+}
 
 /// Answers the message on the standard input, and returns the exit code of the process, which is to end now. Signals that ask
 /// the process to end, and panics, are a no as well.
@@ -21,13 +34,8 @@ const NO: u8 = 2;
 pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFailure) -> u8 {
     // What the agent reads is the reply alone.
     set_hook(Box::new(|_| {}));
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
-        // Without it the process ends at once on that signal, as it would anyway.
-        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
-    }
     let place = Place::of_user();
-    let hook = Hook { adapter, point, on_failure, place: place.as_ref(), interrupted: &interrupted };
+    let hook = Hook { adapter, point, on_failure, place: place.as_ref(), interrupted: watch_signals() };
     let reply = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
     let reply = reply.unwrap_or_else(|_| {
         let why = "the hook program failed";

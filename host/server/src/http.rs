@@ -14,10 +14,9 @@
 
 use crate::acs::Acs;
 use crate::mcp;
-use crate::settle::Settler;
-use hookhost::contract::EventKind;
+use crate::settle::{Settler, Within, body_of};
 use hookhost_adapters::json::MAX_BYTES;
-use hookhost_adapters::{Adapter, Message, Reply, by_name};
+use hookhost_adapters::{Message, by_name};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
@@ -38,8 +37,11 @@ use tokio::sync::Semaphore;
 /// The header in which a client says for how many seconds it waits for the answer.
 const WITHIN: &str = "hookhost-within";
 
-/// How long a client may take to send the head of a request.
-const FOR_A_HEAD: Duration = Duration::from_secs(10);
+/// How long a client may take to send the head of a request: those who do not know the token share the connections.
+const FOR_A_HEAD: Duration = Duration::from_secs(2);
+
+/// How long it may take to send the body.
+const FOR_A_BODY: Duration = Duration::from_secs(10);
 
 /// Upper bound of the connections at once: each is an open file, of which the hooks' socket needs some, too.
 const MAX_CONNECTIONS: usize = 256;
@@ -148,28 +150,35 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     if request.method() != Method::POST {
         return text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
     }
-    let within = match within(&request) {
-        Ok(within) => within,
-        Err(why) => return not_taken(served, route, why).await,
+    let within = within(&request);
+    let body = Limited::new(request.into_body(), MAX_BYTES).collect();
+    let body = match tokio::time::timeout(FOR_A_BODY, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err("its message is larger than 16 MiB".to_owned()),
+        Ok(Err(error)) => Err(format!("its message did not come: {error}")),
+        Err(_) => Err(format!("its message did not come within {} s", FOR_A_BODY.as_secs())),
     };
-    let body = match Limited::new(request.into_body(), MAX_BYTES).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            return not_taken(served, route, "its message is larger than 16 MiB").await;
+    match (route, body) {
+        (Route::Hook { agent, point }, body) => hook(served, agent, point, body, within).await,
+        (Route::Mcp, Ok(body)) => model_context(served, &body, within).await,
+        (Route::Mcp, Err(why)) => {
+            served.settler.note_unread("mcp", &served.home, &why);
+            text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
         }
-        Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
-    };
-    match route {
-        Route::Hook { agent, point } => hook(served, agent, point, &body, within).await,
-        Route::Mcp => model_context(served, &body, within).await,
-        Route::Acs => json(served.acs.answer(&served.settler, &body, &served.home).await),
+        (Route::Acs, Ok(body)) => json(served.acs.answer(&served.settler, &body, &served.home).await),
+        (Route::Acs, Err(why)) => {
+            served.settler.note_unread("acs", &served.home, &why);
+            text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
+        }
     }
 }
 
 /// How long the client waits, where it says so.
-fn within(request: &Request<Incoming>) -> Result<Option<Duration>, &'static str> {
-    let Some(value) = request.headers().get(WITHIN) else { return Ok(None) };
+fn within(request: &Request<Incoming>) -> Within {
+    let mut values = request.headers().get_all(WITHIN).into_iter();
+    let Some(value) = values.next() else { return Ok(None) };
     let seconds = value.to_str().ok().and_then(|value| value.trim().parse::<u32>().ok()).filter(|&seconds| seconds > 0);
+    let seconds = seconds.filter(|_| values.next().is_none());
     let seconds = seconds.ok_or("the header Hookhost-Within is no number of seconds")?;
     Ok(Some(Duration::from_secs(seconds.into())))
 }
@@ -206,83 +215,38 @@ impl<'a> Route<'a> {
     }
 }
 
-async fn hook(served: &Served, agent: &str, point: Option<&str>, body: &Bytes, within: Option<Duration>) -> Answer {
+async fn hook(
+    served: &Served,
+    agent: &str,
+    point: Option<&str>,
+    body: Result<Bytes, String>,
+    within: Within,
+) -> Answer {
     let Some(adapter) = by_name(agent) else {
         return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
     };
-    let mut message = Message::new(body, &served.home);
-    message.point = point;
-    message.within = within;
-    let mut asker = Asker {
-        settler: &served.settler,
-        adapter,
-        point: point.map(str::to_owned),
-        body: body.clone(),
-        home: &served.home,
-        is_answered: false,
-    };
-    let reply = served.settler.reply(adapter, &message, &|_| {}).await;
-    asker.is_answered = true;
-    answer(adapter, reply)
-}
-
-/// A client that waits. Dropped before it has its answer, it has gone, and the log says so.
-struct Asker<'a> {
-    settler: &'a Arc<Settler>,
-    adapter: &'static dyn Adapter,
-    point: Option<String>,
-    body: Bytes,
-    home: &'a PathBuf,
-    is_answered: bool,
-}
-
-impl Drop for Asker<'_> {
-    fn drop(&mut self) {
-        if self.is_answered {
-            return;
+    let reply = match (body, within) {
+        (Ok(body), Ok(within)) => {
+            let mut message = Message::new(&body, &served.home);
+            message.point = point;
+            message.within = within;
+            served.settler.reply(adapter, &message, &|_| {}).await
         }
-        let (settler, home) = (Arc::clone(self.settler), self.home.clone());
-        let (adapter, point, body) = (self.adapter, self.point.take(), self.body.clone());
-        tokio::spawn(async move {
-            let mut message = Message::new(&body, &home);
-            message.point = point.as_deref();
-            settler.gone(adapter, &message).await;
-        });
-    }
-}
-
-/// The answer to a request that is not taken: where it is an agent's message, a no in the agent's words.
-async fn not_taken(served: &Served, route: Route<'_>, why: &str) -> Answer {
-    let (agent, point) = match route {
-        Route::Hook { agent, point } => (agent, point),
-        Route::Mcp | Route::Acs => return text(StatusCode::BAD_REQUEST, &format!("{why}\n")),
+        (Err(why), _) => served.settler.unread(adapter, point, &served.home, &why),
+        (_, Err(why)) => served.settler.unread(adapter, point, &served.home, why),
     };
-    let Some(adapter) = by_name(agent) else {
-        return text(StatusCode::NOT_FOUND, &format!("hookhost knows no agent {agent:?}\n"));
-    };
-    answer(adapter, served.settler.unread(adapter, point, &served.home, why).await)
-}
-
-/// A reply over HTTP. An agent continues after a status of failure, so a reply that has an exit code alone, since nothing told
-/// the hook point, is the no to a tool call.
-fn answer(adapter: &dyn Adapter, mut reply: Reply) -> Answer {
-    if reply.exit != 0 && reply.stdout.is_empty() {
-        let gate = adapter.agent().points.iter().find(|point| point.event == EventKind::BeforeToolCall);
-        if let Some(gate) = gate {
-            reply = adapter.fail(Some(gate.name), reply.stderr.trim_end());
-        }
-    }
-    if reply.exit != 0 && reply.stdout.is_empty() {
+    match body_of(adapter, reply) {
+        Ok(body) => json(body),
         // An agent that can only be told by an exit code: it has to read this as a hook that failed.
-        return text(StatusCode::INTERNAL_SERVER_ERROR, &reply.stderr);
+        Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
-    json(reply.stdout)
 }
 
-async fn model_context(served: &Served, body: &[u8], within: Option<Duration>) -> Answer {
+async fn model_context(served: &Served, body: &[u8], within: Within) -> Answer {
     let request: Value = match serde_json::from_slice(body) {
         Ok(request) => request,
         Err(error) => {
+            served.settler.note_unread("mcp", &served.home, &format!("its message cannot be read: {error}"));
             let why =
                 format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":{:?}}}}}"#, error.to_string());
             return json(why);

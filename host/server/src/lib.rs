@@ -14,6 +14,7 @@
 //! | [`interceptor`] | a chain as an interceptor of MCP |
 //! | `mcp` | the tool by which agents ask without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
+//! | `successor` | another version of the program at its place |
 //! | [`resident`] | the socket, and the life of the process behind it |
 //!
 //! It is an embedder like any other: it uses nothing of the engine that an outsider cannot.
@@ -32,6 +33,7 @@ pub mod resident;
 pub mod rules;
 pub mod sessions;
 pub mod settle;
+mod successor;
 
 pub use acs::Acs;
 pub use claims::Claims;

@@ -4,11 +4,10 @@
 //! It speaks what a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`), without sessions and
 //! without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
 
-use crate::settle::Settler;
+use crate::settle::{Settler, Within, body_of};
 use hookhost_adapters::{Message, by_name};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::time::Duration;
 
 /// The versions of the protocol that it speaks, the newest first.
 const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18"];
@@ -20,7 +19,7 @@ const TOOL: &str = "hook";
 const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
 
 /// The answer to a request; `None` to a notification.
-pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, within: Option<Duration>) -> Option<Value> {
+pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, within: Within) -> Option<Value> {
     let Some(object) = request.as_object() else {
         return Some(error(&Value::Null, -32600, "a request is one JSON object; batches are not taken"));
     };
@@ -80,7 +79,7 @@ async fn call(
     settler: &Settler,
     parameters: Option<&Map<String, Value>>,
     home: &Path,
-    within: Option<Duration>,
+    within: Within,
 ) -> Result<Value, String> {
     let parameters = parameters.ok_or("`params` is missing")?;
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -94,10 +93,17 @@ async fn call(
     let message = message(&arguments)?;
     let mut sent = Message::new(&message, home);
     sent.point = text("point");
-    sent.within = within;
-    let reply = settler.reply(adapter, &sent, &|_| {}).await;
-    let is_error = reply.exit != 0;
-    let said = if is_error && reply.stdout.is_empty() { reply.stderr } else { reply.stdout };
+    let reply = match within {
+        Ok(within) => {
+            sent.within = within;
+            settler.reply(adapter, &sent, &|_| {}).await
+        }
+        Err(why) => settler.unread(adapter, sent.point, home, why),
+    };
+    let (said, is_error) = match body_of(adapter, reply) {
+        Ok(said) => (said, false),
+        Err(why) => (why, true),
+    };
     Ok(json!({ "content": [{ "type": "text", "text": said }], "isError": is_error }))
 }
 

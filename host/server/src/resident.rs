@@ -8,6 +8,7 @@
 use crate::acs::Acs;
 use crate::http::{self, Token};
 use crate::settle::Settler;
+use crate::successor::Watch;
 use hookhost_adapters::{Message, by_name};
 use hookhost_hook::connection::{is_trusted, peer, short};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Request, Response};
@@ -28,7 +29,13 @@ use tokio::sync::{Notify, mpsc, oneshot};
 const FOR_A_REQUEST: Duration = Duration::from_secs(10);
 
 /// How long the events under way are waited for at the end.
-const FOR_THE_LAST: Duration = Duration::from_secs(30);
+const FOR_THE_LAST: Duration = Duration::from_secs(28);
+
+/// How long it takes at most until those that are still under way have their no.
+const FOR_ITS_NO: Duration = Duration::from_secs(2);
+
+/// The interval at which it is looked whether events are still under way.
+const END_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The interval at which it is looked whether the process has a reason to end.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -75,15 +82,10 @@ pub struct Resident {
     place: Place,
     listener: std::os::unix::net::UnixListener,
     socket: (u64, u64),
-    program: Option<(PathBuf, (u64, u64, i64))>,
+    successor: Option<Watch>,
+    is_on_demand: bool,
     http: Option<Http>,
-    lock: Lock,
-}
-
-/// Keeps others from becoming the resident host, until it is dropped or the process becomes another program.
-#[derive(Debug)]
-pub struct Lock {
-    _file: File,
+    _lock: File,
 }
 
 /// What HTTP is served with.
@@ -125,11 +127,21 @@ impl Resident {
         }
         let listener = listen(place).map_err(|error| ResidentError::Socket { socket: place.socket(), error })?;
         let socket = identity(&place.socket()).unwrap_or_default();
-        let program = std::env::current_exe().ok().and_then(|program| {
-            let version = version_of(&program)?;
-            Some((program, version))
-        });
-        Ok(Some(Self { place: place.clone(), listener, socket, program, http: None, lock: Lock { _file: lock } }))
+        Ok(Some(Self {
+            place: place.clone(),
+            listener,
+            socket,
+            successor: Watch::new(),
+            is_on_demand: false,
+            http: None,
+            _lock: lock,
+        }))
+    }
+
+    /// The same, started by a hook: one that the user starts takes its place.
+    #[must_use]
+    pub fn on_demand(self) -> Self {
+        Self { is_on_demand: true, ..self }
     }
 
     /// The same, which also serves HTTP. `home` is the directory of messages that name none.
@@ -138,8 +150,7 @@ impl Resident {
         Self { http: Some(Http { listener, token, acs, home }), ..self }
     }
 
-    /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too. Where its
-    /// program was replaced, the lock is returned as well: the next one is of that program, and nobody else comes before.
+    /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too.
     ///
     /// # Errors
     /// If the socket cannot be listened at.
@@ -148,11 +159,12 @@ impl Resident {
         settler: Arc<Settler>,
         idle: Option<Duration>,
         stop: impl Future<Output = ()>,
-    ) -> io::Result<(Ended, Option<Lock>)> {
+    ) -> io::Result<Ended> {
         self.listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(Shared {
             directories: place::directories(),
+            is_on_demand: self.is_on_demand,
             settler,
             told: Notify::new(),
             at_work: AtomicUsize::new(0),
@@ -163,12 +175,12 @@ impl Resident {
             let (stop, stopped) = oneshot::channel::<()>();
             let stopped = async { drop(stopped.await) };
             let served = http::serve(listener, Arc::clone(&shared.settler), token, acs, home, stopped);
-            (stop, tokio::spawn(served))
+            (Some(stop), tokio::spawn(served))
         });
         self.take_unanswered(&shared.settler).await;
         let mut look = tokio::time::interval(LOOK_INTERVAL);
         tokio::pin!(stop);
-        let ended = loop {
+        let mut ended = loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => serve_soon(&shared, stream),
@@ -179,7 +191,7 @@ impl Resident {
                     }
                 },
                 _ = look.tick() => {
-                    if let Some(why) = self.reason_to_end(shared.settler.idle(), idle) {
+                    if let Some(why) = self.reason_to_end(shared.settler.idle(), idle).await {
                         break why;
                     }
                     self.take_unanswered(&shared.settler).await;
@@ -195,6 +207,25 @@ impl Resident {
         while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
             serve_soon(&shared, stream);
         }
+        let is_idle = || shared.at_work.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
+        let mut http = http;
+        let limit = tokio::time::sleep(FOR_THE_LAST);
+        tokio::pin!(limit);
+        // A client that is turned away could let its call run: those of an update are served meanwhile.
+        while !is_idle() {
+            if ended != Ended::Replaced
+                && let Some((stop, _)) = &mut http
+            {
+                drop(stop.take());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(END_INTERVAL) => {}
+                () = &mut limit => break,
+                () = &mut stop, if ended == Ended::Replaced => ended = Ended::Stopped,
+            }
+        }
+        // What is still under way gets a no.
+        shared.settler.end();
         let last = async {
             if let Some((stop, served)) = http {
                 drop(stop);
@@ -204,19 +235,19 @@ impl Resident {
                 shared.done.notified().await;
             }
         };
-        let _ = tokio::time::timeout(FOR_THE_LAST, last).await;
+        let _ = tokio::time::timeout(FOR_ITS_NO, last).await;
         // The place is free before anybody is told so.
-        let lock = (ended == Ended::Replaced).then_some(self.lock);
+        drop(self);
         shared.ended.notify_waiters();
-        Ok((ended, lock))
+        Ok(ended)
     }
 
-    fn reason_to_end(&self, unused: Duration, idle: Option<Duration>) -> Option<Ended> {
+    async fn reason_to_end(&mut self, unused: Duration, idle: Option<Duration>) -> Option<Ended> {
         if identity(&self.place.socket()) != Some(self.socket) {
             return Some(Ended::SocketGone);
         }
-        if let Some((program, version)) = &self.program
-            && version_of(program).is_some_and(|now| now != *version)
+        if let Some(successor) = &mut self.successor
+            && successor.look().await
         {
             return Some(Ended::Replaced);
         }
@@ -246,6 +277,7 @@ struct Shared {
     settler: Arc<Settler>,
     /// Where this process's own environment has hookhost's files.
     directories: Vec<(String, String)>,
+    is_on_demand: bool,
     /// Notified when the process has to end.
     told: Notify,
     at_work: AtomicUsize,
@@ -299,7 +331,9 @@ async fn converse(at_work: AtWork, mut stream: UnixStream) -> io::Result<()> {
             Ok(())
         }
         Ok(Request::Status { directory }) => {
-            let status = shared.settler.status(&directory).await.to_string();
+            let mut status = shared.settler.status(&directory).await;
+            status["on-demand"] = shared.is_on_demand.into();
+            let status = status.to_string();
             say(&mut stream, &Response::Status(status)).await
         }
         Ok(Request::Hook(request)) => hook(&shared, stream, request).await,
@@ -324,27 +358,17 @@ async fn hook(shared: &Shared, mut stream: UnixStream, request: HookRequest) -> 
     let waiting = |seconds| {
         let _ = send.send(seconds);
     };
-    let reply = {
-        let reply = shared.settler.reply(adapter, &sent, &waiting);
-        tokio::pin!(reply);
-        let mut more = [0];
-        loop {
-            tokio::select! {
-                biased;
-                reply = &mut reply => break Some(reply),
-                Some(seconds) = waits.recv() => {
-                    if say(&mut stream, &Response::Waiting { seconds }).await.is_err() {
-                        break None;
-                    }
-                }
-                // The hook says nothing more. It has gone, or it breaks the protocol.
-                _ = stream.read(&mut more) => break None,
-            }
+    let reply = shared.settler.reply(adapter, &sent, &waiting);
+    tokio::pin!(reply);
+    let mut more = [0];
+    let reply = loop {
+        tokio::select! {
+            biased;
+            reply = &mut reply => break reply,
+            Some(seconds) = waits.recv() => say(&mut stream, &Response::Waiting { seconds }).await?,
+            // The hook says nothing more. It has gone, or it breaks the protocol.
+            _ = stream.read(&mut more) => return Ok(()),
         }
-    };
-    let Some(reply) = reply else {
-        shared.settler.gone(adapter, &sent).await;
-        return Ok(());
     };
     let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
     say(&mut stream, &Response::Reply { exit, stdout, stderr }).await
@@ -392,9 +416,4 @@ fn listen(place: &Place) -> io::Result<std::os::unix::net::UnixListener> {
 /// What tells a file from another one.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-/// What tells a program from a newer one.
-fn version_of(program: &Path) -> Option<(u64, u64, i64)> {
-    fs::metadata(program).ok().map(|metadata| (metadata.ino(), metadata.size(), metadata.mtime()))
 }

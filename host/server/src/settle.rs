@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 
 /// How long before the agent stops waiting for its hook the time for it is over; less where the agent waits for a short time.
 const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
@@ -32,6 +32,9 @@ const MAX_PATH: usize = 4096;
 
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
+
+/// For how long the sender of a message says that it waits, or why that cannot be read.
+pub(crate) type Within = Result<Option<Duration>, &'static str>;
 
 /// Told for how many seconds the reply can take from now on, where that is long.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
@@ -45,6 +48,8 @@ pub struct Settler {
     claims: Option<Claims>,
     canary: OnceCell<DirectoryRules>,
     usage: Mutex<Usage>,
+    /// Whether the process is about to end.
+    ends: watch::Sender<bool>,
 }
 
 /// Whether somebody asks.
@@ -53,6 +58,30 @@ struct Usage {
     under_way: usize,
     /// When the last event was settled.
     last: Instant,
+}
+
+/// Whoever waits for a reply. Dropped without one, they have gone, and the log says so.
+struct Asker<'a> {
+    settler: &'a Settler,
+    adapter: &'static dyn Adapter,
+    message: &'a Message<'a>,
+    is_answered: bool,
+}
+
+impl Drop for Asker<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let Message { point, directory, .. } = *self.message;
+        let (point, directory) = match self.adapter.decode(self.message) {
+            Ok(call) => (call.point, call.session.cwd),
+            Err(unreadable) => {
+                (unreadable.point.or(point.map(str::to_owned)).unwrap_or_default(), directory.to_owned())
+            }
+        };
+        self.settler.note_unsettled(self.adapter, &point, &directory, "its hook has gone before it had the answer");
+    }
 }
 
 /// An event that is under way, until this is dropped.
@@ -78,6 +107,7 @@ impl Settler {
             claims: None,
             canary: OnceCell::new(),
             usage: Mutex::new(Usage { under_way: 0, last: Instant::now() }),
+            ends: watch::Sender::new(false),
         }
     }
 
@@ -117,21 +147,34 @@ impl Settler {
     }
 
     /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
-    /// takes long is waited for: a person, a plugin's model.
+    /// takes long is waited for: a person, a plugin's model. Where the future is dropped before it is ready, whoever asks has gone:
+    /// nothing of the event runs, and the log says so.
     pub async fn reply(&self, named: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
         self.usage().under_way += 1;
         let _under_way = UnderWay(self);
         let adapter = detect(named, message);
+        let mut asker = Asker { settler: self, adapter, message, is_answered: false };
+        let reply = self.settle(adapter, message, waits).await;
+        asker.is_answered = true;
+        reply
+    }
+
+    /// Has what is under way answered with no from now on, and whatever comes.
+    pub(crate) fn end(&self) {
+        self.ends.send_replace(true);
+    }
+
+    async fn settle(&self, adapter: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
         let call = match adapter.decode(message) {
             Ok(call) => call,
             Err(unreadable) => {
                 let point = unreadable.point.as_deref().or(message.point);
                 let why = format!("its message cannot be read: {unreadable}");
-                return self.unread(adapter, point, message.directory, &why).await;
+                return self.unread(adapter, point, message.directory, &why);
             }
         };
         if let Some(why) = too_long(&call.session) {
-            self.note_unsettled(adapter, &call.point, Path::new("/"), &why).await;
+            self.note_unsettled(adapter, &call.point, Path::new("/"), &why);
             return adapter.unsettled(&call, &failed(adapter, &why));
         }
         let claim = self.claim(adapter, &call).await;
@@ -140,8 +183,15 @@ impl Settler {
         {
             return reply;
         }
-        let until = Instant::now() + time_for(adapter, &call.point, message.within);
-        match self.all_settled(adapter, &call, until, waits).await {
+        let time = Time::of(adapter, &call.point, message.within);
+        let mut ends = self.ends.subscribe();
+        let outcomes = tokio::select! {
+            biased;
+            outcomes = self.all_settled(adapter, &call, time.for_others, waits) => outcomes,
+            () = tokio::time::sleep_until(time.at_most.into()) => Err("it took longer than the agent waits".to_owned()),
+            _ = ends.wait_for(|ends| *ends) => Err("the resident host has ended".to_owned()),
+        };
+        match outcomes {
             Ok(outcomes) => {
                 let reply = match outcomes.as_slice() {
                     [] => return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
@@ -154,7 +204,7 @@ impl Settler {
                 reply
             }
             Err(why) => {
-                self.note_unsettled(adapter, &call.point, &call.session.cwd, &why).await;
+                self.note_unsettled(adapter, &call.point, &call.session.cwd, &why);
                 adapter.unsettled(&call, &failed(adapter, &why))
             }
         }
@@ -175,35 +225,24 @@ impl Settler {
     }
 
     /// The reply to a message that was not read: no, as far as the agent can be told so.
-    pub(crate) async fn unread(
-        &self,
-        adapter: &dyn Adapter,
-        point: Option<&str>,
-        directory: &Path,
-        why: &str,
-    ) -> Reply {
-        self.note_unsettled(adapter, point.unwrap_or_default(), directory, why).await;
+    pub(crate) fn unread(&self, adapter: &dyn Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
+        self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &failed(adapter, why))
     }
 
-    /// Records that a message had no answer, since its hook has gone.
-    pub(crate) async fn gone(&self, named: &'static dyn Adapter, message: &Message<'_>) {
-        let adapter = detect(named, message);
-        let (point, directory) = match adapter.decode(message) {
-            Ok(call) => (call.point, call.session.cwd),
-            Err(unreadable) => (
-                unreadable.point.or(message.point.map(str::to_owned)).unwrap_or_default(),
-                message.directory.to_owned(),
-            ),
-        };
-        self.note_unsettled(adapter, &point, &directory, "its hook has gone before it had the answer").await;
+    /// Records that an agent's event could not be settled, as far as that is possible.
+    fn note_unsettled(&self, adapter: &dyn Adapter, point: &str, directory: &Path, why: &str) {
+        self.note(adapter.agent().name, point, directory, why);
     }
 
-    /// Records that an agent's event could not be settled, as far as that is possible.
-    async fn note_unsettled(&self, adapter: &dyn Adapter, point: &str, directory: &Path, why: &str) {
-        tracing::warn!(agent = adapter.agent().name, point, why, "an event could not be settled");
+    /// Records that a message could not be read from which no agent is known, but the way by which it came.
+    pub(crate) fn note_unread(&self, way: &str, directory: &Path, why: &str) {
+        self.note(way, "", directory, why);
+    }
+
+    fn note(&self, agent: &str, point: &str, directory: &Path, why: &str) {
+        tracing::warn!(agent, point, why, "an event could not be settled");
         let directory = if directory.is_absolute() { directory } else { Path::new("/") };
-        let agent = adapter.agent().name;
         let spec = hookhost::SessionSpec::new(agent, directory).id(format!("{agent}:unsettled"));
         if let Ok(session) = self.host.open_session(spec) {
             session.note_delivery(None, point, DeliveryKind::Unanswered, why);
@@ -259,10 +298,7 @@ impl Settler {
         let settled = match self.once.slot(handle.session.id(), rules.revision, call) {
             None => asked.settle(waits).await?,
             Some(slot) => {
-                let tell = |seconds| {
-                    slot.waiting.send_replace(seconds);
-                    waits(seconds);
-                };
+                let tell = |seconds| _ = slot.waiting.send_replace(seconds);
                 let mut asking = slot.waiting.subscribe();
                 let answer = slot.answer.get_or_try_init(|| asked.settle(&tell));
                 tokio::pin!(answer);
@@ -270,7 +306,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut answer => break settled?.clone(),
-                        // The first report has a person asked: anyone who reports it again waits as long.
+                        // The first report has a person asked: it waits, and anyone who reports it again waits as long.
                         Ok(()) = asking.changed() => waits(*asking.borrow_and_update()),
                     }
                 }
@@ -305,12 +341,36 @@ impl std::fmt::Debug for Settler {
     }
 }
 
-/// How long a reply may take: less than the agent waits for it, or whoever sent the message says that they wait.
-fn time_for(adapter: &dyn Adapter, point: &str, within: Option<Duration>) -> Duration {
-    let agents = adapter.agent().point(point).map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
-    let agents = Duration::from_secs(agents.into());
-    let waits = within.map_or(agents, |within| within.min(agents));
-    waits - BEFORE_THE_AGENTS.min(waits / 4)
+/// A reply as a body alone, where nobody reads an exit code. An agent continues after what it reads as a failure, so a reply that
+/// has an exit code alone, since nothing told the hook point, becomes the no to a tool call. The text of the failure where the
+/// agent can be told nothing else.
+pub(crate) fn body_of(adapter: &dyn Adapter, mut reply: Reply) -> Result<String, String> {
+    if reply.exit != 0 && reply.stdout.is_empty() {
+        let gate = adapter.agent().points.iter().find(|point| point.event == EventKind::BeforeToolCall);
+        if let Some(gate) = gate {
+            reply = adapter.fail(Some(gate.name), reply.stderr.trim_end());
+        }
+    }
+    if reply.exit != 0 && reply.stdout.is_empty() { Err(reply.stderr) } else { Ok(reply.stdout) }
+}
+
+/// Until when a reply may take. An agent that has no reply in time continues without one.
+struct Time {
+    /// People and plugins have so long: the rest is for the reply.
+    for_others: Instant,
+    at_most: Instant,
+}
+
+impl Time {
+    /// Less than the agent waits at this point, or than the sender of the message says.
+    fn of(adapter: &dyn Adapter, point: &str, within: Option<Duration>) -> Self {
+        let agents = adapter.agent().point(point).map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
+        let agents = Duration::from_secs(agents.into());
+        let waits = within.map_or(agents, |within| within.min(agents));
+        let spare = BEFORE_THE_AGENTS.min(waits / 4);
+        let now = Instant::now();
+        Self { for_others: now + (waits - spare), at_most: now + (waits - spare / 2) }
+    }
 }
 
 fn left(until: Instant) -> Duration {
@@ -566,7 +626,7 @@ impl Asked<'_> {
                 Err(_) => {
                     let by = request.questions.iter().map(|question| question.by.to_string()).collect();
                     let asked = reason::asked(&request.questions);
-                    let reason = format!("{asked} (nobody answered within {} s)", limit.as_secs());
+                    let reason = format!("{asked} (nobody answered within {limit:.0?})");
                     let no = Rejection::host(by, Cause::NotApproved, reason);
                     return Ok(Put::Said(Said::No(no), Recorded { event: request.id, ..Recorded::default() }));
                 }

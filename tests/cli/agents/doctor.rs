@@ -154,7 +154,7 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(
         ended.expect(0, &[]),
-        &["  ok      agent-run Claude Code asked about the canary call, it was rejected, and it did not run\n"],
+        &["  ok      agent-run Claude Code asked about the canary call, it was rejected, and left no trace in /"],
     );
     // Its own event in the log is seen as well.
     printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
@@ -180,7 +180,7 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
 #[test]
 fn a_broken_allowlist_is_a_problem_that_hides_nothing_else_and_keeps_nothing_from_being_taken_out() {
     let person = installed();
-    person.user.write("config/hookhost.toml", "[[plugin]\n");
+    person.user.configure("[[plugin]]\nnmae = 1\n");
     let ended = person.run(&["doctor", "claude-code"]);
     printed(
         ended.expect(1, &[]),

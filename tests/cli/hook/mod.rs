@@ -172,7 +172,9 @@ impl Home {
 
     #[track_caller]
     fn records(&self, count: usize, is_one: impl Fn(&Value) -> bool) -> Vec<Value> {
-        wait_for("the log", || self.user.log_file().exists());
+        // The file is there a moment before it is a log.
+        let is_log = || self.user.run(["audit", "show", "--json"]).code != Some(5);
+        wait_for("the log", || self.user.log_file().exists() && is_log());
         let began = Instant::now();
         loop {
             let found: Vec<Value> = self.user.records().into_iter().filter(&is_one).collect();

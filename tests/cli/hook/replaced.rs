@@ -6,8 +6,9 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Puts another version at the program's place, as an update does: written beside it, and renamed.
 fn update(home: &Home) {
@@ -81,24 +82,57 @@ fn an_update_keeps_what_was_served_over_http_and_turns_no_client_away() {
         let ended = printed(&mut home.command(&["approvals", "--json"]));
         serde_json::from_str::<Vec<Value>>(&ended.stdout).unwrap_or_default()
     };
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Hooks beside it start hosts of their own, which give way.
+        scope.spawn(|| {
+            for number in (0..).take_while(|_| !done.load(Ordering::Relaxed)) {
+                home.asked("beside", &number.to_string(), "touch denied.txt").is_denied_by_policy();
+            }
+        });
         let waiting = scope.spawn(|| asked("2", "touch asked.txt"));
         wait_for("the question", || open().len() == 1);
         update(&home);
         wait_for("the old host's last word", || !home.socket().exists());
-        // It waits for the new program.
-        let queued = scope.spawn(|| asked("3", "touch denied.txt"));
+        // A client that comes meanwhile is served.
+        assert!(asked("3", "touch denied.txt").contains("denied-by-policy"));
         let id = open()[0]["id"].as_str().unwrap().to_owned();
         printed(&mut home.command(&["approvals", "yes", &id])).expect(0, &[]);
         let answered = waiting.join().unwrap();
         assert!(answered.starts_with("HTTP/1.1 200") && !answered.contains("deny"), "{answered}");
-        let denied = queued.join().unwrap();
-        assert!(denied.contains("denied-by-policy"), "{denied}");
+        wait_for("the new program", || is_new(&home, old) && home.socket().exists());
+        done.store(true, Ordering::Relaxed);
     });
-    wait_for("the new program", || is_new(&home, old));
     assert!(asked("4", "touch denied.txt").contains("denied-by-policy"));
     end(old, Signal::TERM);
     served.wait().unwrap();
-    home.events("before-tool-call", 4);
+    let of_http = |record: &Value| {
+        record["kind"] == "event" && record["session"] == "codex:s" && record["event"] == "before-tool-call"
+    };
+    home.records(4, of_http);
     home.verify_log();
+}
+
+#[test]
+fn a_new_program_that_does_not_run_takes_nobodys_place() {
+    let home = Home::new();
+    let mut served = home.command(&["serve"]).stderr(Stdio::piped()).spawn().unwrap();
+    let old = Pid::from_child(&served);
+    wait_for("the resident host", || home.socket().exists());
+    let program = home.program("hookhost");
+    fs::rename(&program, home.user.path("bin/hookhost.old")).unwrap();
+    fs::write(&program, "garbage").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut notes = BufReader::new(served.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(notes.any(|note| note.contains("does not run: this one goes on until another one is there")));
+    home.asked("s", "1", "touch denied.txt").is_denied_by_policy();
+    // Another one that runs is there now.
+    fs::rename(home.user.path("bin/hookhost.old"), home.user.path("bin/hookhost.next")).unwrap();
+    fs::copy(home.user.path("bin/hookhost.next"), home.user.path("bin/hookhost.new")).unwrap();
+    fs::rename(home.user.path("bin/hookhost.new"), &program).unwrap();
+    wait_for("the new program", || is_new(&home, old));
+    wait_for("its socket", || home.socket().exists());
+    home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
+    end(old, Signal::TERM);
+    served.wait().unwrap();
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Dispatch(args) => wait_here_for(dispatch::run(&args)),
         Command::Hook(args) if args.alone => wait_here_for(hook::alone(&args)),
         Command::Hook(args) => hook::run(&args),
-        Command::Serve(args) => wait_for(serve::run(&args)),
+        Command::Serve(args) => serve::run(&args),
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),

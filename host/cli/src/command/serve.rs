@@ -5,7 +5,7 @@ use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
 use crate::{audit_log, configuration, interrupt, loading, output};
 use anyhow::anyhow;
-use command_fds::{CommandFdExt as _, FdMapping};
+use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
 use hookhost_hook::connection::ConnectionError;
 use hookhost_hook::place::Place;
@@ -15,14 +15,16 @@ use hookhost_server::http::Token;
 use hookhost_server::{Acs, Claims, Ended, Resident, Settler};
 use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
+use serde_json::Value;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -41,43 +43,99 @@ const FOR_STATUS: Duration = Duration::from_secs(5);
 /// How long it has to end.
 const FOR_THE_END: Duration = Duration::from_secs(35);
 
-/// The number of the first listener that a process is started with: `SD_LISTEN_FDS_START` of systemd.
-const FIRST_LISTENER: i32 = 3;
+/// The interval at which it is looked whether the place is free.
+const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How long after its start processes of hooks' own may begin to settle events: they found no resident host before.
 const FOR_OTHERS: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run(args: &ServeArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
+    let mut next = None;
+    let ended = super::wait_for(async {
+        let Served { exit, successor } = serve_or_tell(args).await?;
+        next = successor;
+        Ok(exit)
+    });
+    // Only now: the runtime's threads are at work no longer.
+    match next {
+        Some(successor) => Err(successor.become_it()),
+        None => ended,
+    }
+}
+
+/// How it ended.
+struct Served {
+    exit: Exit,
+    /// The program that comes next.
+    successor: Option<Successor>,
+}
+
+impl From<Exit> for Served {
+    fn from(exit: Exit) -> Self {
+        Self { exit, successor: None }
+    }
+}
+
+async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
     let place = Place::below(&configuration::places()?.state);
     if args.stop {
-        return stop(&place);
+        return stop(&place).map(Served::from);
     }
     if args.status {
         let status = hook::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
-        let status: serde_json::Value = serde_json::from_str(&status)
+        let status: Value = serde_json::from_str(&status)
             .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
         output::print_json(&status)?;
-        return Ok(Exit::Done);
+        return Ok(Exit::Done.into());
     }
     if args.on_demand {
         // An agent may end the group of processes in which its hook ran. It fails where this process leads a group already.
         let _ = rustix::process::setsid();
     }
-    let Some(resident) = Resident::claim(&place).map_err(CliError::not_loaded)? else {
-        if args.on_demand {
-            return Ok(Exit::Done);
-        }
-        return Err(CliError::not_loaded(anyhow!("a resident host of yours is there already"))
-            .advise("hookhost serve --status")
-            .advise("hookhost serve --stop"));
-    };
-    serve(args, &place, resident).await
+    match claimed(args, &place)? {
+        Some(resident) => serve(args, &place, resident).await,
+        None => Ok(Exit::Done.into()),
+    }
 }
 
-async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Exit, CliError> {
+/// The right to be the resident host. One that a hook has started leaves it to the one that the user starts.
+fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError> {
+    let began = Instant::now();
+    loop {
+        if let Some(resident) = Resident::claim(place).map_err(CliError::not_loaded)? {
+            return Ok(Some(if args.on_demand { resident.on_demand() } else { resident }));
+        }
+        if args.on_demand {
+            return Ok(None);
+        }
+        let is_of_a_hook = match hook::status(place, Path::new("/"), FOR_STATUS) {
+            Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
+            // It begins, or ends.
+            Err(ConnectionError::NotThere(_) | ConnectionError::Closed) if began.elapsed() < FOR_THE_END => {
+                std::thread::sleep(CLAIM_INTERVAL);
+                continue;
+            }
+            Err(_) => false,
+        };
+        if !is_of_a_hook {
+            return Err(CliError::not_loaded(anyhow!("a resident host of yours is there already"))
+                .advise("hookhost serve --status")
+                .advise("hookhost serve --stop"));
+        }
+        hook::stop(place, FOR_THE_END).map_err(not_answering)?;
+    }
+}
+
+async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Served, CliError> {
     // The user's own file: what a project's file says counts for its own directory.
     let own = configuration::places()?.config;
-    let host = loading::shared_host(configuration::find(None, &own)?.config).await?;
+    let config = configuration::find(None, &own).map(|found| found.config).unwrap_or_else(|error| {
+        // Each event is denied then, until the file is repaired: a client that is turned away could let its call run.
+        error.print();
+        output::note(&output::notice("every event is denied until this is repaired"));
+        Config::empty()
+    });
+    let host = loading::shared_host(config).await?;
     let claims = Claims::new(place.claims(), Some(FOR_OTHERS));
     let settler = Settler::new(host.clone(), Arc::new(UserConfigurations::default())).beside_others(claims);
     let settler = Arc::new(settler);
@@ -92,12 +150,12 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
     };
     let idle = args.idle.or_else(|| args.on_demand.then_some(IDLE));
     let ended = resident.serve(Arc::clone(&settler), idle, cancel.cancelled()).await;
-    let (ended, _lock) = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
+    let ended = ended.map_err(|error| anyhow!("the resident host cannot listen: {error}"))?;
     drop(settler);
     let done = audit_log::finish(&host, Ok(Exit::Done)).await;
-    if ended == Ended::Replaced {
-        // Only a failure comes back.
-        return Err(become_the_new_program(listener));
+    // Asked to end meanwhile, it ends.
+    if ended == Ended::Replaced && !cancel.is_cancelled() {
+        return Ok(Served { exit: done?, successor: Some(Successor { listener }) });
     }
     if !args.on_demand {
         output::note(match ended {
@@ -106,27 +164,37 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Ex
             _ => "ended\n",
         });
     }
-    done
+    done.map(Served::from)
 }
 
-/// Goes on as the program that has taken the place of this one, in the same process and with the same command line: whoever
-/// watches over the process keeps it. The listener stays open meanwhile, so that clients of HTTP wait and are not turned away.
-fn become_the_new_program(listener: Option<std::net::TcpListener>) -> CliError {
-    let program = match start::program() {
-        Ok(program) => program,
-        Err(error) => return anyhow!(error).into(),
-    };
-    let mut command = Command::new(&program);
-    command.args(std::env::args_os().skip(1));
-    if let Some(listener) = listener {
-        let mapping = FdMapping { parent_fd: listener.into(), child_fd: FIRST_LISTENER };
-        if let Err(error) = command.fd_mappings(vec![mapping]) {
-            return anyhow!("the listener cannot be handed to the new program: {error}").into();
+/// The program that has taken the place of this one. This process goes on as that program, with the same command line: whoever
+/// watches over the process keeps it.
+struct Successor {
+    /// Stays open meanwhile, so that clients of HTTP wait and are not turned away.
+    listener: Option<std::net::TcpListener>,
+}
+
+impl Successor {
+    /// Only a failure comes back.
+    fn become_it(self) -> CliError {
+        let program = match start::program() {
+            Ok(program) => program,
+            Err(error) => return anyhow!(error).into(),
+        };
+        let mut command = Command::new(&program);
+        command.args(std::env::args_os().skip(1));
+        if let Some(listener) = &self.listener {
+            if let Err(error) = rustix::io::fcntl_setfd(listener, rustix::io::FdFlags::empty()) {
+                return anyhow!("the listener cannot be handed to the new program: {error}").into();
+            }
+            let number = listener.as_raw_fd().to_string();
+            command.env("LISTEN_FDS", "1").env("LISTEN_FDS_FIRST_FD", number);
+            command.env("LISTEN_PID", std::process::id().to_string());
         }
-        command.env("LISTEN_FDS", "1").env("LISTEN_PID", std::process::id().to_string());
+        let error = command.exec();
+        CliError::from(anyhow!("the new program {} cannot be started: {error}", program.display()))
+            .advise("hookhost serve")
     }
-    let error = command.exec();
-    anyhow!("the new program {} cannot be started: {error}; the next hook starts it", program.display()).into()
 }
 
 /// Has the resident host serve HTTP, too. Also returns the listener, to be handed on to a new version of the program.

@@ -169,7 +169,7 @@ async fn a_person_has_no_longer_than_the_client_says_that_it_waits() {
         asked(address, "/hooks/codex/PreToolUse", "hookhost-within: 2\r\nconnection: close\r\n", &call).await;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.contains("nobody answered within 1 s)"), "{answer}");
+    assert!(answer.contains("nobody answered within 1"), "{answer}");
     for wrong in ["0", "soon", "-1", ""] {
         let headers = format!("hookhost-within: {wrong}\r\nconnection: close\r\n");
         let mut stream = asked(address, "/hooks/codex/PreToolUse", &headers, &call).await;
@@ -194,4 +194,44 @@ async fn at_its_end_the_requests_under_way_get_their_answers_and_no_new_one_is_t
     assert!(answer.contains("not today"), "{answer}");
     served.await.unwrap();
     assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_client_of_mcp_that_goes_is_in_the_log_too() {
+    let lab = Lab::new(asking()).await;
+    let (address, _stop, _served) = serving(&lab).await;
+    let message = bash("PreToolUse", "1", "ls");
+    let arguments = json!({ "agent": "codex", "point": "PreToolUse", "message": message });
+    let params = json!({ "name": "hook", "arguments": arguments });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let stream = asked(address, "/mcp", "", &request.to_string()).await;
+    question(&lab).await;
+    drop(stream);
+    while lab.deliveries().await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert!(lab.settler.host().questions().await.unwrap().is_empty());
+    // What is not taken is a no in the agent's words, and recorded as well.
+    let headers = "hookhost-within: soon\r\nconnection: close\r\n";
+    let mut stream = asked(address, "/mcp", headers, &request.to_string()).await;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.contains("deny") && answer.contains(r#""isError":false"#), "{answer}");
+    assert_eq!(lab.deliveries().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_body_that_goes_on_for_too_long_or_breaks_off_is_recorded() {
+    let (lab, address) = started().await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("POST /hooks/claude-code/PreToolUse HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {SECRET}\r\n");
+    stream.write_all(format!("{head}content-length: 100\r\n\r\n{{").as_bytes()).await.unwrap();
+    drop(stream);
+    loop {
+        if let Some(delivery) = lab.deliveries().await.pop() {
+            assert!(delivery.note.contains("its message did not come"), "{delivery:?}");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
 }

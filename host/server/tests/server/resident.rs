@@ -35,8 +35,7 @@ impl Running {
         let place = Place::below(lab.directory.path());
         let resident = Resident::claim(&place).unwrap().unwrap();
         let settler = Arc::clone(&lab.settler);
-        let ended =
-            tokio::spawn(async move { resident.serve(settler, idle, std::future::pending()).await.map(|end| end.0) });
+        let ended = tokio::spawn(async move { resident.serve(settler, idle, std::future::pending()).await });
         Self { lab, place, ended }
     }
 
@@ -184,7 +183,7 @@ async fn what_nobody_answered_is_recorded_when_a_resident_host_is_there_again() 
     let resident = Resident::claim(&place).unwrap().unwrap();
     let settler = Arc::clone(&lab.settler);
     let idle = Some(Duration::from_millis(1));
-    assert_eq!(resident.serve(settler, idle, std::future::pending()).await.unwrap().0, Ended::Idle);
+    assert_eq!(resident.serve(settler, idle, std::future::pending()).await.unwrap(), Ended::Idle);
     let [delivery] = lab.deliveries().await.try_into().unwrap();
     assert!(delivery.note.contains("no resident host answered") && delivery.note.contains("it was told no"));
 }

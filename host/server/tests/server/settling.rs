@@ -118,29 +118,42 @@ async fn a_call_that_ran_otherwise_is_seen_in_another_directory_too_and_told_whe
 
 #[tokio::test]
 async fn the_questions_of_one_event_share_the_time_that_the_agent_waits() {
-    let asks = |_: &_, call: &ToolCall| Escalation::new(format!("may it run {}?", command(call)));
-    let rule = Rule::new().before_tool_call(asks);
-    let lab = Lab::new(rule).await;
+    // Asked again after the first answer, the rule has another question.
+    let rounds = AtomicU32::new(0);
+    let asks = move |_: &_, _: &ToolCall| {
+        Escalation::new(format!("may it, {}?", rounds.fetch_add(1, Ordering::Relaxed).min(1)))
+    };
+    let lab = Lab::new(Rule::new().before_tool_call(asks)).await;
     let told = std::sync::Mutex::new(Vec::new());
     let waits = |seconds: u32| told.lock().unwrap().push(seconds);
     let bytes = bash("PreToolUse", "1", "ls").to_string().into_bytes();
     let mut message = Message::new(&bytes, Path::new("/work"));
-    message.within = Some(std::time::Duration::from_secs(100));
+    message.within = Some(std::time::Duration::from_secs(40));
     let reply = lab.settler.reply(by_name("codex").unwrap(), &message, &waits);
     let answers = async {
         let host = lab.settler.host();
-        let request = loop {
-            if let Some(request) = host.questions().await.unwrap().pop() {
-                break request;
-            }
-            tokio::task::yield_now().await;
-        };
-        host.answer(&request.id, hookhost::approval::Approval::yes()).await.unwrap();
+        for asked in ["may it, 0?", "may it, 1?"] {
+            let request = loop {
+                let open = host.questions().await.unwrap();
+                let about = |request: &&hookhost::approval::ApprovalRequest| {
+                    request.questions.iter().any(|question| question.escalation.question.contains(asked))
+                };
+                if let Some(request) = open.iter().find(about) {
+                    break request.clone();
+                }
+                tokio::task::yield_now().await;
+            };
+            // What a person takes is taken from the next question.
+            tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+            host.answer(&request.id, hookhost::approval::Approval::yes()).await.unwrap();
+        }
     };
-    let (reply, ()) = tokio::join!(reply, answers);
+    let both = async { tokio::join!(reply, answers) };
+    let (reply, ()) = tokio::time::timeout(std::time::Duration::from_secs(30), both).await.unwrap();
     assert_eq!(reply.exit, 0, "{reply:?}");
     let told = told.lock().unwrap();
-    assert!(told.iter().all(|&seconds| (70..=85).contains(&seconds)), "85 of 100 s are for a person: {told:?}");
+    let [first, second] = told.as_slice() else { panic!("{told:?}") };
+    assert!(*first <= 30 && *second < *first, "30 of 40 s are for people, together: {told:?}");
 }
 
 #[tokio::test]

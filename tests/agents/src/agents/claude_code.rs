@@ -60,14 +60,17 @@ impl RealAgent for ClaudeCode {
     }
 
     fn ask_by(&self, way: Way, place: &Place, served: &Served) -> Result<()> {
-        let section = match way {
-            Way::Http => "Claude Code over HTTP",
-            Way::McpTool => "Claude Code by an MCP tool",
-        };
-        for (file, text) in [".claude/settings.json", ".claude.json"].iter().zip(documented(section, served)) {
-            place.write_home(file, &text)?;
+        match way {
+            Way::Http => {
+                let [settings] = documented("Claude Code over HTTP", served)?;
+                place.write_home(".claude/settings.json", &settings)
+            }
+            Way::McpTool => {
+                let [settings, servers] = documented("Claude Code by an MCP tool", served)?;
+                place.write_home(".claude/settings.json", &settings)?;
+                place.write_home(".claude.json", &servers)
+            }
         }
-        Ok(())
     }
 
     fn runs_without_hook(&self) -> bool {

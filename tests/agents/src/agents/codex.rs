@@ -5,7 +5,7 @@ use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::json;
 
 pub(super) struct Codex;
@@ -59,11 +59,10 @@ impl RealAgent for Codex {
     }
 
     fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
-        let files = documented("Codex by an MCP tool", served);
-        let [hooks, server] = files.as_slice() else { bail!("the page has {} files of Codex", files.len()) };
+        let [hooks, server] = documented("Codex by an MCP tool", served)?;
         let config = std::fs::read_to_string(place.home().join(".codex/config.toml"))?;
         place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
-        place.write_home(".codex/hooks.json", hooks)
+        place.write_home(".codex/hooks.json", &hooks)
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -57,8 +57,8 @@ impl RealAgent for Copilot {
     }
 
     fn ask_by(&self, _way: Way, place: &Place, served: &Served) -> Result<()> {
-        let files = documented("Copilot CLI over HTTP", served);
-        place.write_home(".copilot/hooks/hookhost.json", &files.concat())
+        let [hooks] = documented("Copilot CLI over HTTP", served)?;
+        place.write_home(".copilot/hooks/hookhost.json", &hooks)
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -14,7 +14,7 @@ use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use hookhost_contract::EventKind;
 
 /// The key that agents are given for the model.
@@ -108,14 +108,20 @@ pub(crate) struct Served {
 pub(crate) const TOKEN: &str = "HOOKHOST_TOKEN";
 
 /// The settings of a section of `docs/hooks-over-http.md`, a text for each file, with the address and the token of a test.
-pub(crate) fn documented(section: &str, served: &Served) -> Vec<String> {
+///
+/// # Errors
+/// If the page has no such section, or another number of files in it.
+pub(crate) fn documented<const FILES: usize>(section: &str, served: &Served) -> Result<[String; FILES]> {
     let page = include_str!("../../../../docs/hooks-over-http.md");
     let section = page.split("\n## ").find(|text| text.lines().next() == Some(section)).unwrap_or_default();
     let blocks = section.split("\n```").skip(1).step_by(2);
     let files = blocks.filter_map(|block| block.split_once('\n')).map(|(_, text)| {
         text.replace("http://127.0.0.1:8750", &served.url).replace("Bearer TOKEN", &format!("Bearer {}", served.token))
     });
-    files.collect()
+    let files: Vec<_> = files.collect();
+    files
+        .try_into()
+        .map_err(|files: Vec<_>| anyhow!("{section:?} has {} files in docs/hooks-over-http.md", files.len()))
 }
 
 /// The agents, in the order in which they are run.

@@ -44,7 +44,7 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
         },
         Err(error) => error.to_string(),
     };
-    let has_run = trace.exists();
+    let has_run = trace.symlink_metadata().is_ok();
     // What is left of it is ours to remove; where it cannot be, the next run says so.
     let _ = remove(&trace);
     match last_event::of_denied_canary(agent.name, before) {
@@ -57,7 +57,9 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
             )
         }
         Some(OutcomeKind::Rejected) => {
-            let says = format!("{} asked about the canary call, it was rejected, and it did not run", agent.title);
+            let shown = one_line(&directory.to_string_lossy());
+            let says =
+                format!("{} asked about the canary call, it was rejected, and left no trace in {shown}", agent.title);
             Check::ok("agent-run", says)
         }
         Some(outcome) => {
@@ -73,10 +75,7 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
     }
 }
 
-/// Removes a file; one that is not there is removed.
+/// Removes what is there, if anything is.
 fn remove(file: &Path) -> std::io::Result<()> {
-    match std::fs::remove_file(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    if file.symlink_metadata().is_err() { Ok(()) } else { std::fs::remove_file(file) }
 }

@@ -4,6 +4,7 @@ use crate::configuration;
 use crate::exit::CliError;
 use crate::output::one_line;
 use hookhost::Config;
+use hookhost::config::{Digest, Entry};
 use hookhost_install::check::Check;
 
 /// How much of a digest a person is shown.
@@ -24,10 +25,24 @@ fn of(config: &Config) -> Check {
         let says = format!("no plugin is allowed here ({from}): every call passes");
         return Check::problem("rules", says, "hookhost allow X.wasm");
     }
+    if let Some(says) = config.enabled().find_map(unusable) {
+        return Check::problem("rules", format!("{says}, so calls are denied"), "hookhost hooks");
+    }
     let digest = config.digest().to_string();
     let short = digest.get(..SHOWN).unwrap_or(&digest);
     let of = if plugins == 1 { "plugin" } else { "plugins" };
     Check::ok("rules", format!("{plugins} {of} from {}; digest {short}", files.join(", ")))
+}
+
+/// Why the code of an entry cannot be loaded.
+fn unusable(entry: &Entry) -> Option<String> {
+    let (path, pinned) = (entry.code.path()?, entry.code.digest()?);
+    let shown = one_line(&path.to_string_lossy());
+    match Digest::of_file(path) {
+        Ok(digest) if digest == pinned => None,
+        Ok(_) => Some(format!("{shown} is not what the allowlist pins for {}", entry.name)),
+        Err(error) => Some(format!("{shown}, the plugin {}, cannot be read: {error}", entry.name)),
+    }
 }
 
 fn not_read(error: &CliError) -> Check {
