@@ -161,9 +161,13 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     match (route, body) {
         (Route::Hook { agent, point }, body) => hook(served, agent, point, body, within).await,
         (Route::Mcp, Ok(body)) => model_context(served, &body, within).await,
+        (Route::Mcp, Err(why)) => {
+            served.settler.note_unread("mcp", &served.home, &why);
+            text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
+        }
         (Route::Acs, Ok(body)) => json(served.acs.answer(&served.settler, &body, &served.home).await),
-        (route @ (Route::Mcp | Route::Acs), Err(why)) => {
-            served.settler.note_unread(if matches!(route, Route::Acs) { "acs" } else { "mcp" }, &served.home, &why);
+        (Route::Acs, Err(why)) => {
+            served.settler.note_unread("acs", &served.home, &why);
             text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
         }
     }
