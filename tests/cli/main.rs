@@ -17,6 +17,7 @@ mod hostile;
 mod inspect_and_hooks;
 mod interrupt;
 mod mcp;
+mod mcp_proxy;
 mod not_loaded;
 mod plugin_models;
 #[cfg(target_os = "linux")]

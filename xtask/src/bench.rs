@@ -23,7 +23,7 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
-/// The table of budgets, that of the hooks of agents, that of the agent's loop, that of many tenants, what the kernel is asked in steady state, and
+/// The table of budgets, those of the hooks of agents, of the proxy, of the agent's loop and of many tenants, what the kernel is asked in steady state, and
 /// the distributions. All is built with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
@@ -36,6 +36,9 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let mut hook = workspace.cargo(&["bench", "--workspace", "--bench", "hook"]);
     hook.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
     run("what an agent waits for at each event", with_plugins(&mut hook, &directory))?;
+    let mut proxy = workspace.cargo(&["bench", "--workspace", "--bench", "proxy"]);
+    proxy.env("HOOKHOST_COMMAND", &programs.hookhost);
+    run("what the proxy adds to a call of an MCP server", with_plugins(&mut proxy, &directory))?;
     let mut agent = workspace.cargo(&["bench", "--workspace", "--bench", "agent", "--"]);
     run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &directory).args(arguments))?;
     let mut tenants = workspace.cargo(&["bench", "--workspace", "--bench", "tenants", "--"]);

@@ -1,5 +1,5 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! instructions | embed | fuzz | agents | conformance | ci`. Each does all its own set-up and says what it does. Standard library only, so
+//! instructions | embed | fuzz | agents | mcp | conformance | ci`. Each does all its own set-up and says what it does. Standard library only, so
 //! that the first of them starts within seconds of a clone.
 
 mod agents;
@@ -9,6 +9,7 @@ mod conformance;
 mod demo;
 mod embed;
 mod fuzz;
+mod mcp;
 mod plugins;
 mod programs;
 mod rustdoc;
@@ -29,7 +30,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -85,6 +86,11 @@ const TASKS: [Task; 14] = [
         name: "agents",
         help: "run people's own agents, offline, under the built programs; `agents codex pi` runs these two",
         run: agents::agents,
+    },
+    Task {
+        name: "mcp",
+        help: "run MCP servers that people use, and MCP's conformance suite, with the proxy and without it",
+        run: mcp::mcp,
     },
     Task {
         name: "conformance",

@@ -65,7 +65,7 @@ impl Degradation {
 #[must_use]
 pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, Vec<Degradation>) {
     let mut lost = Vec::new();
-    let Outcome { answer, mut context, mut notices } = outcome;
+    let Outcome { answer, mut context, mut notices, rules } = outcome;
     let answer = match answer {
         Answer::Changed { arguments, by } if !can_change(call, &arguments, can) => {
             lost.push(Degradation::ChangeToRejection);
@@ -129,7 +129,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
         lost.push(Degradation::NoticeNotPossible);
         notices.clear();
     }
-    (Outcome { answer, context, notices }, lost)
+    (Outcome { answer, context, notices, rules }, lost)
 }
 
 /// Whether a call of the agent can get exactly these arguments: what a plugin took out of them would stay where they are

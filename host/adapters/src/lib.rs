@@ -18,8 +18,10 @@
 //! | [`mod@degrade`] | outcomes that an agent cannot express, made stricter |
 //! | [`reply`] | what the hook prints, and its exit code |
 //! | [`install`] | which files of an agent have to name the hook |
+//! | [`mcp_servers`] | which files of an agent name MCP servers |
 //! | [`adapter`] | the trait that each agent implements |
 //! | [`agents`] | the agents, a directory each |
+//! | [`mcp_proxy`] | the proxy in front of MCP servers, which asks like an agent |
 
 #![deny(missing_docs)]
 
@@ -31,6 +33,8 @@ pub mod degrade;
 pub mod event;
 pub mod install;
 pub mod json;
+pub mod mcp_proxy;
+pub mod mcp_servers;
 pub mod message;
 pub mod outcome;
 pub mod reason;

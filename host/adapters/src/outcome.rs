@@ -13,13 +13,22 @@ pub struct Outcome {
     pub context: Vec<String>,
     /// What the user is to read.
     pub notices: Vec<String>,
+    /// A digest of the rules under which it came out; empty where that is not known.
+    pub rules: String,
 }
 
 impl Outcome {
     /// An answer alone.
     #[must_use]
     pub fn new(answer: Answer) -> Self {
-        Self { answer, context: Vec::new(), notices: Vec::new() }
+        Self { answer, context: Vec::new(), notices: Vec::new(), rules: String::new() }
+    }
+
+    /// The same under rules of this digest.
+    #[must_use]
+    pub fn under(mut self, rules: impl Into<String>) -> Self {
+        self.rules = rules.into();
+        self
     }
 
     /// The same with a text for the model.

@@ -14,10 +14,11 @@ use hookhost_agent::config::AgentSection;
 use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
 use hookhost_agent::sent::SentVariable;
+use hookhost_mcp::policy::Section;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that are not the engine's.
-pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp"];
+pub(crate) const SECTIONS: &[&str] = &["agent", "agents", "mcp", "mcp-proxy"];
 
 /// The directories of the user's own files.
 pub(crate) fn places() -> Result<UserDirectories, CliError> {
@@ -55,6 +56,7 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     agent(&found.config)?;
     agents(&found.config)?;
     mcp(&found.config)?;
+    mcp_proxy(&found.config)?;
     sent_variables(&found.config)?;
     Ok(found)
 }
@@ -91,6 +93,13 @@ pub(crate) fn mcp(config: &Config) -> Result<McpSection, CliError> {
             server.cwd = Some(server.cwd.as_ref().map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd)));
         }
     }
+    Ok(section)
+}
+
+/// The section `[mcp-proxy]`.
+pub(crate) fn mcp_proxy(config: &Config) -> Result<Section, CliError> {
+    let section: Section = config.section("mcp-proxy").map_err(not_loaded)?.unwrap_or_default();
+    section.check().map_err(|why| CliError::not_loaded(anyhow!(why)))?;
     Ok(section)
 }
 

@@ -168,20 +168,7 @@ impl Connection {
     /// # Errors
     /// [`ConnectionError::NotThere`] where nobody is behind the socket, and others.
     pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
-        let socket = place.socket();
-        let stream = connect(place, deadline).map_err(|error| match error {
-            ConnectionError::Io(error)
-                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
-            {
-                ConnectionError::NotThere(socket.clone())
-            }
-            other => other,
-        })?;
-        if !is_trusted(peer(&stream)?) {
-            return Err(ConnectionError::NotMine(socket));
-        }
-        stream.set_nonblocking(true)?;
-        Ok(Self { stream })
+        Ok(Self { stream: open(place, deadline)? })
     }
 
     /// Sends a request.
@@ -199,6 +186,27 @@ impl Connection {
     pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         receive_from(&mut self.stream, deadline)
     }
+}
+
+/// A connected socket that does not block, for a program with a runtime. Who is behind it was looked at.
+///
+/// # Errors
+/// As [`Connection::open`].
+pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    let socket = place.socket();
+    let stream = connect(place, deadline).map_err(|error| match error {
+        ConnectionError::Io(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+        {
+            ConnectionError::NotThere(socket.clone())
+        }
+        other => other,
+    })?;
+    if !is_trusted(peer(&stream)?) {
+        return Err(ConnectionError::NotMine(socket));
+    }
+    stream.set_nonblocking(true)?;
+    Ok(stream)
 }
 
 /// Waits for the next response from a connection or a pipe.

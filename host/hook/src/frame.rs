@@ -23,6 +23,26 @@ pub enum Request {
     },
     /// The resident host ends, once the events under way are settled.
     Stop,
+    /// The connection is kept: from here on each frame to the resident host is a [`Numbered`], and each from it a response with
+    /// the number of its message before it, eight bytes in little-endian order.
+    Keep,
+}
+
+/// What is sent on a connection that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Numbered {
+    /// A message is settled. No other one under way on the connection has its number.
+    Hook {
+        /// The number.
+        number: u64,
+        /// The message.
+        request: HookRequest,
+    },
+    /// Nobody waits for the answer to a message any more.
+    Gone {
+        /// Its number.
+        number: u64,
+    },
 }
 
 /// A message of an agent.
@@ -81,23 +101,16 @@ impl Request {
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = MAGIC.to_vec();
         match self {
-            Self::Hook(HookRequest { agent, point, directory, variables, message }) => {
+            Self::Hook(request) => {
                 body.push(1);
-                put(&mut body, agent.as_bytes());
-                put(&mut body, point.as_bytes());
-                put(&mut body, bytes_of(directory));
-                put_count(&mut body, variables.len());
-                for (name, value) in variables {
-                    put(&mut body, name.as_bytes());
-                    put(&mut body, value.as_bytes());
-                }
-                put(&mut body, message);
+                request.put(&mut body);
             }
             Self::Status { directory } => {
                 body.push(2);
                 put(&mut body, bytes_of(directory));
             }
             Self::Stop => body.push(3),
+            Self::Keep => body.push(4),
         }
         framed(&body)
     }
@@ -113,23 +126,75 @@ impl Request {
         }
         let mut reader = Reader { rest };
         let request = match reader.byte()? {
-            1 => {
-                let (agent, point) = (reader.text()?, reader.text()?);
-                let directory = reader.path()?;
-                let count = reader.count()?;
-                // Each has eight bytes at least, so a count that lies does not reserve much.
-                let mut variables = Vec::with_capacity(count.min(reader.rest.len() / 8));
-                for _ in 0..count {
-                    variables.push((reader.text()?, reader.text()?));
-                }
-                let message = reader.bytes()?.to_vec();
-                Self::Hook(HookRequest { agent, point, directory, variables, message })
-            }
+            1 => Self::Hook(HookRequest::read(&mut reader)?),
             2 => Self::Status { directory: reader.path()? },
             3 => Self::Stop,
+            4 => Self::Keep,
             _ => return Err(FrameError::Garbage),
         };
         reader.end(request)
+    }
+}
+
+impl HookRequest {
+    fn put(&self, to: &mut Vec<u8>) {
+        let Self { agent, point, directory, variables, message } = self;
+        put(to, agent.as_bytes());
+        put(to, point.as_bytes());
+        put(to, bytes_of(directory));
+        put_count(to, variables.len());
+        for (name, value) in variables {
+            put(to, name.as_bytes());
+            put(to, value.as_bytes());
+        }
+        put(to, message);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
+        let (agent, point) = (reader.text()?, reader.text()?);
+        let directory = reader.path()?;
+        let count = reader.count()?;
+        // Each has eight bytes at least, so a count that lies does not reserve much.
+        let mut variables = Vec::with_capacity(count.min(reader.rest.len() / 8));
+        for _ in 0..count {
+            variables.push((reader.text()?, reader.text()?));
+        }
+        let message = reader.bytes()?.to_vec();
+        Ok(Self { agent, point, directory, variables, message })
+    }
+}
+
+impl Numbered {
+    /// The frame, its length first.
+    #[must_use]
+    pub fn to_frame(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        match self {
+            Self::Hook { number, request } => {
+                body.push(1);
+                body.extend_from_slice(&number.to_le_bytes());
+                request.put(&mut body);
+            }
+            Self::Gone { number } => {
+                body.push(2);
+                body.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        framed(&body)
+    }
+
+    /// Reads the body of a frame.
+    ///
+    /// # Errors
+    /// If it is neither of both.
+    pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
+        let mut reader = Reader { rest: body };
+        let numbered = match reader.byte()? {
+            1 => Self::Hook { number: reader.long_number()?, request: HookRequest::read(&mut reader)? },
+            2 => Self::Gone { number: reader.long_number()? },
+            _ => return Err(FrameError::Garbage),
+        };
+        reader.end(numbered)
     }
 }
 
@@ -138,6 +203,28 @@ impl Response {
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
+        self.put(&mut body);
+        framed(&body)
+    }
+
+    /// The frame on a connection that is kept, its length first.
+    #[must_use]
+    pub fn to_numbered_frame(&self, number: u64) -> Vec<u8> {
+        let mut body = number.to_le_bytes().to_vec();
+        self.put(&mut body);
+        framed(&body)
+    }
+
+    /// Reads the body of a frame on a connection that is kept: the number of a message, and the response to it.
+    ///
+    /// # Errors
+    /// If it is no such response.
+    pub fn from_numbered_body(body: &[u8]) -> Result<(u64, Self), FrameError> {
+        let (number, rest) = body.split_first_chunk::<8>().ok_or(FrameError::Garbage)?;
+        Ok((u64::from_le_bytes(*number), Self::from_body(rest)?))
+    }
+
+    fn put(&self, body: &mut Vec<u8>) {
         match self {
             Self::Waiting { seconds } => {
                 body.push(1);
@@ -145,19 +232,18 @@ impl Response {
             }
             Self::Reply { exit, stdout, stderr } => {
                 body.extend_from_slice(&[2, *exit]);
-                put(&mut body, stdout);
-                put(&mut body, stderr);
+                put(body, stdout);
+                put(body, stderr);
             }
             Self::Refused(why) => {
                 body.push(3);
-                put(&mut body, why.as_bytes());
+                put(body, why.as_bytes());
             }
             Self::Status(json) => {
                 body.push(4);
-                put(&mut body, json.as_bytes());
+                put(body, json.as_bytes());
             }
         }
-        framed(&body)
     }
 
     /// Reads the body of a frame.
@@ -218,6 +304,12 @@ impl<'a> Reader<'a> {
         Ok(u32::from_le_bytes(*bytes))
     }
 
+    fn long_number(&mut self) -> Result<u64, FrameError> {
+        let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or(FrameError::Garbage)?;
+        self.rest = rest;
+        Ok(u64::from_le_bytes(*bytes))
+    }
+
     fn count(&mut self) -> Result<usize, FrameError> {
         usize::try_from(self.number()?).map_err(|_| FrameError::Garbage)
     }
@@ -245,7 +337,7 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FrameError, HookRequest, Request, Response};
+    use super::{FrameError, HookRequest, Numbered, Request, Response};
     use proptest::prelude::*;
 
     fn body(frame: &[u8]) -> &[u8] {
@@ -258,20 +350,28 @@ mod tests {
         #[test]
         fn a_request_comes_as_it_was_sent(
             agent in ".*", point in ".*", directory in ".*", variables in prop::collection::vec((".*", ".*"), 0..4),
-            message in prop::collection::vec(any::<u8>(), 0..200),
+            message in prop::collection::vec(any::<u8>(), 0..200), number in any::<u64>(),
         ) {
-            let request = Request::Hook(HookRequest { agent, point, directory: directory.into(), variables, message });
+            let asked = HookRequest { agent, point, directory: directory.into(), variables, message };
+            let request = Request::Hook(asked.clone());
             prop_assert_eq!(Request::from_body(body(&request.to_frame())), Ok(request));
+            for numbered in [Numbered::Hook { number, request: asked }, Numbered::Gone { number }] {
+                prop_assert_eq!(Numbered::from_body(body(&numbered.to_frame())), Ok(numbered));
+            }
         }
 
         #[test]
         fn a_response_comes_as_it_was_sent(
             exit in any::<u8>(), stdout in prop::collection::vec(any::<u8>(), 0..200), seconds in any::<u32>(), text in ".*",
+            number in any::<u64>(),
         ) {
             for response in [
                 Response::Reply { exit, stdout: stdout.clone(), stderr: text.clone().into_bytes() },
                 Response::Waiting { seconds }, Response::Refused(text.clone()), Response::Status(text),
             ] {
+                prop_assert_eq!(
+                    Response::from_numbered_body(body(&response.to_numbered_frame(number))), Ok((number, response.clone()))
+                );
                 prop_assert_eq!(Response::from_body(body(&response.to_frame())), Ok(response));
             }
         }
@@ -279,6 +379,8 @@ mod tests {
         #[test]
         fn what_is_no_frame_is_refused_and_nothing_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             let _ = Response::from_body(&bytes);
+            let _ = Response::from_numbered_body(&bytes);
+            let _ = Numbered::from_body(&bytes);
             let _ = Request::from_body(&bytes);
             bytes.splice(0..0, *b"HKH\x01");
             let _ = Request::from_body(&bytes);
@@ -292,5 +394,6 @@ mod tests {
         assert_eq!(Request::from_body(b"HKH\x01\x03extra"), Err(FrameError::Garbage));
         assert_eq!(Request::from_body(b"HK"), Err(FrameError::Garbage));
         assert_eq!(Request::from_body(b"HKH\x01\x03"), Ok(Request::Stop));
+        assert_eq!(Request::from_body(b"HKH\x01\x04"), Ok(Request::Keep));
     }
 }

@@ -143,7 +143,8 @@ pub fn value_in(text: &str, dialect: JsonDialect) -> Result<Value, NotEditable> 
     top.to_serde_value().ok_or_else(|| NotEditable("has a value that cannot be read".to_owned()))
 }
 
-fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, CstRootNode, CstObject), NotEditable> {
+/// Reads a text, and refuses an object that has a key twice.
+pub(crate) fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, CstRootNode, CstObject), NotEditable> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
@@ -325,7 +326,7 @@ fn has_nothing(node: &CstContainerNode) -> bool {
     node.children_exclude_trivia_and_tokens().is_empty() && !node.children().iter().any(CstNode::is_comment)
 }
 
-fn input(value: &Value) -> CstInputValue {
+pub(crate) fn input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),

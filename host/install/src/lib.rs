@@ -11,6 +11,8 @@
 //! | [`error`] | why a file is not changed: one sentence, and what to do |
 //! | [`ours`] | which entries of a file name the hook program |
 //! | [`json`] | JSON files edited in place |
+//! | [`mcp_servers`] | the proxy in the place of the MCP servers that a file names |
+//! | [`mcp_servers_toml`] | the same in TOML |
 //! | [`settings_file`] | a file of a person's, read once and replaced whole |
 //! | [`receipt`] | what was in each file before, and what was written |
 //! | [`mod@install`] | a plan, carried out |
@@ -33,6 +35,8 @@ pub mod error;
 pub mod find;
 pub mod install;
 pub mod json;
+pub mod mcp_servers;
+pub mod mcp_servers_toml;
 pub mod ours;
 pub mod process;
 pub mod prove;

@@ -3,6 +3,7 @@
 
 use hookhost::config::Config;
 use hookhost::{Host, RuleSet};
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -63,6 +64,8 @@ pub struct DirectoryRules {
     pub number: u64,
     /// What tells these rules from those that were loaded before.
     pub revision: u64,
+    /// SHA-256 of the files that they come from, in hexadecimal.
+    pub digest: Arc<str>,
     /// How long an event can take in which each plugin takes all of its time, without a person's.
     pub longest: Duration,
 }
@@ -180,8 +183,9 @@ impl RulesByDirectory {
             None => self.host.load_rules(&found.config).await.map(|rules| (rules, revision)),
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
+        let digest = digest_of(found.config.files()).into();
         let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
-        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision, longest });
+        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision, digest, longest });
         state.config = Some(found.config);
         Ok(())
     }
@@ -191,6 +195,17 @@ impl std::fmt::Debug for RulesByDirectory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RulesByDirectory").field("directories", &self.len()).finish_non_exhaustive()
     }
+}
+
+/// What tells the files of a configuration from others. Components are in it by the digests that the files name.
+fn digest_of<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
+    let mut digest = Sha256::new();
+    for file in files {
+        let text = fs::read(file).unwrap_or_default();
+        digest.update(Sha256::digest(file.as_os_str().as_encoded_bytes()));
+        digest.update(Sha256::digest(text));
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {

@@ -289,8 +289,8 @@ impl Settler {
         if rules.longest > hook::WITHIN / 2 {
             waits(whole_seconds(rules.longest.min(left(until))));
         }
-        let (notes, claims) = (&rules.notes, self.claims.as_ref());
-        let asked = Asked { adapter, call, handle: &handle, notes, claims, until, longest: rules.longest };
+        let (notes, claims, longest) = (&rules.notes, self.claims.as_ref(), rules.longest);
+        let asked = Asked { adapter, call, handle: &handle, notes, rules: &rules.digest, claims, until, longest };
         asked.start().await;
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
             self.once.has_run(handle.session.id(), tool);
@@ -328,8 +328,8 @@ impl Settler {
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            let longest = Duration::ZERO;
-            Ok::<_, String>(DirectoryRules { rules, notes: Arc::from([]), number: 0, revision: 0, longest })
+            let (notes, digest, longest) = (Arc::from([]), Arc::from(""), Duration::ZERO);
+            Ok::<_, String>(DirectoryRules { rules, notes, number: 0, revision: 0, digest, longest })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
@@ -446,6 +446,8 @@ struct Asked<'a> {
     call: &'a HookCall,
     handle: &'a Handle,
     notes: &'a [String],
+    /// What tells the rules from others.
+    rules: &'a str,
     claims: Option<&'a Claims>,
     /// When the agent has to have its reply.
     until: Instant,
@@ -496,7 +498,7 @@ impl Asked<'_> {
         let (answer, event) = self.answer(waits).await?;
         self.look_at_arguments(event.as_deref());
         let can = self.can();
-        let mut outcome = Outcome::new(answer);
+        let mut outcome = Outcome::new(answer).under(self.rules);
         if can.adds_context {
             for reminder in self.handle.session.reminders() {
                 let text = format!("{} says: {}", reminder.plugin, reminder.body);

@@ -13,11 +13,13 @@
 //! | [`run`] | the runs of an agent in a case, and what was seen of them |
 //! | [`cases`] | what is checked |
 //! | [`report`] | a line for each check |
+//! | [`mcp`] | `real-agents mcp --hookhost FILE`: servers of MCP that people use, and its conformance suite, behind the proxy |
 
 mod agents;
 mod cases;
 mod confine;
 mod hook;
+mod mcp;
 mod model;
 mod npm;
 mod place;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.split_first() {
         Some((first, rest)) if first == "inside" => inside(rest),
+        Some((first, rest)) if first == "mcp" => cache().and_then(|cache| mcp::run(rest, &cache)),
         _ => outside(&words),
     };
     match done {

@@ -4,6 +4,7 @@ mod doctor;
 mod inside_agent;
 mod install;
 mod list;
+mod mcp_servers;
 mod uninstall;
 
 use hookhost_tests::{Ended, User};

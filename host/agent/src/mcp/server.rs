@@ -7,8 +7,9 @@ use super::tool::Listed;
 use super::unanswered::Unanswered;
 use super::{MAX_TOOLS, McpError, answer};
 use crate::provider::{Timeouts, carries_a_key, http_client, is_in_the_clear};
-use crate::tool::{ProcessGroup, ToolOutput};
+use crate::tool::ToolOutput;
 use hookhost::schema::Schema;
+use hookhost_processes::ProcessGroup;
 use reqwest::Url;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, Implementation, InitializeRequestParams, PaginatedRequestParams, Tool,

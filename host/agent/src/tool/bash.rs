@@ -5,9 +5,9 @@
 //! terminal.
 
 use super::capped_output::CappedOutput;
-use super::process_group::ProcessGroup;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
 use async_trait::async_trait;
+use hookhost_processes::ProcessGroup;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -6,29 +6,25 @@
 
 mod bash;
 mod capped_output;
-mod descendants;
 mod edit_file;
 mod list_dir;
 mod plugin;
-mod process_group;
 mod read_file;
 mod toolbox;
 mod workspace;
 mod write_file;
 
 pub use bash::Bash;
-pub use descendants::adopt_orphans;
 pub use edit_file::EditFile;
+pub use hookhost_processes::{StillRunning, adopt_orphans, kill_started};
 pub use list_dir::ListDir;
 pub use plugin::PluginTool;
-pub use process_group::{StillRunning, kill_started};
 pub use read_file::ReadFile;
 pub use toolbox::{Toolbox, ToolboxError};
 pub use workspace::{Workspace, WorkspaceError};
 pub use write_file::WriteFile;
 
 pub(crate) use capped_output::capped;
-pub(crate) use process_group::ProcessGroup;
 
 use async_trait::async_trait;
 use hookhost::contract::ToolOrigin;

@@ -41,6 +41,7 @@ Examples:
   hookhost install claude-code --dry-run
   hookhost install claude-code
   hookhost install --all
+  hookhost install claude-code --mcp
   sudo hookhost install claude-code --managed";
 
 /// Put the hook into the settings of an agent, so that the plugins that you allow count there; changes nothing else in them
@@ -57,6 +58,10 @@ pub(crate) struct InstallArgs {
 
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
+
+    /// Start the proxy in the place of the MCP servers that the agent's file names, and leave the hook as it is
+    #[arg(long)]
+    pub(crate) mcp: bool,
 
     /// Show how each file would change and what that does, and change nothing
     #[arg(long)]
@@ -83,6 +88,10 @@ pub(crate) struct UninstallArgs {
 
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
+
+    /// Start the MCP servers that the agent's file names by themselves again, and leave the hook as it is
+    #[arg(long)]
+    pub(crate) mcp: bool,
 
     /// Show how each file would change, and change nothing
     #[arg(long)]

@@ -2,11 +2,13 @@
 
 mod agents;
 mod log;
+mod mcp;
 mod resident;
 mod session;
 
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
+pub(crate) use mcp::{ApproveToolsArgs, McpArgs, McpCommand};
 pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 
@@ -77,6 +79,7 @@ pub(crate) enum Command {
     Dispatch(DispatchArgs),
     Hook(HookArgs),
     Serve(ServeArgs),
+    Mcp(McpArgs),
     Approvals(ApprovalsArgs),
     Audit(AuditArgs),
     Replay(ReplayArgs),

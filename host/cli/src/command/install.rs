@@ -1,5 +1,6 @@
 //! `hookhost install`: the hook in the settings of agents.
 
+use super::mcp;
 use crate::agent_places::{AgentPlaces, adapters, is_second_way};
 use crate::args::InstallArgs;
 use crate::exit::{CliError, Exit};
@@ -22,7 +23,11 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     if !args.dry_run {
         inside_agent::refuse("changes the settings of agents")?;
     }
-    let places = AgentPlaces::here()?.with_settings()?;
+    let places = AgentPlaces::here()?;
+    if args.mcp {
+        return mcp::change_servers(&places, &adapters(&args.agents), args.scope.scope(), mcp::To::Proxy, args.dry_run);
+    }
+    let places = places.with_settings()?;
     places.check_program()?;
     let scope = args.scope.scope();
     let mut chosen = adapters(&args.agents);

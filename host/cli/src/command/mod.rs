@@ -13,6 +13,7 @@ mod hook;
 mod hooks;
 mod inspect;
 mod install;
+mod mcp;
 mod repl;
 mod replay;
 mod run;
@@ -22,7 +23,7 @@ mod tools;
 mod trust;
 mod uninstall;
 
-use crate::args::{Cli, Command, SessionCommand};
+use crate::args::{Cli, Command, McpCommand, SessionCommand};
 use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::output;
@@ -59,6 +60,13 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Hook(args) if args.alone => wait_here_for(hook::alone(&args)),
         Command::Hook(args) => hook::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Mcp(args) => match &args.command {
+            Some(McpCommand::Approve(args)) => mcp::approve(args),
+            Some(McpCommand::List { json }) => mcp::list(*json),
+            Some(McpCommand::Init { server }) => mcp::init(server),
+            Some(McpCommand::Check) => mcp::check(),
+            None => wait_here_for(mcp::proxy(&args)),
+        },
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),

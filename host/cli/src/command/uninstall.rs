@@ -1,6 +1,7 @@
 //! `hookhost uninstall`: the hook out of the settings of agents.
 
 use super::install::failed;
+use super::mcp;
 use crate::agent_places::{AgentPlaces, adapters};
 use crate::args::UninstallArgs;
 use crate::exit::{CliError, Exit};
@@ -22,6 +23,10 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
         inside_agent::refuse("takes the hook out of the settings of agents")?;
     }
     let places = AgentPlaces::here()?;
+    if args.mcp {
+        let agents = adapters(&args.agents);
+        return mcp::change_servers(&places, &agents, args.scope.scope(), mcp::To::Server, args.dry_run);
+    }
     let mut exit = Exit::Done;
     for adapter in adapters(&args.agents) {
         match uninstall(&places, adapter, args.scope.scope(), args.dry_run, args.all) {

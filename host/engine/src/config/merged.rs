@@ -256,7 +256,7 @@ impl Config {
 const ADDED_UP: &[&str] = &["agent.hidden-variables"];
 
 /// Sections, and keys of sections, that only the user's own file may have: they loosen what protects the user.
-const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents"];
+const USERS_ALONE: &[&str] = &["agent.passed-variables", "agents", "mcp-proxy"];
 
 /// The files added so far.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! What has left its group: processes whose parents have ended. This process adopts them, where Linux lets it, so that
 //! they can be found and killed at its end.
 
-use super::process_group::StillRunning;
+use crate::group::StillRunning;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::collections::BTreeSet;
 use std::io;
@@ -17,7 +17,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Makes this process the parent of whatever below it loses its own, so that
-/// [`kill_started`](super::kill_started) also finds what has left its process group (`setsid`, a
+/// [`kill_started`](crate::kill_started) also finds what has left its process group (`setsid`, a
 /// daemon). For a program that starts processes only through tools and MCP servers: every process
 /// below it is killed then. On Linux alone; elsewhere, and where this process had children before
 /// it began (`server & exec hookhost …`), which are not its own to kill, nothing changes, and the

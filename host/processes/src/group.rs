@@ -3,7 +3,7 @@
 //! The session has no terminal. A program that the model chose, or that brings tools, opens no `/dev/tty`: it neither
 //! writes on the terminal at which a person is asked nor types there.
 
-use super::descendants;
+use crate::descendants;
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
 use std::collections::BTreeSet;
 use std::io;
@@ -23,7 +23,7 @@ fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i
 
 /// Kills everything that tools and MCP servers of this process have started and that still runs:
 /// for a program that ends at once, by [`std::process::exit`], without dropping its agents and
-/// servers, and for the end of one that has called [`adopt_orphans`](super::adopt_orphans). Then
+/// servers, and for the end of one that has called [`adopt_orphans`](crate::adopt_orphans). Then
 /// every other process below this one is killed as well, and waited for, up to two seconds.
 ///
 /// # Errors
@@ -53,14 +53,17 @@ fn listed(processes: &[i32]) -> String {
 
 /// A running process group. Dropping it kills every process of it.
 #[derive(Debug)]
-pub(crate) struct ProcessGroup {
+pub struct ProcessGroup {
     leader: Child,
     group: Option<Pid>,
 }
 
 impl ProcessGroup {
     /// Starts `command` as the leader of a session, and so of a group, of its own.
-    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the system does not start it.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
         // Held while it starts: one that ends at once must not be taken for one that was adopted.
         let mut leaders = lock(&LEADERS);
         let leader = in_a_session_of_its_own(command).spawn()?;
@@ -72,12 +75,15 @@ impl ProcessGroup {
     }
 
     /// The leader's standard streams, as far as they are pipes that nobody has taken.
-    pub(crate) fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+    pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
 
     /// Waits for the leader; processes that it left running continue.
-    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let id = self.leader.id();
         let status = self.leader.wait().await?;
         if let Some(id) = id.and_then(|id| i32::try_from(id).ok()) {
@@ -88,7 +94,7 @@ impl ProcessGroup {
 
     /// Kills all that is left of the group (SIGKILL). A process that has left the group continues until
     /// [`kill_started`].
-    pub(super) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         if let Some(group) = self.group.take()
             && lock(&RUNNING).remove(&group.as_raw_nonzero().get())
         {

@@ -1,0 +1,291 @@
+//! How the proxy in front of MCP servers asks the resident host: a message for each event, and its reply. To the resident host
+//! the proxy is an agent like others, with an adapter of its own, [`Proxy`]; nobody installs it as one.
+//!
+//! | point | event |
+//! |---|---|
+//! | `request` | `before-tool-call` |
+//! | `result` | `after-tool-call` |
+//! | `held-back` | `custom-event`: tools that the client does not see, or called nevertheless |
+//! | `session-start`, `session-end` | those |
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::install::{Context, NotInstallable, Plan};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::reason;
+use crate::reply::Reply;
+use hookhost_contract::{EventKind, Question, ToolResult};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The name of the proxy: in `session.agent`, in the log, and to the resident host.
+pub const NAME: &str = "mcp-proxy";
+
+/// The place of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Point {
+    /// A request that is about to be passed on.
+    Request,
+    /// What it was answered with.
+    Result,
+    /// Tools that the client does not see, or called nevertheless.
+    HeldBack,
+    /// A proxy begins.
+    SessionStart,
+    /// A proxy ends.
+    SessionEnd,
+}
+
+impl Point {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Result => "result",
+            Self::HeldBack => "held-back",
+            Self::SessionStart => "session-start",
+            Self::SessionEnd => "session-end",
+        }
+    }
+}
+
+/// An event of the proxy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Event {
+    /// Where it happens.
+    pub point: Point,
+    /// The proxy's session.
+    pub session: String,
+    /// The directory whose rules count.
+    pub cwd: PathBuf,
+    /// The server.
+    pub server: String,
+    /// Whether rules are only observed: what they reject happens nevertheless.
+    #[serde(default)]
+    pub audit: bool,
+    /// Whether the client's user can be asked in band.
+    #[serde(default)]
+    pub asks: bool,
+    /// What tells the request from all others of the session.
+    #[serde(default)]
+    pub id: String,
+    /// The protocol's method.
+    #[serde(default)]
+    pub method: String,
+    /// The tool.
+    #[serde(default)]
+    pub tool: String,
+    /// The arguments; of tools that are held back: why, by their names.
+    #[serde(default)]
+    pub arguments: Value,
+    /// What the request was answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+}
+
+/// What the resident host says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "answer")]
+pub enum Settled {
+    /// It may happen as it is.
+    Allowed {
+        /// What the user is to read.
+        #[serde(default)]
+        notices: Vec<String>,
+    },
+    /// It may happen with these arguments.
+    Changed {
+        /// The whole arguments object.
+        arguments: Value,
+    },
+    /// A plugin gave the result.
+    Responded {
+        /// The result.
+        result: ToolResult,
+    },
+    /// This result takes the place of the other.
+    Replaced {
+        /// The result.
+        result: ToolResult,
+    },
+    /// It may not happen, or must not be used.
+    Rejected {
+        /// What the model reads.
+        why: String,
+    },
+    /// The client's user has to agree.
+    Ask {
+        /// What is asked, and by whom.
+        questions: Vec<Question>,
+        /// The arguments that would be used, where plugins changed them.
+        #[serde(default)]
+        arguments: Option<Value>,
+        /// A digest of the rules that ask it.
+        #[serde(default)]
+        rules: String,
+    },
+    /// It could not be settled: nothing of it may happen.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// The adapter of the proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct Proxy;
+
+/// What the proxy can do with the outcome of a request.
+const REQUEST: Abilities =
+    Abilities { rejects: true, changes: true, responds: true, approves: true, tells_user: true, ..Abilities::NONE };
+
+/// What it can do with that of a result.
+const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
+
+/// Rules are only observed: a question is handed over, and nobody is asked.
+const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: NAME,
+    title: "the MCP proxy",
+    programs: &[],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("request", EventKind::BeforeToolCall, REQUEST),
+        HookPoint::new("result", EventKind::AfterToolCall, RESULT),
+        HookPoint::new("held-back", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("session-start", EventKind::SessionStart, Abilities::NONE),
+        HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::new("calls of tools, resources read, prompts fetched, and their results", Covered::Gated, ""),
+        Coverage::new("what a server asks of the client: sampling and elicitation", Covered::Gated, ""),
+        Coverage::new("notifications, and methods that are unknown", Covered::Blind, "they pass as they are"),
+    ],
+    gaps: &["a client that reaches the server without the proxy is not seen"],
+};
+
+impl Proxy {
+    fn event(message: &Message<'_>) -> Result<(Event, Fields), Unreadable> {
+        let fields = Fields::of(message.bytes)?;
+        let event = serde_json::from_value(fields.as_value());
+        let event = event.map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
+        Ok((event, fields))
+    }
+}
+
+impl Adapter for Proxy {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        let (event, fields) = Self::event(message)?;
+        let point = event.point.name();
+        if !event.cwd.is_absolute() {
+            return Err(Unreadable::new("`cwd` is no absolute path").at(point));
+        }
+        let mut session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
+        session.interactive = event.asks;
+        let call = || {
+            let name = format!("mcp__{}__{}", event.server, event.tool);
+            ToolUse::new(Some(event.id.clone()), name, event.arguments.clone()).of_server(event.server.clone())
+        };
+        let means = match event.point {
+            Point::Request => HookEvent::BeforeToolCall(call()),
+            Point::Result => {
+                let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
+                HookEvent::AfterToolCall { call: call(), result }
+            }
+            Point::HeldBack => {
+                HookEvent::Custom { payload: json!({ "server": event.server, "tools": event.arguments }) }
+            }
+            Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+            Point::SessionEnd => HookEvent::SessionEnd,
+        };
+        Ok(HookCall::new(point, session, means, fields.to_json()))
+    }
+
+    fn abilities(&self, call: &HookCall) -> Abilities {
+        let said: Said = serde_json::from_str(&call.raw).unwrap_or_default();
+        if said.audit {
+            return AUDIT;
+        }
+        let can = AGENT.abilities(&call.point);
+        Abilities { asks: said.asks && can.changes, ..can }
+    }
+
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        self.fail(Some(&call.point), why)
+    }
+
+    /// A message of the proxy means one event.
+    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
+        match outcomes {
+            [outcome] => self.encode(call, outcome),
+            _ => self.fail(Some(&call.point), "a message of the proxy means one event"),
+        }
+    }
+
+    fn encode(&self, _call: &HookCall, outcome: &Outcome) -> Reply {
+        let notices = outcome.notices.clone();
+        let settled = match &outcome.answer {
+            Answer::Neutral | Answer::Approved { .. } => Settled::Allowed { notices },
+            Answer::Changed { arguments, .. } => Settled::Changed { arguments: arguments.clone() },
+            Answer::Responded { result, .. } => Settled::Responded { result: result.clone() },
+            Answer::ReplacedResult(result) => Settled::Replaced { result: result.clone() },
+            Answer::Rejected(rejection) => Settled::Rejected { why: reason::rejected(rejection) },
+            Answer::Ask { questions, arguments } => Settled::Ask {
+                questions: questions.clone(),
+                arguments: arguments.clone(),
+                rules: outcome.rules.clone(),
+            },
+            // No event of the proxy has such an outcome.
+            Answer::Replaced(_) | Answer::GoOn(_) => Settled::Failed { why: "the outcome is of another event".into() },
+        };
+        reply(&settled)
+    }
+
+    fn fail(&self, _point: Option<&str>, why: &str) -> Reply {
+        reply(&Settled::Failed { why: why.to_owned() })
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        reply(&Settled::Allowed { notices: Vec::new() })
+    }
+
+    /// No agent's file names the proxy as a hook.
+    fn canary(&self, _command: &str, _directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        None
+    }
+
+    fn denies(&self, _point: &str, _reply: &Reply) -> bool {
+        false
+    }
+
+    fn headless(&self, _prompt: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    fn install(&self, _context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        Err(NotInstallable("the proxy is started in the place of a server: `hookhost mcp --help` says how".to_owned()))
+    }
+}
+
+/// What of an event says what the proxy can do.
+#[derive(Default, Deserialize)]
+struct Said {
+    #[serde(default)]
+    audit: bool,
+    #[serde(default)]
+    asks: bool,
+}
+
+fn reply(settled: &Settled) -> Reply {
+    Reply::json(&serde_json::to_value(settled).unwrap_or_else(|_| json!({ "answer": "failed", "why": "no reply" })))
+}

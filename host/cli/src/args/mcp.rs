@@ -1,0 +1,82 @@
+//! The proxy in front of MCP servers, and the definitions of tools that it lets through.
+
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+
+const EXAMPLES: &str = "\
+Examples:
+  hookhost mcp -- npx -y @modelcontextprotocol/server-filesystem .
+  hookhost mcp --name files -- mcp-server-filesystem .
+  hookhost mcp --name issues --http https://mcp.example.com/mcp --key-variable ISSUES_TOKEN
+  hookhost mcp --name issues --http https://mcp.example.com/mcp --listen 127.0.0.1:8931
+  hookhost mcp list
+  hookhost mcp approve files
+  hookhost mcp init files >> ~/.config/hookhost/hookhost.toml
+
+An agent names this command in the place of the server's own.";
+
+/// Proxy an MCP server: what an agent and the server say to each other is settled as events
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+
+    /// The server's name: in the names of its tools, in the configuration and in the lock file [default: made of the
+    /// command]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The address of a service that speaks streamable HTTP, in the place of a program
+    #[arg(long, value_name = "URL", conflicts_with = "program")]
+    pub(crate) http: Option<String>,
+
+    /// The environment variable with a key, sent to the service as `Authorization: Bearer …`
+    #[arg(long, value_name = "VARIABLE", requires = "http")]
+    pub(crate) key_variable: Option<String>,
+
+    /// Serve clients over HTTP at this address of this machine, such as 127.0.0.1:0, in the place of the standard input and output
+    #[arg(long, value_name = "ADDRESS", requires = "http")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// The environment variable with a key that each client has to bring as `Authorization: Bearer …`
+    #[arg(long, value_name = "VARIABLE", requires = "listen")]
+    pub(crate) client_key_variable: Option<String>,
+
+    /// The server's program, which speaks MCP on its standard input and output, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    Approve(ApproveToolsArgs),
+    /// Print rules that begin with what a server lists: these tools alone, and a question about each that may do more than read
+    Init {
+        /// The server
+        server: String,
+    },
+    /// Report rules about a server that fit none of the tools that it lists
+    Check,
+    /// List the servers, and the tools of each that are approved or held back
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Let definitions of tools through that are held back; shows first what they are, and what changed
+#[derive(Debug, Args)]
+pub(crate) struct ApproveToolsArgs {
+    /// The server
+    pub(crate) server: String,
+
+    /// Only these of its tools [default: all that are held back]
+    pub(crate) tools: Vec<String>,
+
+    /// Approve without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}

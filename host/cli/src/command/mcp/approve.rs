@@ -1,0 +1,134 @@
+//! `hookhost mcp approve` and `hookhost mcp list`: the definitions of tools that are held back, and those that were approved.
+
+use super::rules::lock_file;
+use crate::args::ApproveToolsArgs;
+use crate::configuration;
+use crate::exit::{CliError, Exit};
+use crate::inside_agent;
+use crate::output::{
+    self, difference, one_line, quoted,
+    style::{DIM, GOOD, NAME, WARNING},
+};
+use hookhost_mcp::lock::{Held, HeldBack, HeldTools, Lock};
+use hookhost_mcp::name::ServerName;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
+    inside_agent::refuse("approves tools of MCP servers")?;
+    ServerName::new(&args.server).map_err(CliError::usage)?;
+    let directory = HeldBack::below(&configuration::places()?.state);
+    let file = lock_file(&configuration::cwd()?)?;
+    let held = directory.read(&args.server).map_err(CliError::not_loaded)?;
+    let (never, chosen): (HeldTools, HeldTools) = chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
+    for (tool, held) in &never {
+        output::note(&output::notice(&format!("{}: {}; nobody can approve that", escaped(tool), escaped(&held.why))));
+    }
+    if chosen.is_empty() {
+        output::print(&format!("Nothing of {} is held back.\n", one_line(&args.server)))?;
+        return Ok(Exit::Done);
+    }
+    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    for (tool, held) in &chosen {
+        output::note(&described(tool, held, lock.definition(&args.server, tool)));
+    }
+    if !args.yes {
+        match output::confirm("Approve?") {
+            Some(true) => {}
+            Some(false) => {
+                output::note("Nothing was approved.\n");
+                return Ok(Exit::Rejected);
+            }
+            None => {
+                return Err(CliError::usage("there is no terminal on which you could be asked")
+                    .advise(output::this_command_and("--yes")));
+            }
+        }
+    }
+    let _changing = directory.changing().map_err(CliError::not_loaded)?;
+    // A proxy may have changed both meanwhile; exactly what was shown is approved.
+    let mut lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    let mut left = directory.read(&args.server).map_err(CliError::not_loaded)?;
+    left.retain(|tool, held| chosen.get(tool) != Some(held));
+    let count = chosen.len();
+    lock.approve(&args.server, chosen.into_iter().map(|(tool, held)| (tool, held.definition)).collect());
+    lock.write(&file).map_err(CliError::not_loaded)?;
+    directory.write(&args.server, &left).map_err(CliError::not_loaded)?;
+    output::print(&format!(
+        "{GOOD}approved{GOOD:#} {count} of {}, in {}\n",
+        one_line(&args.server),
+        quoted(&file.to_string_lossy())
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn chosen(args: &ApproveToolsArgs, mut held: HeldTools) -> Result<HeldTools, CliError> {
+    if let Some(missing) = args.tools.iter().find(|tool| !held.contains_key(*tool)) {
+        let missing = one_line(missing);
+        return Err(CliError::usage(format!("no tool {missing} of {} is held back", one_line(&args.server)))
+            .advise("hookhost mcp list"));
+    }
+    held.retain(|tool, _| args.tools.is_empty() || args.tools.contains(tool));
+    Ok(held)
+}
+
+/// A definition for a person: all of it, or what changed. Characters that are not seen are escaped.
+fn described(tool: &str, held: &Held, before: Option<&Value>) -> String {
+    let mut text =
+        format!("{NAME}{}{NAME:#} {WARNING}{}{WARNING:#}\n", one_line(&escaped(tool)), one_line(&escaped(&held.why)));
+    let now = pretty(&held.definition);
+    match before {
+        Some(before) => text.push_str(&difference::unified(tool, Some(&pretty(before)), Some(&now))),
+        None => now.lines().for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        }),
+    }
+    text
+}
+
+fn pretty(definition: &Value) -> String {
+    let mut sorted = definition.clone();
+    sorted.sort_all_objects();
+    escaped(&serde_json::to_string_pretty(&sorted).unwrap_or_default())
+}
+
+fn escaped(text: &str) -> String {
+    let shown = |c: char| c == '\n' || !hookhost::is_unseen(c);
+    text.chars().flat_map(|c| if shown(c) { vec![c] } else { c.escape_default().collect() }).collect()
+}
+
+pub(crate) fn list(as_json: bool) -> Result<Exit, CliError> {
+    let directory = HeldBack::below(&configuration::places()?.state);
+    let file = lock_file(&configuration::cwd()?)?;
+    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    let servers: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
+    let mut all = serde_json::Map::new();
+    for server in servers {
+        let held = directory.read(&server).map_err(CliError::not_loaded)?;
+        let approved: Vec<&String> = lock.servers.get(&server).into_iter().flat_map(|tools| tools.keys()).collect();
+        let held: serde_json::Map<String, Value> =
+            held.into_iter().map(|(tool, held)| (tool, Value::from(held.why))).collect();
+        all.insert(server, json!({ "approved": approved, "held-back": held }));
+    }
+    if as_json {
+        output::print_json(&json!({ "lock-file": file.to_string_lossy(), "servers": all }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!("{DIM}{}{DIM:#}\n", one_line(&file.to_string_lossy()));
+    if all.is_empty() {
+        text.push_str("no server was listed yet\n");
+    }
+    for (server, tools) in &all {
+        let _ = writeln!(text, "{NAME}{}{NAME:#}", one_line(server));
+        for tool in tools.get("approved").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            let _ = writeln!(text, "  {GOOD}approved {GOOD:#} {}", one_line(&escaped(tool)));
+        }
+        for (tool, why) in tools.get("held-back").and_then(Value::as_object).into_iter().flatten() {
+            let why = one_line(&escaped(why.as_str().unwrap_or_default()));
+            let _ = writeln!(text, "  {WARNING}held back{WARNING:#} {} {DIM}{why}{DIM:#}", one_line(&escaped(tool)));
+        }
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}

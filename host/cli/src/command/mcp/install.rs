@@ -1,0 +1,130 @@
+//! `hookhost install AGENT --mcp` and `hookhost uninstall AGENT --mcp`: the proxy in the place of an agent's MCP servers, and the
+//! servers in its place again.
+
+use crate::agent_places::AgentPlaces;
+use crate::command::install::failed;
+use crate::exit::{CliError, Exit};
+use crate::output::{
+    self, difference, one_line,
+    style::{DIM, GOOD, NAME, WARNING},
+};
+use anyhow::anyhow;
+use hookhost::files::Lock;
+use hookhost_adapters::Adapter;
+use hookhost_adapters::install::Scope;
+use hookhost_adapters::mcp_servers::{self, Format};
+use hookhost_hook::start;
+use hookhost_install::mcp_servers::{Change, Server, with_proxy, without_proxy};
+use hookhost_install::mcp_servers_toml;
+use hookhost_install::settings_file::SettingsFile;
+use hookhost_mcp::name::ServerName;
+use std::fmt::Write as _;
+
+/// What the agent is to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    /// The proxy.
+    Proxy,
+    /// The server itself.
+    Server,
+}
+
+pub(crate) fn change_servers(
+    places: &AgentPlaces,
+    agents: &[&dyn Adapter],
+    scope: Scope,
+    to: To,
+    is_dry: bool,
+) -> Result<Exit, CliError> {
+    let mut exit = Exit::Done;
+    for adapter in agents {
+        let changed = change(places, *adapter, scope, to, is_dry);
+        match changed {
+            Ok(text) => output::print(&text)?,
+            // Of all agents, those whose file is not known are left out.
+            Err(Unchanged::NotKnown) if agents.len() > 1 => {}
+            Err(Unchanged::NotKnown) => {
+                let why = format!(
+                    "no file is known in which it names MCP servers ({}); put `hookhost mcp --name NAME --` before each \
+                     server's command",
+                    scope.name()
+                );
+                failed(*adapter, &why).print();
+                exit = Exit::Failed;
+            }
+            Err(Unchanged::Failed(error)) => {
+                error.print();
+                exit = Exit::Failed;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+enum Unchanged {
+    NotKnown,
+    Failed(CliError),
+}
+
+fn change(
+    places: &AgentPlaces,
+    adapter: &dyn Adapter,
+    scope: Scope,
+    to: To,
+    is_dry: bool,
+) -> Result<String, Unchanged> {
+    let agent = adapter.agent();
+    let context = places.context(agent.name, scope);
+    let found = mcp_servers::file(agent.name, &context).ok_or(Unchanged::NotKnown)?;
+    let failed = |error: &dyn std::fmt::Display| Unchanged::Failed(failed(adapter, error));
+    let lock = if is_dry { None } else { Some(Lock::take(&places.directories.state)) };
+    let _lock = lock.transpose().map_err(|error| failed(&error))?;
+    let file = SettingsFile::read(&found.path).map_err(|error| failed(&error))?;
+    let text = file.text().map_err(|error| failed(&error))?;
+    let shown = one_line(&found.path.to_string_lossy());
+    let edited = match to {
+        To::Proxy => {
+            let program = start::program().map_err(|error| failed(&error))?;
+            let name_of = |name: &str| {
+                let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
+                made.map(|name| name.to_string())
+            };
+            match found.format {
+                Format::Toml => mcp_servers_toml::with_proxy(text, found.keys, &program, name_of),
+                _ => with_proxy(text, found.keys, adapter.json_dialect(), &program, name_of),
+            }
+        }
+        To::Server => match found.format {
+            Format::Toml => mcp_servers_toml::without_proxy(text, found.keys),
+            _ => without_proxy(text, found.keys),
+        },
+    };
+    let (after, servers) = edited.map_err(|why| failed(&anyhow!("{shown} {why}")))?;
+    let mut said = format!("{NAME}{}{NAME:#} {DIM}({}) {shown}{DIM:#}\n", agent.title, scope.name());
+    if servers.is_empty() {
+        said.push_str("  it names no MCP server there\n");
+    }
+    servers.iter().for_each(|server| about(&mut said, server, to));
+    if after != text {
+        if is_dry {
+            said.push_str(&difference::unified(&found.path.to_string_lossy(), Some(text), Some(&after)));
+        } else {
+            file.replace(after.as_bytes(), false).map_err(|error| failed(&error))?;
+            said.push_str("  restart the agent, so that it starts them\n");
+        }
+    }
+    Ok(said)
+}
+
+fn about(said: &mut String, server: &Server, to: To) {
+    let name = one_line(&server.name);
+    let _ = match (server.change, to) {
+        (Change::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
+        (Change::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
+        (Change::AsItIs, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
+        (Change::Service, _) => {
+            writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
+        }
+        _ => writeln!(said, "  {WARNING}left     {WARNING:#} {name}: it has no command that could be read"),
+    };
+}

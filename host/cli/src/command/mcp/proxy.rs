@@ -1,0 +1,190 @@
+//! The proxy before a program or a service.
+
+use super::rules::UserRules;
+use crate::args::McpArgs;
+use crate::exit::{CliError, Exit};
+use crate::output::{self, quoted};
+use crate::{configuration, interrupt};
+use anyhow::anyhow;
+use hookhost_hook::place::Place;
+use hookhost_hook::start;
+use hookhost_mcp::judge::Judge;
+use hookhost_mcp::listen::{self, ClientKey, NewJudge, PATH};
+use hookhost_mcp::lock::HeldBack;
+use hookhost_mcp::name::ServerName;
+use hookhost_mcp::resident::Resident;
+use hookhost_mcp::service::Service;
+use hookhost_mcp::stdio::{self, Ended, Server};
+use hookhost_mcp::streams::{self, Input, Output};
+use hookhost_processes::ProcessGroup;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+/// How long a server has to end once its client has nothing more to say.
+const FOR_THE_SERVER: Duration = Duration::from_secs(10);
+
+/// How long its exit code is waited for, once it says nothing more.
+const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
+
+/// Programs that run another one, which is named after them.
+const RUNNERS: &[&str] = &[
+    "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
+];
+
+pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
+    if args.program.is_empty() && args.http.is_none() {
+        return Err(CliError::usage("name the server's command after `--`, or a service with --http")
+            .advise("hookhost mcp --help"));
+    }
+    let server = server_name(args)?;
+    let cancel = CancellationToken::new();
+    let _watch = interrupt::watch(cancel.clone(), None)?;
+    let new_judge = new_judge(&server)?;
+    let proxying = async {
+        let Some(address) = &args.http else {
+            let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
+            let ended = before_program(Arc::clone(&judge), &server, &args.program).await;
+            judge.end_session().await;
+            return ended;
+        };
+        let key = args.key_variable.as_deref().map(key).transpose()?;
+        let service = Service::new(address, key.as_deref()).map_err(CliError::usage)?;
+        match args.listen {
+            Some(at) => {
+                let client_key = args.client_key_variable.as_deref().map(self::key).transpose()?;
+                if key.is_some() && client_key.is_none() {
+                    let why = "any program of this machine could use the key of the service through this address";
+                    return Err(CliError::usage(why).advise("--client-key-variable VARIABLE"));
+                }
+                listen(service, Box::new(new_judge), at, client_key.as_deref()).await
+            }
+            None => {
+                let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
+                let (output, input) = service.connect();
+                stdio::run(Arc::clone(&judge), client()?, Server { output, input }, FOR_THE_SERVER).await;
+                judge.end_session().await;
+                Ok(Exit::Done)
+            }
+        }
+    };
+    tokio::select! {
+        ended = proxying => ended,
+        () = cancel.cancelled() => Ok(Exit::Interrupted),
+    }
+}
+
+async fn before_program(judge: Arc<Judge>, server: &ServerName, command: &[OsString]) -> Result<Exit, CliError> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(CliError::usage("name the server's command after `--`").advise("hookhost mcp --help"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let shown = quoted(&program.to_string_lossy());
+    let mut group = ProcessGroup::start(&mut command)
+        .map_err(|error| anyhow!("the MCP server {server} cannot be started: {shown}: {error}"))?;
+    let (Some(input), Some(output), _) = group.take_pipes() else {
+        return Err(anyhow!("the MCP server {server} has no standard input and output").into());
+    };
+    match stdio::run(judge, client()?, Server { output, input }, FOR_THE_SERVER).await {
+        Ended::Server => {
+            let status = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
+            let how = status.ok().and_then(Result::ok).map(|status| format!(" ({status})")).unwrap_or_default();
+            Err(anyhow!("the MCP server {server} has ended{how}").into())
+        }
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Serves clients over HTTP, until it is interrupted.
+async fn listen(service: Service, judge: NewJudge, at: SocketAddr, key: Option<&str>) -> Result<Exit, CliError> {
+    if !at.ip().is_loopback() {
+        let why = format!("{at} is reached from other machines: listen at 127.0.0.1 or [::1]");
+        return Err(CliError::usage(why));
+    }
+    let listener = TcpListener::bind(at).await.map_err(|error| anyhow!("nobody can listen at {at}: {error}"))?;
+    let at = listener.local_addr().map_err(|error| anyhow!(error))?;
+    output::print(&format!("listening at http://{at}{PATH}\n"))?;
+    match listen::serve(listener, service, judge, key.map(ClientKey::new)).await {}
+}
+
+/// The key in an environment variable.
+fn key(variable: &str) -> Result<String, CliError> {
+    let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
+    let missing = || CliError::usage(format!("the environment variable {variable} has no key: set it"));
+    Ok(key.ok_or_else(missing)?.trim().to_owned())
+}
+
+/// What the client says, and where it is told something.
+fn client() -> Result<(Input, Output), CliError> {
+    let client = streams::input().and_then(|input| Ok((input, streams::output()?)));
+    client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
+}
+
+/// Makes judges of a server, in the working directory, each with a session of its own.
+fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> + Send + Sync + use<>, CliError> {
+    let places = configuration::places()?;
+    let cwd = configuration::cwd()?;
+    let program = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
+    let resident = Arc::new(Resident::new(Place::below(&places.state), program));
+    let rules = Arc::new(UserRules::of(&cwd)?);
+    let (server, held_back) = (server.clone(), HeldBack::below(&places.state));
+    Ok(move || {
+        let (resident, rules, held_back) = (Arc::clone(&resident), Arc::clone(&rules), held_back.clone());
+        let tell = |text: &str| output::note(&output::notice(text));
+        Judge::new(server.clone(), cwd.clone(), resident, rules, held_back, hookhost::is_unseen, tell)
+    })
+}
+
+fn server_name(args: &McpArgs) -> Result<ServerName, CliError> {
+    match &args.name {
+        Some(name) => ServerName::new(name).map_err(CliError::usage),
+        None => made_of(&args.program)
+            .or_else(|| host_of(args.http.as_deref()?))
+            .ok_or_else(|| CliError::usage("the command is no name for the server: name it with --name")),
+    }
+}
+
+/// A name made of the host of an address.
+fn host_of(address: &str) -> Option<ServerName> {
+    let (_, rest) = address.split_once("://")?;
+    ServerName::made_of(rest.split(['/', ':', '?', '#']).next()?)
+}
+
+/// A name made of a command: of its program, or of what its program runs.
+fn made_of(command: &[OsString]) -> Option<ServerName> {
+    let words = command.iter().map(|word| word.to_string_lossy());
+    let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
+    let file_name = |word: &str| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let found = words.find_map(|word| file_name(&word).filter(|name| !RUNNERS.contains(&name.as_str())));
+    let found = found?;
+    let name = found.rsplit_once('.').map_or(found.as_str(), |(name, _)| name);
+    ServerName::made_of(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_of;
+
+    #[test]
+    fn a_server_is_named_after_what_its_command_runs() {
+        for (command, name) in [
+            ("npx -y @modelcontextprotocol/server-filesystem .", "server-filesystem"),
+            ("/usr/bin/python3 -u tools/my_server.py", "my-server"),
+            ("uvx mcp-server-git --repository .", "mcp-server-git"),
+            ("/opt/mcp_server", "mcp-server"),
+        ] {
+            let words: Vec<_> = command.split(' ').map(Into::into).collect();
+            assert_eq!(made_of(&words).map(|name| name.to_string()).as_deref(), Some(name), "{command}");
+        }
+        assert_eq!(made_of(&["npx".into(), "-y".into()]), None);
+        let host = super::host_of("https://mcp.example.com:8443/mcp").map(|name| name.to_string());
+        assert_eq!(host.as_deref(), Some("mcp-example-com"));
+    }
+}

@@ -1,0 +1,316 @@
+//! What the proxy adds to a call of a tool: over the standard input and output, over HTTP, and
+//! a hundred calls at once. `cargo xtask bench` runs it.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+use hookhost_bench_table::measure::{Compared, compare, spoken};
+use hookhost_bench_table::table::{Row, Table};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the proxy may add to a call.
+const MAX_ADDED: Duration = Duration::from_micros(150);
+
+/// Calls at once.
+const AT_ONCE: usize = 100;
+
+/// How long the tool of these calls takes.
+const WORK: Duration = Duration::from_millis(50);
+
+/// How much longer they may take in all.
+const MAX_RATIO: f64 = 1.1;
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("server") {
+        return serve();
+    }
+    let Some(hookhost) = std::env::var_os("HOOKHOST_COMMAND").map(PathBuf::from) else {
+        println!("(what the proxy costs needs HOOKHOST_COMMAND and HOOKHOST_PLUGINS: run `cargo xtask bench`)");
+        return;
+    };
+    let home = Home::new(&hookhost);
+    let mut table = Table::begin();
+    lines(&mut table, &home);
+    http(&mut table, &home);
+    home.hookhost(&["serve", "--stop"]).stderr(Stdio::null()).status().unwrap();
+    table.end();
+}
+
+fn lines(table: &mut Table, home: &Home) {
+    let own = std::env::current_exe().unwrap();
+    let mut direct = Client::start(Command::new(&own).arg("server"));
+    let mut proxied = Client::start(home.hookhost(&["mcp", "--name", "bench", "--", own.to_str().unwrap(), "server"]));
+    let compared = compare(|| proxied.call("say"), || direct.call("say"));
+    added(table, "a `tools/call` behind the proxy, over the standard input and output", &compared);
+    let compared = compare(|| proxied.calls("work"), || direct.calls("work"));
+    let what = format!("{AT_ONCE} calls at once on one connection, of a tool that takes {}", spoken(WORK));
+    let row = Row { what: &what, component: "no-force-push", log: "on", why: "" };
+    table.compared(&row, &compared, "without the proxy", Some(MAX_RATIO));
+}
+
+fn http(table: &mut Table, home: &Home) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let service = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || while exchange(&stream).is_some() {});
+        }
+    });
+    let url = format!("http://{service}/mcp");
+    let mut command = home.hookhost(&["mcp", "--name", "bench", "--http", &url, "--listen", "127.0.0.1:0"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening at http://").unwrap().trim_end_matches("/mcp").to_owned();
+    let (mut proxied, mut direct) = (Http::start(&address), Http::start(&service));
+    let compared = compare(|| proxied.call(), || direct.call());
+    added(table, "a `tools/call` behind the proxy, over HTTP on both sides", &compared);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn added(table: &mut Table, what: &str, compared: &Compared) {
+    let added = compared.subject.median.saturating_sub(compared.reference.median);
+    let row = Row { what, component: "no-force-push", log: "on", why: "" };
+    let measured = format!("{} more", spoken(added));
+    let reference = format!("{} against {}", spoken(compared.subject.median), spoken(compared.reference.median));
+    table.beside(&row, &measured, &reference, "≤ 150 µs", added <= MAX_ADDED);
+}
+
+/// A user's directories, with one plugin allowed, and definitions that are approved by themselves.
+struct Home {
+    directory: tempfile::TempDir,
+    hookhost: PathBuf,
+}
+
+impl Home {
+    fn new(hookhost: &Path) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let wasm = PathBuf::from(std::env::var_os("HOOKHOST_PLUGINS").unwrap()).join("no_force_push.wasm");
+        let digest = Sha256::digest(std::fs::read(&wasm).unwrap()).iter().fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        });
+        let config = format!(
+            "[mcp-proxy]\ndefinitions = \"first-use\"\n\n[[plugin]]\nname = \"no-force-push\"\npath = {wasm:?}\nsha256 = \"{digest}\"\n"
+        );
+        std::fs::write(directory.path().join("hookhost.toml"), config).unwrap();
+        Self { directory, hookhost: hookhost.to_owned() }
+    }
+
+    fn hookhost(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.hookhost);
+        for variable in ["HOOKHOST_CONFIG_DIR", "HOOKHOST_STATE_DIR", "HOOKHOST_CACHE_DIR"] {
+            command.env(variable, self.directory.path());
+        }
+        command.current_dir(self.directory.path()).args(words);
+        command
+    }
+}
+
+/// The lines with which each client begins.
+fn beginning() -> [Value; 3] {
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" },
+    });
+    [
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }),
+    ]
+}
+
+fn call_of(id: u64, tool: &str) -> String {
+    let params = json!({ "name": tool, "arguments": { "text": "the quick brown fox", "number": id } });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+}
+
+/// A client over the standard input and output.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Client {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut client = Self { child, input, output, next: 2 };
+        for message in beginning() {
+            client.send(&message.to_string());
+            if message["id"].is_u64() {
+                assert!(client.receive().contains("\"result\""));
+            }
+        }
+        client.call("say");
+        client
+    }
+
+    fn send(&mut self, line: &str) {
+        self.input.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn receive(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn call(&mut self, tool: &str) {
+        self.next += 1;
+        self.send(&call_of(self.next, tool));
+        let answer = self.receive();
+        assert!(answer.contains("done"), "{answer}");
+    }
+
+    fn calls(&mut self, tool: &str) {
+        for _ in 0..AT_ONCE {
+            self.next += 1;
+            self.send(&call_of(self.next, tool));
+        }
+        for _ in 0..AT_ONCE {
+            assert!(self.receive().contains("done"));
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The server, which answers each call by a line; one of `work` after a while.
+fn serve() {
+    let (send, late) = std::sync::mpsc::channel::<(Instant, String)>();
+    let writer = thread::spawn(move || {
+        for (due, line) in late {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            say(&line);
+        }
+    });
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let Some(answer) = answer(&message) else { continue };
+        if message["params"]["name"] == "work" {
+            send.send((Instant::now() + WORK, answer)).unwrap();
+        } else {
+            say(&answer);
+        }
+    }
+    drop(send);
+    writer.join().unwrap();
+}
+
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    output.write_all(format!("{line}\n").as_bytes()).unwrap();
+    output.flush().unwrap();
+}
+
+fn answer(message: &Value) -> Option<String> {
+    let schema = json!({ "type": "object" });
+    let result = match message["method"].as_str()? {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "bench", "version": "1" },
+        }),
+        "tools/list" => json!({ "tools": [
+            { "name": "say", "description": "says", "inputSchema": schema },
+            { "name": "work", "description": "works", "inputSchema": schema },
+        ] }),
+        "tools/call" => json!({ "content": [{ "type": "text", "text": "done" }] }),
+        _ => return None,
+    };
+    Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
+}
+
+/// Answers one request of a connection; `None` at its end.
+fn exchange(mut stream: &TcpStream) -> Option<()> {
+    let (head, body) = read_message(&mut BufReader::new(stream))?;
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let (status, body) = match answer(&message) {
+        _ if !head.starts_with("POST") => ("405 Method Not Allowed", String::new()),
+        Some(answer) => ("200 OK", answer),
+        None => ("202 Accepted", String::new()),
+    };
+    let length = body.len();
+    let answer =
+        format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.write_all(answer.as_bytes()).ok()
+}
+
+/// The first line and the body of an HTTP message, and what is needed of its headers behind the first line.
+fn read_message(from: &mut impl std::io::BufRead) -> Option<(String, Vec<u8>)> {
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if from.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        let lower = line.to_ascii_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).ok()?;
+    Some((head, body))
+}
+
+/// A client over HTTP, on one connection.
+struct Http {
+    stream: TcpStream,
+    answers: BufReader<TcpStream>,
+    session: String,
+    next: u64,
+}
+
+impl Http {
+    fn start(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let answers = BufReader::new(stream.try_clone().unwrap());
+        let mut client = Self { stream, answers, session: String::new(), next: 2 };
+        for message in beginning() {
+            client.post(&message.to_string());
+        }
+        client.call();
+        client
+    }
+
+    fn post(&mut self, body: &str) -> String {
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n{}content-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            self.session,
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).unwrap();
+        let (head, body) = read_message(&mut self.answers).unwrap();
+        let named = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        if let Some(session) = named {
+            self.session = format!("mcp-session-id: {session}\r\n");
+        }
+        String::from_utf8(body).unwrap()
+    }
+
+    fn call(&mut self) {
+        self.next += 1;
+        let answer = self.post(&call_of(self.next, "say"));
+        assert!(answer.contains("done"), "{answer}");
+    }
+}

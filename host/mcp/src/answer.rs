@@ -1,0 +1,243 @@
+//! What a request is answered with, as a result that plugins read, and back.
+
+use crate::message::{self, INVALID_PARAMS, Id, Members};
+use crate::operation::Method;
+use bytes::Bytes;
+use hookhost_contract::{Json, ToolResult};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// The code of a request that the rules reject: outside of what JSON-RPC keeps for itself.
+pub const REJECTED: i64 = -31_000;
+
+/// The code by which a client tells a server that its user wants no answer of the model.
+const SAMPLING_REJECTED: i64 = -1;
+
+/// The members of a call's result that text alone has.
+const OF_TEXT: &[&str] = &["content", "isError", "resultType"];
+
+/// A result as plugins read it. `raw` is the whole result where it is more than text.
+///
+/// # Errors
+/// One sentence, if it cannot be read.
+pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
+    let value = result.to_value().map_err(|why| format!("the result of {} {why}", method.name()))?;
+    let empty = Vec::new();
+    let list = |key: &str| value.get(key).and_then(Value::as_array).unwrap_or(&empty);
+    let mut text = String::new();
+    match method {
+        Method::CallTool | Method::TaskResult => list("content").iter().for_each(|block| put(&mut text, block)),
+        Method::ReadResource => list("contents").iter().for_each(|content| put_resource(&mut text, content)),
+        Method::GetPrompt => {
+            list("messages").iter().filter_map(|message| message.get("content")).for_each(|one| put(&mut text, one));
+        }
+        Method::Sample => match value.get("content") {
+            Some(Value::Array(blocks)) => blocks.iter().for_each(|block| put(&mut text, block)),
+            Some(block) => put(&mut text, block),
+            None => {}
+        },
+        Method::Elicit => text = value.get("content").map(Value::to_string).unwrap_or_default(),
+        Method::UpdateTask => {}
+    }
+    if text.is_empty()
+        && let Some(structured) = value.get("structuredContent")
+    {
+        text = structured.to_string();
+    }
+    let is_plain = method == Method::CallTool
+        && result.keys().all(|key| OF_TEXT.contains(&key))
+        && list("content").iter().all(is_plain_text);
+    let is_error = value.get("isError") == Some(&Value::Bool(true));
+    let raw = (!is_plain).then(|| Json::from(&value));
+    Ok(ToolResult { text, is_error, raw })
+}
+
+/// A block that is text and nothing else.
+fn is_plain_text(block: &Value) -> bool {
+    let Some(fields) = block.as_object() else { return false };
+    fields.len() == 2 && fields.get("type") == Some(&json!("text")) && fields.get("text").is_some_and(Value::is_string)
+}
+
+fn put(text: &mut String, block: &Value) {
+    let field = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+    begin(text);
+    let _ = match field("type") {
+        "text" => write!(text, "{}", field("text")),
+        kind @ ("image" | "audio") => write!(text, "[{kind}, {} bytes as base64]", field("data").len()),
+        "resource" => {
+            if let Some(resource) = block.get("resource") {
+                put_resource(text, resource);
+            }
+            Ok(())
+        }
+        "resource_link" => write!(text, "[{}]", field("uri")),
+        // Of a kind that this version does not know: plugins read it as it is.
+        _ => write!(text, "{block}"),
+    };
+}
+
+fn put_resource(text: &mut String, content: &Value) {
+    let field = |key: &str| content.get(key).and_then(Value::as_str);
+    begin(text);
+    let _ = match (field("text"), field("blob")) {
+        (Some(said), _) => write!(text, "{said}"),
+        (None, Some(blob)) => write!(text, "[{}, {} bytes as base64]", field("uri").unwrap_or_default(), blob.len()),
+        (None, None) => write!(text, "{content}"),
+    };
+}
+
+fn begin(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// The result that stands for what plugins made of another one. Where they changed the whole result, that is it; otherwise it
+/// is their text, and nothing of the result as it was.
+///
+/// # Errors
+/// One sentence, if a result of this kind cannot be that.
+pub fn write_back(method: Method, before: &ToolResult, after: &ToolResult, members: &Members) -> Result<Value, String> {
+    let cannot = || format!("a plugin changed the result of {} to what it cannot be", method.name());
+    if let Some(raw) = after.raw.as_ref().filter(|raw| before.raw.as_ref() != Some(*raw)) {
+        let whole: Value = raw.read().map_err(|_| cannot())?;
+        return if whole.is_object() { Ok(whole) } else { Err(cannot()) };
+    }
+    let text = after.text.as_str();
+    let mut result = match method {
+        Method::CallTool | Method::TaskResult => tool_result(text, after.is_error),
+        Method::ReadResource => {
+            let first = members.value("contents").and_then(|contents| contents.get(0)?.get("uri").cloned());
+            json!({ "contents": [{ "uri": first.unwrap_or_else(|| json!("")), "text": text }] })
+        }
+        Method::GetPrompt => json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": text } }] }),
+        Method::Sample => {
+            let kept = |key: &str, or: &str| members.value(key).unwrap_or_else(|| json!(or));
+            json!({
+                "role": kept("role", "assistant"), "model": kept("model", ""), "content": { "type": "text", "text": text },
+            })
+        }
+        Method::Elicit | Method::UpdateTask => return Err(cannot()),
+    };
+    // What says how the answer is to be read stays.
+    for key in ["resultType", "ttlMs", "cacheScope"] {
+        if let Some(value) = members.value(key) {
+            result[key] = value;
+        }
+    }
+    // It asks nothing any more.
+    if result.get("resultType").is_some() {
+        result["resultType"] = json!("complete");
+    }
+    Ok(result)
+}
+
+/// The result of a call that is a text.
+#[must_use]
+pub fn tool_result(text: &str, is_error: bool) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
+}
+
+/// The answer to a request that was rejected. A call is answered so that the model reads why. `is_stateless`: the request is of
+/// the revision in which each result says its type.
+#[must_use]
+pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes {
+    match method {
+        Method::CallTool => message::result(id, &typed(tool_result(why, true), is_stateless)),
+        Method::Elicit => message::result(id, &json!({ "action": "decline" })),
+        Method::Sample => message::error(Some(id), SAMPLING_REJECTED, why),
+        Method::ReadResource | Method::GetPrompt | Method::UpdateTask | Method::TaskResult => {
+            message::error(Some(id), REJECTED, why)
+        }
+    }
+}
+
+/// The answer to a call in whose place a plugin gave the result.
+///
+/// # Errors
+/// One sentence, if a result of this kind cannot be that.
+pub fn responded(method: Method, id: &Id, result: &ToolResult, is_stateless: bool) -> Result<Bytes, String> {
+    let value = write_back(method, &ToolResult::text(""), result, &Members::default())?;
+    Ok(message::result(id, &typed(value, is_stateless)))
+}
+
+/// The answer to a call of a tool that is not there, be it forbidden or unknown.
+#[must_use]
+pub fn no_such_tool(id: &Id, tool: &str) -> Bytes {
+    message::error(Some(id), INVALID_PARAMS, &format!("Unknown tool: {tool}"))
+}
+
+fn typed(mut result: Value, is_stateless: bool) -> Value {
+    if is_stateless {
+        result["resultType"] = json!("complete");
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Method, read, write_back};
+    use crate::message::Members;
+    use hookhost_contract::ToolResult;
+    use serde_json::json;
+
+    fn members(value: &serde_json::Value) -> Members {
+        Members::of(&value.to_string()).unwrap()
+    }
+
+    #[test]
+    fn text_is_text_and_all_else_is_there_whole_for_plugins() {
+        let plain = members(&json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }] }));
+        assert_eq!(read(Method::CallTool, &plain).unwrap(), ToolResult::text("a\nb"));
+        for more in [
+            json!({ "content": [{ "type": "text", "text": "a", "_meta": { "s": "secret" } }] }),
+            json!({ "content": [{ "type": "text", "text": "a" }], "structuredContent": { "s": "secret" } }),
+            json!({ "content": [{ "type": "text", "text": "a" }], "_meta": { "s": "secret" } }),
+            json!({ "content": [{ "type": "text", "text": "a" }], "else": "secret" }),
+        ] {
+            let result = read(Method::CallTool, &members(&more)).unwrap();
+            assert!(result.raw.is_some_and(|raw| raw.contains("secret")), "{more}");
+        }
+    }
+
+    #[test]
+    fn a_replaced_text_leaves_nothing_of_the_result_as_it_was() {
+        let result = members(&json!({
+            "content": [{ "type": "text", "text": "key=abc" }], "structuredContent": { "key": "abc" }, "_meta": { "k": "abc" },
+            "resultType": "complete",
+        }));
+        let before = read(Method::CallTool, &result).unwrap();
+        let mut after = before.clone();
+        after.text = "key=***".to_owned();
+        let written = write_back(Method::CallTool, &before, &after, &result).unwrap();
+        let expected = json!({
+            "content": [{ "type": "text", "text": "key=***" }], "isError": false, "resultType": "complete",
+        });
+        assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn a_replaced_whole_result_is_the_result() {
+        let result = members(&json!({ "content": [], "structuredContent": { "key": "abc" } }));
+        let before = read(Method::CallTool, &result).unwrap();
+        let whole = json!({ "content": [], "structuredContent": { "key": "***" } });
+        let after = ToolResult { raw: Some((&whole).into()), ..before.clone() };
+        assert_eq!(write_back(Method::CallTool, &before, &after, &result).unwrap(), whole);
+        let no_object = ToolResult { raw: Some(json!([1]).into()), ..before.clone() };
+        assert!(write_back(Method::CallTool, &before, &no_object, &result).is_err());
+    }
+
+    #[test]
+    fn resources_prompts_and_answers_of_models_are_read_as_text() {
+        let resource =
+            members(&json!({ "contents": [{ "uri": "file:///a", "text": "x" }, { "uri": "b", "blob": "AAAA" }] }));
+        assert_eq!(read(Method::ReadResource, &resource).unwrap().text, "x\n[b, 4 bytes as base64]");
+        let prompt = members(&json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "p" } }] }));
+        assert_eq!(read(Method::GetPrompt, &prompt).unwrap().text, "p");
+        let answer = members(&json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "t" } }));
+        let before = read(Method::Sample, &answer).unwrap();
+        let after = ToolResult { text: "u".into(), ..before.clone() };
+        let written = write_back(Method::Sample, &before, &after, &answer).unwrap();
+        assert_eq!(written, json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "u" } }));
+    }
+}

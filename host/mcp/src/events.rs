@@ -1,0 +1,125 @@
+//! Server-sent events, as far as messages are in them. Source: the HTML standard, "Server-sent events".
+
+use crate::message::MAX_BYTES;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// The data of events, as the bytes of a stream come.
+#[derive(Debug, Default)]
+pub struct Events {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    after_return: bool,
+    /// What tells the last event from others, for a stream that continues after it.
+    last_id: Option<String>,
+    /// How long to wait before the stream is asked for again.
+    retry: Option<Duration>,
+}
+
+/// An event is larger than a message may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event has more than {MAX_BYTES} bytes")]
+pub struct TooLarge;
+
+impl Events {
+    /// Takes bytes up, and returns the data of each event that they end.
+    ///
+    /// # Errors
+    /// If an event is too large. The stream is of no use then.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Bytes>, TooLarge> {
+        let mut events = Vec::new();
+        for &byte in bytes {
+            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            match byte {
+                // The second half of one line break.
+                b'\n' if follows_return => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
+                _ => self.line.push(byte),
+            }
+            if self.line.len() + self.data.len() > MAX_BYTES {
+                return Err(TooLarge);
+            }
+        }
+        Ok(events)
+    }
+
+    /// The identifier of the last event that has one.
+    #[must_use]
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the other side wants the next connection to wait.
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    fn end_line(&mut self) -> Option<Bytes> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let has_data = std::mem::take(&mut self.has_data);
+            let data = std::mem::take(&mut self.data);
+            return (has_data && !data.is_empty()).then(|| Bytes::from(data));
+        }
+        if let Some(id) = field(&line, b"id:") {
+            self.last_id = (!id.is_empty() && !id.contains('\0')).then(|| id.to_owned());
+        }
+        if let Some(retry) = field(&line, b"retry:").and_then(|retry| retry.parse().ok()) {
+            self.retry = Some(Duration::from_millis(retry));
+        }
+        let data = if line == b"data" { Some(&b""[..]) } else { line.strip_prefix(b"data:") };
+        if let Some(data) = data {
+            if std::mem::replace(&mut self.has_data, true) {
+                self.data.push(b'\n');
+            }
+            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+        }
+        None
+    }
+}
+
+/// The value of a line with this field.
+fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
+    let value = std::str::from_utf8(line.strip_prefix(name)?).ok()?;
+    Some(value.strip_prefix(' ').unwrap_or(value))
+}
+
+/// A message as an event.
+#[must_use]
+pub fn event(message: &[u8]) -> Bytes {
+    // A message is one line.
+    Bytes::from([b"event: message\ndata: ".as_slice(), message, b"\n\n"].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Events;
+
+    #[test]
+    fn the_data_of_each_event_comes_whole_however_the_bytes_are_cut() {
+        let stream = b": hello\nid: 1\ndata: {\"a\":\ndata: 1}\n\nevent: message\r\ndata:x\r\n\r\ndata\n\ndata: half";
+        for size in 1..stream.len() {
+            let mut events = Events::default();
+            let found: Vec<_> = stream.chunks(size).flat_map(|part| events.take(part).unwrap()).collect();
+            assert_eq!(found, [&b"{\"a\":\n1}"[..], b"x"], "{size}");
+        }
+    }
+
+    #[test]
+    fn what_a_stream_says_of_its_continuation_is_known() {
+        let mut events = Events::default();
+        events.take(b"retry: 250\nid: e-1\ndata:\n\n").unwrap();
+        assert_eq!((events.last_id(), events.retry()), (Some("e-1"), Some(super::Duration::from_millis(250))));
+        let found = events.take(&super::event(b"{}")).unwrap();
+        assert_eq!((found, events.last_id()), (vec![super::Bytes::from_static(b"{}")], Some("e-1")));
+    }
+
+    #[test]
+    fn an_event_without_end_is_an_error() {
+        let mut events = Events::default();
+        let part = vec![b'x'; 1024 * 1024];
+        assert!((0..20).any(|_| events.take(&part).is_err()));
+    }
+}

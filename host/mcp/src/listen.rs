@@ -1,0 +1,643 @@
+//! A client that speaks streamable HTTP, as clients that speak lines: on loopback, before a service.
+//!
+//! Each session of a client is a proxy of its own before a session of its own. A request that says itself which revision it is of
+//! needs no session: it has a proxy for itself, as long as its answer takes.
+
+use crate::events::event;
+use crate::judge::Judge;
+use crate::lines::{self, Line};
+use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
+use crate::mirrored::mismatch;
+use crate::question::random;
+use crate::service::{SESSION, Service, VERSION, revision};
+use crate::stdio::{self, Server};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
+use tokio::net::TcpListener;
+use tokio::sync::{OnceCell, Semaphore, mpsc};
+use tokio::task::AbortHandle;
+
+/// The path of the endpoint.
+pub const PATH: &str = "/mcp";
+
+/// How long a client may take to send the head of a request.
+const FOR_A_HEAD: Duration = Duration::from_secs(10);
+
+/// How long a service has to end once its client has nothing more to say.
+const FOR_THE_SERVICE: Duration = Duration::from_secs(10);
+
+/// How long a session may be unused where others need its place.
+const UNUSED: Duration = Duration::from_secs(3600);
+
+/// Upper bound of the connections at once.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Upper bound of the sessions at once.
+const MAX_SESSIONS: usize = 64;
+
+/// Upper bound of the messages on their way to one stream of a client; one that does not read loses its stream.
+const MAX_MESSAGES: usize = 1024;
+
+/// How much of a message may be on its way within a proxy, in bytes.
+const BUFFER: usize = 256 * 1024;
+
+/// The code of a request whose headers say something else than its body.
+const HEADER_MISMATCH: i64 = -32_020;
+
+/// The first revision whose requests say it themselves.
+const STATELESS: &str = "2026-07-28";
+
+/// Makes the judge of a session.
+pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
+
+/// What a client has to bring as `Authorization: Bearer …`. Only its digest is kept.
+#[derive(Clone, Copy)]
+pub struct ClientKey([u8; 32]);
+
+impl ClientKey {
+    /// This key.
+    #[must_use]
+    pub fn new(key: &str) -> Self {
+        Self(Sha256::digest(key).into())
+    }
+
+    fn is_brought(self, headers: &HeaderMap) -> bool {
+        let said = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        // Digests are compared, so that the time it takes tells nothing of the key.
+        said.is_some_and(|said| Self::new(said.trim()).0 == self.0)
+    }
+}
+
+impl std::fmt::Debug for ClientKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClientKey(…)")
+    }
+}
+
+/// What all connections share.
+struct Shared {
+    service: Service,
+    judge: NewJudge,
+    key: Option<ClientKey>,
+    stateless: OnceCell<Arc<Judge>>,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+/// Serves clients until the future is dropped. Where there is a key, each request has to bring it.
+pub async fn serve(listener: TcpListener, service: Service, judge: NewJudge, key: Option<ClientKey>) -> Infallible {
+    let shared = Arc::new(Shared { service, judge, key, stateless: OnceCell::new(), sessions: Mutex::default() });
+    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Too many open files: those that are open will be closed.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        // An answer is small, and the client waits for it.
+        let _ = stream.set_nodelay(true);
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let _connection = connection;
+            let service = service_fn(|request| {
+                let shared = Arc::clone(&shared);
+                async move { Ok::<_, Infallible>(respond(&shared, request).await) }
+            });
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD);
+            // The client has gone.
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+type Answer = Response<Text>;
+
+async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    // A page of a browser could reach this port under a name of its own.
+    if !is_local(request.headers()) {
+        return text(
+            StatusCode::FORBIDDEN,
+            "only programs of this machine are answered: `Host` or `Origin` is another one\n",
+        );
+    }
+    if shared.key.is_some_and(|key| !key.is_brought(request.headers())) {
+        let mut answer = text(StatusCode::UNAUTHORIZED, "bring the key that the proxy was started with\n");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return answer;
+    }
+    if request.uri().path() != PATH {
+        return text(StatusCode::NOT_FOUND, "the endpoint is at /mcp\n");
+    }
+    let method = request.method().clone();
+    match method {
+        Method::POST => post(shared, request).await,
+        Method::GET => match shared.session(request.headers()) {
+            Ok(session) => session.listen(),
+            Err(refused) => refused,
+        },
+        Method::DELETE => match shared.session(request.headers()) {
+            Ok(session) => {
+                session.end().await;
+                text(StatusCode::OK, "")
+            }
+            Err(refused) => refused,
+        },
+        _ => text(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes POST, GET and DELETE\n"),
+    }
+}
+
+async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let (head, body) = request.into_parts();
+    let body = match Limited::new(body, MAX_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, None, INVALID_REQUEST, "the message is too large");
+        }
+        Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
+    };
+    let message = match Message::of(body) {
+        Ok(message) => message,
+        Err(bad) => return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why),
+    };
+    let id = match &message.kind {
+        Kind::Request { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    let header = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
+    let revision = revision(&message);
+    let differs = match &revision {
+        Some(revision) => mismatch(&shared.service.annotated(), &message, revision, header),
+        None if header(VERSION.as_str()).is_some_and(|version| version >= STATELESS.as_bytes()) => {
+            Some("the header mcp-protocol-version says something else than the request does".to_owned())
+        }
+        None => None,
+    };
+    if let Some(why) = differs {
+        return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH, &why);
+    }
+    let session = if revision.is_some() {
+        shared.for_one_request().await
+    } else if message.method() == Some("initialize") {
+        shared.new_session()
+    } else {
+        match shared.session(&head.headers) {
+            Ok(session) => Ok(session),
+            Err(refused) => return refused,
+        }
+    };
+    let session = match session {
+        Ok(session) => session,
+        Err(why) => return refused(StatusCode::SERVICE_UNAVAILABLE, id.as_ref(), INTERNAL_ERROR, &why),
+    };
+    match id {
+        Some(id) => session.request(&id, &message, accepts_events(&head.headers)).await,
+        None if session.say(&message.bytes).await => text(StatusCode::ACCEPTED, ""),
+        None => no_session(),
+    }
+}
+
+impl Shared {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session that a request names.
+    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Answer> {
+        let Some(named) = headers.get(SESSION) else {
+            let why = "the header mcp-session-id is missing: begin with `initialize`";
+            return Err(refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, why));
+        };
+        let session = named.to_str().ok().and_then(|named| self.sessions().get(named).cloned());
+        session.ok_or_else(no_session)
+    }
+
+    /// A session for a client that begins.
+    fn new_session(self: &Arc<Self>) -> Result<Arc<Session>, String> {
+        {
+            let mut sessions = self.sessions();
+            if sessions.len() >= MAX_SESSIONS {
+                sessions.retain(|_, session| !session.is_unused());
+            }
+            if sessions.len() >= MAX_SESSIONS {
+                return Err(format!("{MAX_SESSIONS} sessions are open, and no more are taken"));
+            }
+        }
+        // A client that knows it has the session.
+        let id = BASE64.encode(random()?);
+        let judge = Arc::new((self.judge)()?);
+        let (shared, ended) = (Arc::downgrade(self), id.clone());
+        let session = Session::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
+            judge.end_session().await;
+            // The session may end with its place here, and this task with it.
+            if let Some(shared) = shared.upgrade() {
+                shared.sessions().remove(&ended);
+            }
+        });
+        self.sessions().insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// What one request needs that belongs to no session.
+    async fn for_one_request(&self) -> Result<Arc<Session>, String> {
+        let judge = self.stateless.get_or_try_init(async || (self.judge)().map(Arc::new)).await?;
+        Ok(Session::begin(None, &self.service, Arc::clone(judge), async {}))
+    }
+}
+
+/// A proxy for a session of a client, or for one request. It ends when it is dropped.
+struct Session {
+    id: Option<String>,
+    input: tokio::sync::Mutex<Option<DuplexStream>>,
+    streams: Arc<Mutex<Streams>>,
+    used: Mutex<Instant>,
+    service: Service,
+    task: AbortHandle,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.service.abandon();
+    }
+}
+
+impl Session {
+    fn begin(
+        id: Option<String>,
+        service: &Service,
+        judge: Arc<Judge>,
+        at_the_end: impl Future<Output = ()> + Send + 'static,
+    ) -> Arc<Self> {
+        let (input, client_input) = duplex(BUFFER);
+        let (client_output, output) = duplex(BUFFER);
+        let service = service.another();
+        let (server_output, server_input) = service.connect();
+        let streams = Arc::new(Mutex::new(Streams::default()));
+        let deliveries = Arc::clone(&streams);
+        let task = tokio::spawn(async move {
+            let server = Server { output: server_output, input: server_input };
+            let proxy = stdio::run(judge, (client_input, client_output), server, FOR_THE_SERVICE);
+            tokio::join!(proxy, deliver(output, &deliveries));
+            // Nobody is answered any more.
+            *lock(&deliveries) = Streams { has_ended: true, ..Streams::default() };
+            at_the_end.await;
+        });
+        let (input, used) = (tokio::sync::Mutex::new(Some(input)), Mutex::new(Instant::now()));
+        Arc::new(Self { id, input, streams, used, service, task: task.abort_handle() })
+    }
+
+    fn is_unused(&self) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.elapsed() > UNUSED && !lock(&self.streams).is_read()
+    }
+
+    /// Hands a message to the proxy; `false` where it has ended.
+    async fn say(&self, message: &[u8]) -> bool {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let line = [&message::on_one_line(Bytes::copy_from_slice(message)), &b"\n"[..]].concat();
+        match self.input.lock().await.as_mut() {
+            Some(input) => input.write_all(&line).await.is_ok(),
+            None => false,
+        }
+    }
+
+    /// Nothing more comes from the client.
+    async fn end(&self) {
+        self.input.lock().await.take();
+    }
+
+    /// Answers a request: by its answer alone, or by events, where something comes before it or the client accepts them.
+    async fn request(self: Arc<Self>, id: &Id, message: &Message, accepts_events: bool) -> Answer {
+        let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
+        let token = message.params().ok().and_then(|params| params.value("_meta")?.get("progressToken").cloned());
+        if !lock(&self.streams).open(Post { id: id.clone(), token, messages: send }) {
+            let why = format!("the id {id} is that of a request that is under way");
+            return refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
+        }
+        if !self.say(&message.bytes).await {
+            return no_session();
+        }
+        let Some(first) = messages.recv().await else { return no_session() };
+        let status = if self.id.is_none() && first.is_answer { status_of(&first.bytes) } else { StatusCode::OK };
+        let mut answer = if first.is_answer && (!accepts_events || status != StatusCode::OK) {
+            let mut answer = Response::new(Text::of(first.bytes));
+            *answer.status_mut() = status;
+            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            answer
+        } else {
+            // A request of no session ends with its stream.
+            let keeps = self.id.is_none().then(|| Arc::clone(&self));
+            let messages = (!first.is_answer).then_some(messages);
+            stream(Text { first: Some(event(&first.bytes)), messages, keeps })
+        };
+        if message.method() == Some("initialize")
+            && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())
+        {
+            answer.headers_mut().insert(SESSION, id);
+        }
+        answer
+    }
+
+    /// What the service says without being asked.
+    fn listen(&self) -> Answer {
+        let (send, messages) = mpsc::channel(MAX_MESSAGES);
+        lock(&self.streams).listen(send);
+        stream(Text { first: None, messages: Some(messages), keeps: None })
+    }
+}
+
+fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
+    streams.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands what a proxy says to its client on, until it says nothing more.
+async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
+    let mut reader = BufReader::new(output);
+    loop {
+        match lines::next(&mut reader).await {
+            // The proxy has written it.
+            Ok(Line::Whole(line)) => {
+                if let Ok(message) = Message::of(line) {
+                    lock(streams).deliver(message);
+                }
+            }
+            Ok(Line::TooLong { .. }) => {}
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// A message on its way to a client.
+#[derive(Debug)]
+struct Delivery {
+    bytes: Bytes,
+    /// Whether it ends its stream.
+    is_answer: bool,
+}
+
+/// A request of the client that is not answered yet.
+#[derive(Debug)]
+struct Post {
+    id: Id,
+    token: Option<Value>,
+    messages: mpsc::Sender<Delivery>,
+}
+
+/// The streams on which a client reads.
+#[derive(Debug, Default)]
+struct Streams {
+    posts: Vec<Post>,
+    listening: Option<mpsc::Sender<Delivery>>,
+    /// What came while nobody read.
+    kept: VecDeque<Bytes>,
+    has_ended: bool,
+}
+
+impl Streams {
+    /// Takes up a request; `false` where its identifier is taken.
+    fn open(&mut self, post: Post) -> bool {
+        if self.posts.iter().any(|known| known.id == post.id) {
+            return false;
+        }
+        // After the end nobody sends on it, and so it ends.
+        if !self.has_ended {
+            self.posts.push(post);
+        }
+        true
+    }
+
+    fn is_read(&self) -> bool {
+        self.listening.as_ref().is_some_and(|listening| !listening.is_closed())
+            || self.posts.iter().any(|post| !post.messages.is_closed())
+    }
+
+    fn listen(&mut self, messages: mpsc::Sender<Delivery>) {
+        if self.has_ended {
+            return;
+        }
+        for bytes in self.kept.drain(..) {
+            let _ = messages.try_send(Delivery { bytes, is_answer: false });
+        }
+        self.listening = Some(messages);
+    }
+
+    fn deliver(&mut self, message: Message) {
+        if let Kind::Response { id } = &message.kind {
+            let at = self.posts.iter().position(|post| post.id == *id);
+            if let Some(post) = at.map(|at| self.posts.remove(at)) {
+                // Where it does not read, its stream ends.
+                let _ = post.messages.try_send(Delivery { bytes: message.bytes, is_answer: true });
+            }
+            return;
+        }
+        self.posts.retain(|post| !post.messages.is_closed());
+        let delivery = Delivery { bytes: message.bytes.clone(), is_answer: false };
+        let sent = match (self.post_of(&message), &self.listening) {
+            (Some(at), _) => self.posts.get(at).map(|post| post.messages.try_send(delivery)),
+            (None, Some(listening)) => Some(listening.try_send(delivery)),
+            (None, None) => None,
+        };
+        if matches!(sent, Some(Ok(()))) {
+            return;
+        }
+        if self.kept.len() >= MAX_MESSAGES {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(message.bytes);
+    }
+
+    /// The request on whose stream a message belongs that answers none.
+    fn post_of(&self, message: &Message) -> Option<usize> {
+        let params = message.params().unwrap_or_default();
+        let token = params.value("progressToken");
+        let named = token.and_then(|token| self.posts.iter().position(|post| post.token.as_ref() == Some(&token)));
+        let listens = self.listening.as_ref().is_some_and(|listening| !listening.is_closed());
+        match self.posts.len() {
+            0 => None,
+            1 => Some(0),
+            _ if named.is_some() => named,
+            _ if listens => None,
+            _ => Some(0),
+        }
+    }
+}
+
+/// What a client reads: one text, or events as they come.
+struct Text {
+    first: Option<Bytes>,
+    messages: Option<mpsc::Receiver<Delivery>>,
+    /// What ends with it.
+    keeps: Option<Arc<Session>>,
+}
+
+impl Text {
+    fn of(text: Bytes) -> Self {
+        Self { first: (!text.is_empty()).then_some(text), messages: None, keeps: None }
+    }
+}
+
+impl Body for Text {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        if let Some(first) = this.first.take() {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        let Some(messages) = &mut this.messages else { return Poll::Ready(None) };
+        let Some(delivery) = ready!(messages.poll_recv(context)) else { return Poll::Ready(None) };
+        if delivery.is_answer {
+            this.messages = None;
+            this.keeps = None;
+        }
+        Poll::Ready(Some(Ok(Frame::data(event(&delivery.bytes)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && self.messages.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.messages {
+            None => SizeHint::with_exact(self.first.as_ref().map_or(0, |first| first.len() as u64)),
+            Some(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Whether the client means this machine, and a page of a browser that does so is of this machine.
+fn is_local(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
+    let host = text(HOST).is_some_and(is_loopback);
+    let origin = text(ORIGIN).is_none_or(|origin| origin.split_once("://").is_some_and(|(_, rest)| is_loopback(rest)));
+    host && origin
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.any(|value| value.contains("text/event-stream"))
+}
+
+/// The status that says what an error of the protocol says.
+fn status_of(answer: &Bytes) -> StatusCode {
+    let code = Message::of(answer.clone()).ok().and_then(|answer| answer.members.value("error")?.get("code")?.as_i64());
+    match code {
+        Some(-32_601) => StatusCode::NOT_FOUND,
+        Some(-32_022..=-32_020) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+fn stream(body: Text) -> Answer {
+    let mut answer = Response::new(body);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    answer.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
+    answer
+}
+
+fn no_session() -> Answer {
+    refused(StatusCode::NOT_FOUND, None, INVALID_REQUEST, "there is no such session: begin with `initialize`")
+}
+
+fn refused(status: StatusCode, id: Option<&Id>, code: i64, why: &str) -> Answer {
+    let mut answer = Response::new(Text::of(message::error(id, code, why)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn text(status: StatusCode, body: &str) -> Answer {
+    let mut answer = Response::new(Text::of(Bytes::copy_from_slice(body.as_bytes())));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeaderMap, HeaderValue, Id, Message, Post, Streams, is_local};
+    use serde_json::json;
+    use tokio::sync::mpsc;
+
+    #[test]
+    fn a_page_that_is_not_of_this_machine_gets_no_answer() {
+        let of = |host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", HeaderValue::from_str(host).unwrap());
+            if let Some(origin) = origin {
+                headers.insert("origin", HeaderValue::from_str(origin).unwrap());
+            }
+            is_local(&headers)
+        };
+        assert!(of("127.0.0.1:80", None) && of("localhost", Some("http://localhost:3000")) && of("[::1]:9", None));
+        for (host, origin) in [
+            ("evil.example:80", None),
+            ("127.0.0.1.evil.example", None),
+            ("localhost", Some("https://evil.example")),
+            ("localhost", Some("null")),
+            ("localhost", Some("http://localhost.evil.example")),
+        ] {
+            assert!(!of(host, origin), "{host} {origin:?}");
+        }
+        assert!(!is_local(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn each_message_goes_to_the_stream_to_which_it_belongs() {
+        let mut streams = Streams::default();
+        let mut open = |id: i128, token: Option<i64>| {
+            let (messages, received) = mpsc::channel(9);
+            assert!(streams.open(Post { id: Id::Number(id), token: token.map(Into::into), messages }));
+            received
+        };
+        let (mut first, mut second) = (open(1, Some(7)), open(2, Some(8)));
+        let deliver = |streams: &mut Streams, value: &serde_json::Value| {
+            streams.deliver(Message::of(value.to_string().into()).unwrap());
+        };
+        let progress =
+            json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progressToken": 8 } });
+        let change = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+        deliver(&mut streams, &progress);
+        let (send, mut listening) = mpsc::channel(9);
+        streams.listen(send);
+        deliver(&mut streams, &change);
+        deliver(&mut streams, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
+        assert!(second.try_recv().unwrap().bytes.ends_with(b"}}") && second.try_recv().is_err());
+        assert!(first.try_recv().unwrap().is_answer);
+        assert!(!listening.try_recv().unwrap().is_answer);
+        drop((second, listening));
+        deliver(&mut streams, &change);
+        assert_eq!(streams.kept.len(), 1, "it waits for a reader");
+        let (send, mut listening) = mpsc::channel(9);
+        streams.listen(send);
+        assert!(listening.try_recv().is_ok());
+    }
+}

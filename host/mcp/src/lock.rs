@@ -1,0 +1,259 @@
+//! The lock file `hookhost-mcp.lock`: the definitions of tools that were approved, whole, so that a change can be shown.
+//!
+//! Beside it the state directory keeps the definitions that are held back, for `hookhost mcp approve`.
+
+use crate::message::is_json;
+use crate::name::ServerName;
+use hookhost_contract::canonical;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The name of the lock file.
+pub const FILE_NAME: &str = "hookhost-mcp.lock";
+
+/// The version of its format.
+const VERSION: u32 = 1;
+
+/// Upper bound of the file, in bytes: 16 MiB.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// Definitions by the names of their tools.
+pub type Definitions = BTreeMap<String, Value>;
+
+/// Why the lock file, or what is held back, cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the file {} cannot be {verb}: {why}", path.display())]
+pub struct LockError {
+    path: PathBuf,
+    verb: &'static str,
+    why: String,
+}
+
+impl LockError {
+    fn new(path: &Path, verb: &'static str, why: &dyn fmt::Display) -> Self {
+        Self { path: path.to_owned(), verb, why: why.to_string() }
+    }
+}
+
+/// The approved definitions of all servers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    version: u32,
+    /// The definitions, by the names of their servers.
+    pub servers: BTreeMap<String, Definitions>,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self { version: VERSION, servers: BTreeMap::new() }
+    }
+}
+
+impl Lock {
+    /// Reads the file; nothing is approved where it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of another format. Then nobody knows what was approved.
+    pub fn read(path: &Path) -> Result<Self, LockError> {
+        let Some(text) = read(path)? else { return Ok(Self::default()) };
+        let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", &error))?;
+        if lock.version != VERSION {
+            return Err(LockError::new(path, "read", &format!("it is of version {}, not {VERSION}", lock.version)));
+        }
+        if let Some(bad) = lock.servers.keys().find_map(|name| ServerName::new(name).err()) {
+            return Err(LockError::new(path, "read", &bad));
+        }
+        Ok(lock)
+    }
+
+    /// Writes the file whole.
+    ///
+    /// # Errors
+    /// If the system says no.
+    pub fn write(&self, path: &Path) -> Result<(), LockError> {
+        let mut sorted = serde_json::to_value(self).map_err(|error| LockError::new(path, "written", &error))?;
+        // Keys in order: a change is a small difference.
+        sorted.sort_all_objects();
+        let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", &error))?;
+        write(path, &(text + "\n"))
+    }
+
+    /// The definition of a tool that was approved.
+    #[must_use]
+    pub fn definition(&self, server: &str, tool: &str) -> Option<&Value> {
+        self.servers.get(server)?.get(tool)
+    }
+
+    /// Approves definitions of a server.
+    pub fn approve(&mut self, server: &str, definitions: Definitions) {
+        self.servers.entry(server.to_owned()).or_default().extend(definitions);
+    }
+}
+
+/// Whether two definitions are the same, however they are written.
+#[must_use]
+pub fn is_same(a: &Value, b: &Value) -> bool {
+    a == b || matches!((canonical(&a.to_string()), canonical(&b.to_string())), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Where the definitions are that are held back.
+#[derive(Clone, Debug)]
+pub struct HeldBack {
+    directory: PathBuf,
+}
+
+/// A definition that is held back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Held {
+    /// Why, as the end of a sentence.
+    pub why: String,
+    /// Whether nobody can approve it.
+    pub is_final: bool,
+    /// The definition.
+    pub definition: Value,
+}
+
+/// Definitions that are held back, by the names of their tools.
+pub type HeldTools = BTreeMap<String, Held>;
+
+impl HeldBack {
+    /// Below a directory of state.
+    #[must_use]
+    pub fn below(state: &Path) -> Self {
+        Self { directory: state.join("mcp") }
+    }
+
+    fn file(&self, server: &str) -> PathBuf {
+        self.directory.join(format!("{server}.json"))
+    }
+
+    /// Those of a server.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn read(&self, server: &str) -> Result<HeldTools, LockError> {
+        let path = self.file(server);
+        let Some(text) = read(&path)? else { return Ok(HeldTools::new()) };
+        serde_json::from_str(&text).map_err(|error| LockError::new(&path, "read", &error))
+    }
+
+    /// Sets those of a server.
+    ///
+    /// # Errors
+    /// If the system says no.
+    pub fn write(&self, server: &str, held: &HeldTools) -> Result<(), LockError> {
+        let path = self.file(server);
+        if held.is_empty() {
+            return match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(LockError::new(&path, "removed", &error)),
+                _ => Ok(()),
+            };
+        }
+        let text = serde_json::to_string_pretty(held).map_err(|error| LockError::new(&path, "written", &error))?;
+        write(&path, &(text + "\n"))
+    }
+
+    /// The servers of which something is held back.
+    #[must_use]
+    pub fn servers(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        let named = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        let mut servers: Vec<String> = named.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+        servers.sort();
+        servers
+    }
+
+    /// Held until what is returned is dropped: one process at a time changes what is approved.
+    ///
+    /// # Errors
+    /// If the system says no.
+    pub fn changing(&self) -> Result<File, LockError> {
+        let path = self.directory.join("changing");
+        let failed = |error: io::Error| LockError::new(&path, "locked", &error);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = file.map_err(failed)?;
+        file.lock().map_err(failed)?;
+        Ok(file)
+    }
+}
+
+/// The text of a file; `None` where it is not there.
+fn read(path: &Path) -> Result<Option<String>, LockError> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(|error| LockError::new(path, "read", &error))?,
+    };
+    let mut text = String::new();
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| LockError::new(path, "read", &error))?;
+    if text.len() as u64 > MAX_FILE || !is_json(&text) {
+        return Err(LockError::new(path, "read", &"it is no JSON of at most 16 MiB"));
+    }
+    Ok(Some(text))
+}
+
+/// Writes a file whole or not at all.
+fn write(path: &Path, text: &str) -> Result<(), LockError> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}", std::process::id()));
+    let part = PathBuf::from(part);
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let written = made
+        .and_then(|()| File::create(&part))
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    let renamed = written.and_then(|()| fs::rename(&part, path));
+    renamed.map_err(|error| {
+        let _ = fs::remove_file(&part);
+        LockError::new(path, "written", &error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Held, HeldBack, HeldTools, Lock};
+    use serde_json::json;
+
+    #[test]
+    fn what_was_approved_is_read_again_and_another_version_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost-mcp.lock");
+        assert_eq!(Lock::read(&file).unwrap(), Lock::default());
+        let mut lock = Lock::default();
+        lock.approve("files", [("read".to_owned(), json!({ "name": "read", "description": "reads" }))].into());
+        lock.write(&file).unwrap();
+        assert_eq!(Lock::read(&file).unwrap(), lock);
+        for bad in [
+            "",
+            "{",
+            r#"{"version":2,"servers":{}}"#,
+            r#"{"version":1,"servers":{},"more":1}"#,
+            r#"{"version":1,"servers":{"../x":{}}}"#,
+        ] {
+            std::fs::write(&file, bad).unwrap();
+            assert!(Lock::read(&file).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_back_is_kept_until_nothing_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = HeldBack::below(directory.path());
+        let tools = HeldTools::from([(
+            "a".to_owned(),
+            Held { why: "it is new".into(), is_final: false, definition: json!({ "name": "a" }) },
+        )]);
+        held.write("files", &tools).unwrap();
+        assert_eq!((held.read("files").unwrap(), held.servers()), (tools, vec!["files".to_owned()]));
+        held.write("files", &HeldTools::new()).unwrap();
+        assert_eq!((held.read("files").unwrap(), held.servers().len()), (HeldTools::new(), 0));
+    }
+}

@@ -1,0 +1,589 @@
+//! A JSON-RPC message, read so strictly that any later reader reads the same.
+//!
+//! The bytes are kept as they came. Only a message that is changed is written again, and then only the member that changes:
+//! every other member keeps its bytes.
+
+use crate::name::folded;
+use bytes::Bytes;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+use std::fmt;
+
+/// Upper bound of a message, in bytes: 16 MiB.
+pub const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Upper bound of the values in a message: many small ones cost far more memory than their bytes.
+pub const MAX_VALUES: usize = 100_000;
+
+/// The identifier of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Id {
+    /// An integer.
+    Number(i128),
+    /// A text.
+    Text(String),
+}
+
+impl Id {
+    /// As it is written in a message.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => Value::from(text.as_str()).to_string(),
+        }
+    }
+
+    /// Reads an identifier; `None` where it is neither a text nor an integer.
+    #[must_use]
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::Text(text.clone())),
+            Value::Number(number) => {
+                let signed = number.as_i64().map(i128::from);
+                signed.or_else(|| number.as_u64().map(i128::from)).map(Self::Number)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+/// Of a message that cannot be read: its identifier, and whether it is an answer. It only serves to answer the side that waits.
+fn probably(text: &str) -> (Option<Id>, bool) {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    (value.get("id").and_then(Id::of), value.is_object() && value.get("method").is_none())
+}
+
+/// The members that make a message what it is.
+const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
+
+/// What is wrong with a message of which only both ends were kept. Where one of them says whose it is, its sender, or the one
+/// that waits for it, need not wait for ever.
+#[must_use]
+pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
+    let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
+    let after = tail.iter().rposition(|byte| matches!(byte, b'{' | b'[')).map_or(tail, |at| &tail[at..]);
+    let is_in = |text: &[u8], key: &str| text.windows(key.len()).any(|part| part == key.as_bytes());
+    Unreadable {
+        code: INVALID_REQUEST,
+        id: id_in(before).or_else(|| id_in(after)),
+        is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
+        why: format!("a message has more than {MAX_BYTES} bytes"),
+    }
+}
+
+/// The value of the last `"id"` in a piece of a message.
+fn id_in(text: &[u8]) -> Option<Id> {
+    let key = b"\"id\"";
+    let at = text.windows(key.len()).rposition(|part| part == key)?;
+    let value = text.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?;
+    let value = serde_json::Deserializer::from_slice(value).into_iter::<Value>().next()?.ok()?;
+    Id::of(&value)
+}
+
+/// What a message is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It asks for an answer.
+    Request {
+        /// Which answer is its own.
+        id: Id,
+        /// What is asked for.
+        method: String,
+    },
+    /// It asks for none.
+    Notification {
+        /// What it is about.
+        method: String,
+    },
+    /// It answers a request.
+    Response {
+        /// The request.
+        id: Id,
+    },
+    /// It says that a request could not even be read: nobody knows which.
+    ErrorAboutNoRequest,
+}
+
+/// A message as it came.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// What it is.
+    pub kind: Kind,
+    /// Its members.
+    pub members: Members,
+    /// Its bytes, without the line break.
+    pub bytes: Bytes,
+}
+
+/// Why a message is not passed on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unreadable {
+    /// The JSON-RPC error code.
+    pub code: i64,
+    /// The identifier, where one could be read: the sender waits for an answer.
+    pub id: Option<Id>,
+    /// Whether it would have been an answer: then nobody waits for one.
+    pub is_answer: bool,
+    /// One sentence.
+    pub why: String,
+}
+
+/// The code of what is no JSON.
+pub const PARSE_ERROR: i64 = -32_700;
+/// The code of what is no request.
+pub const INVALID_REQUEST: i64 = -32_600;
+/// The code of a request whose parameters are wrong.
+pub const INVALID_PARAMS: i64 = -32_602;
+/// The code of a request that failed within.
+pub const INTERNAL_ERROR: i64 = -32_603;
+
+impl Message {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// If it is not one JSON object in UTF-8 of version 2.0, has a key twice anywhere, or is too large.
+    pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
+        let refused = |code, why: String| Unreadable { code, id: None, is_answer: false, why };
+        if bytes.len() > MAX_BYTES {
+            return Err(refused(INVALID_REQUEST, format!("a message has more than {MAX_BYTES} bytes")));
+        }
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|error| refused(PARSE_ERROR, format!("a message is not UTF-8: {error}")))?;
+        if text.trim_start().starts_with('[') {
+            let why = "a batch of messages is not taken: send each on its own";
+            return Err(refused(INVALID_REQUEST, why.to_owned()));
+        }
+        let members = Members::of(text).map_err(|why| {
+            let (id, is_answer) = if why.contains("\"id\"") { (None, false) } else { probably(text) };
+            Unreadable { code: PARSE_ERROR, id, is_answer, why: format!("a message {why}") }
+        })?;
+        let id = members.value("id");
+        let known = id.as_ref().and_then(Id::of);
+        let is_answer = members.get("method").is_none();
+        let refused =
+            |why: &str| Unreadable { code: INVALID_REQUEST, id: known.clone(), is_answer, why: why.to_owned() };
+        // Only here: where the message can be told apart from others, its sender learns which one it was.
+        check(text).map_err(|why| refused(&format!("a message {why}")))?;
+        if let Some(why) = members.ambiguity(ENVELOPE) {
+            return Err(refused(&format!("a message {why}")));
+        }
+        if members.text("jsonrpc").as_deref() != Some("2.0") {
+            return Err(refused("a message is not of JSON-RPC 2.0"));
+        }
+        let method = match members.get("method") {
+            None => None,
+            Some(_) => Some(members.text("method").ok_or_else(|| refused("the `method` of a message is not a text"))?),
+        };
+        let answers = ["result", "error"].iter().filter(|key| members.get(key).is_some()).count();
+        let kind = match (method, id, known.clone(), answers) {
+            (Some(method), None, _, 0) => Kind::Notification { method },
+            (Some(method), Some(_), Some(id), 0) => Kind::Request { id, method },
+            (Some(_), Some(_), None, 0) => {
+                return Err(refused("the `id` of a request is neither a text nor an integer"));
+            }
+            (Some(_), ..) => return Err(refused("a message is both a request and an answer")),
+            (None, Some(_), Some(id), 1) => Kind::Response { id },
+            (None, None | Some(Value::Null), None, 1) if members.get("error").is_some() => Kind::ErrorAboutNoRequest,
+            (None, ..) => return Err(refused("a message is neither a request nor one answer")),
+        };
+        Ok(Self { kind, members, bytes })
+    }
+
+    /// The method of a request or a notification.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
+            _ => None,
+        }
+    }
+
+    /// The members of its parameters; none where there are no parameters.
+    ///
+    /// # Errors
+    /// If the parameters are no object.
+    pub fn params(&self) -> Result<Members, String> {
+        self.members.within("params")
+    }
+
+    /// The same message with other parameters.
+    #[must_use]
+    pub fn with_params(&self, params: &Members) -> Bytes {
+        self.members.with("params", params.to_raw()).to_bytes()
+    }
+
+    /// The same message with this result; its bytes where that is the result that it has.
+    #[must_use]
+    pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
+        let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
+        if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
+    }
+
+    /// The same message with this error, or as it came.
+    #[must_use]
+    pub fn with_error(&self, error: Option<Value>) -> Bytes {
+        error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
+    }
+
+    /// The same message with another result.
+    #[must_use]
+    pub fn with_result(&self, result: Box<RawValue>) -> Bytes {
+        self.members.with("result", result).to_bytes()
+    }
+}
+
+/// The members of an object, in order, each with the bytes that it came with.
+#[derive(Clone, Debug, Default)]
+pub struct Members(Vec<(String, Box<RawValue>)>);
+
+impl Members {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// As the end of a sentence, if it is another value, or has a key twice.
+    pub fn of(text: &str) -> Result<Self, String> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
+        members.map_err(|error| format!("is not a JSON object: {error}"))
+    }
+
+    /// A member, as it came.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
+    }
+
+    /// A member, read; `None` where it is missing or cannot be read (a number out of range, half of a character).
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Value> {
+        self.get(key).and_then(|raw| hookhost_adapters::json::value(raw.get()).ok())
+    }
+
+    /// A member that is a text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<String> {
+        match self.value(key) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The members of a member that is an object; none where it is missing.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn within(&self, key: &str) -> Result<Self, String> {
+        match self.get(key) {
+            None => Ok(Self::default()),
+            Some(raw) => Self::of(raw.get()).map_err(|why| format!("`{key}` {why}")),
+        }
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// Why two readers could read different members, as the end of a sentence: keys that differ in case alone, or one that
+    /// differs so from a key that is `known`. `None` where they cannot.
+    #[must_use]
+    pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
+        let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
+        others.peek()?;
+        let mut seen: HashSet<String> = known.iter().map(|key| folded(key)).collect();
+        let mut unclear = others.filter(|key| !seen.insert(folded(key)));
+        unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
+    }
+
+    /// The same with this member, in its place where it is there already.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
+        let mut all = self.0.clone();
+        match all.iter_mut().find(|(known, _)| known == key) {
+            Some((_, place)) => *place = value,
+            None => all.push((key.to_owned(), value)),
+        }
+        Self(all)
+    }
+
+    /// The same without this member.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
+    }
+
+    /// The object, on one line where its members are.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
+        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
+    }
+
+    /// The object as bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        Bytes::from(self.to_json())
+    }
+
+    /// The object as a value of another object.
+    #[must_use]
+    pub fn to_raw(&self) -> Box<RawValue> {
+        raw_text(self.to_json())
+    }
+
+    /// The whole object, read.
+    ///
+    /// # Errors
+    /// As the end of a sentence, if it cannot be read.
+    pub fn to_value(&self) -> Result<Value, String> {
+        hookhost_adapters::json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
+    }
+}
+
+/// A value as it is written.
+#[must_use]
+pub fn raw(value: &Value) -> Box<RawValue> {
+    raw_text(value.to_string())
+}
+
+/// A JSON text that this module has written, and which is one value therefore.
+fn raw_text(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).unwrap_or_default()
+}
+
+/// An answer that is an error.
+#[must_use]
+pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
+    let id = id.map_or_else(|| "null".to_owned(), Id::to_json);
+    let why = Value::from(why);
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{why}}}}}"#))
+}
+
+/// An answer that is a result.
+#[must_use]
+pub fn result(id: &Id, result: &Value) -> Bytes {
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+}
+
+/// A message without the white space of JSON that ends a line, some readers' lines included: as one line, it is the same value.
+#[must_use]
+pub fn on_one_line(bytes: Bytes) -> Bytes {
+    if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return bytes;
+    }
+    // Within a text of JSON there is no such byte.
+    bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Members::default();
+        while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+            if members.get(&key).is_some() {
+                return Err(twice(&key));
+            }
+            members.0.push((key, value));
+        }
+        Ok(members)
+    }
+}
+
+fn twice<E: serde::de::Error>(key: &str) -> E {
+    E::custom(format!("the key {:?} occurs twice in one object", start(key)))
+}
+
+/// As much of a key as a person needs to find it.
+fn start(key: &str) -> String {
+    key.chars().take(40).collect()
+}
+
+/// Whether no object in a text has a key twice, and there are not too many values.
+fn check(text: &str) -> Result<(), String> {
+    let mut left = MAX_VALUES;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))
+}
+
+/// Reads a value and keeps nothing of it but the keys of the objects that are open.
+struct Check<'a>(&'a mut usize);
+
+impl<'de> DeserializeSeed<'de> for Check<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let left = self.0.checked_sub(1);
+        *self.0 = left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Check<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(Check(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            map.next_value_seed(Check(&mut *self.0))?;
+            if let Some(key) = keys.replace(key) {
+                return Err(twice(&key));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text is one JSON value.
+#[must_use]
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Id, Kind, Message, Unreadable};
+    use bytes::Bytes;
+
+    fn read(text: &str) -> Result<Message, Unreadable> {
+        Message::of(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn a_message_is_a_request_a_notification_or_one_answer() {
+        let kind = |text: &str| read(text).unwrap().kind;
+        let (one, method) = (Id::Number(1), "ping".to_owned());
+        assert_eq!(
+            kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+            Kind::Request { id: one.clone(), method: method.clone() }
+        );
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"ping"}"#), Kind::Notification { method });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Kind::Response { id: one });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#), Kind::Response { id: Id::Text("1".into()) });
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Kind::ErrorAboutNoRequest);
+    }
+
+    #[test]
+    fn what_two_readers_could_read_differently_is_refused() {
+        for (text, says) in [
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "batch"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, "twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, "twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":{"b":1,"b":2}}}"#, "twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, "both"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "neither"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "neither"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#, "neither a text nor an integer"),
+            (r#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call"}"#, "neither a text nor an integer"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":["tools/call"]}"#, "not a text"),
+            (r#"{"id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"jsonrpc":"2.0"} {}"#, "JSON object"),
+            ("nonsense", "JSON object"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.why.contains(says), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_some_readers_take_for_another_one_is_refused() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","PARAMS":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"re\u017fult":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"X":2}"#,
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.why.contains("in case alone") && refused.id == Some(Id::Number(1)), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_which_only_both_ends_are_known_says_whose_it_is() {
+        let of = |head: &str, tail: &str| {
+            let refused = super::too_long(head.as_bytes(), tail.as_bytes());
+            (refused.id, refused.is_answer)
+        };
+        assert_eq!(of(r#"{"jsonrpc":"2.0","id": 7 ,"result":{"id":8,"#, "xxx\"}}"), (Some(Id::Number(7)), true));
+        assert_eq!(
+            of(r#"{"result":{"id":8,"#, r#"xx"}],"jsonrpc":"2.0","id":"a"}"#),
+            (Some(Id::Text("a".into())), true)
+        );
+        assert_eq!(of(r#"{"method":"x","id":7,"params":["#, "]}"), (Some(Id::Number(7)), false));
+        assert_eq!(of(r#"{"result":{"id":8,"#, r#""id":9}}"#), (Some(Id::Number(9)), true), "only a guess");
+        assert_eq!(of("", ""), (None, true));
+    }
+
+    #[test]
+    fn a_message_that_can_be_told_apart_is_refused_by_its_id() {
+        let refused = read(r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"b":1,"b":2}}"#).unwrap_err();
+        assert_eq!((refused.id, refused.is_answer), (Some(Id::Number(7)), false));
+        let refused = read(r#"{"jsonrpc":"2.0","id":7,"result":{"b":1,"b":2}}"#).unwrap_err();
+        assert_eq!((refused.id, refused.is_answer), (Some(Id::Number(7)), true));
+    }
+
+    #[test]
+    fn many_small_values_are_counted_before_anything_is_made_of_them() {
+        let many = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":[{}0]}}}}"#, "0,".repeat(super::MAX_VALUES));
+        assert!(read(&many).unwrap_err().why.contains("values"));
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+        assert!(read(&deep).is_err());
+    }
+
+    #[test]
+    fn all_but_what_changes_keeps_its_bytes() {
+        let text = r#"{ "jsonrpc" : "2.0", "id": 1.0e0, "x": [ 1.50 ] }"#;
+        let members = super::Members::of(text).unwrap();
+        let changed = members.with("id", super::raw(&2.into()));
+        assert_eq!(changed.to_json(), r#"{"jsonrpc":"2.0","id":2,"x":[ 1.50 ]}"#);
+    }
+}

@@ -1,0 +1,97 @@
+//! The name of a server, and the names under which plugins and the log know what it brings.
+
+use std::fmt;
+
+/// Longest name of a server, in characters.
+const MAX_NAME: usize = 32;
+
+/// The name of a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerName(String);
+
+/// Why a text is no name of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} cannot be the name of an MCP server: {problem}")]
+pub struct BadName {
+    name: String,
+    problem: &'static str,
+}
+
+impl ServerName {
+    /// This name.
+    ///
+    /// # Errors
+    /// If the names of its tools could then be those of another server's.
+    pub fn new(name: &str) -> Result<Self, BadName> {
+        let wrong = |problem| Err(BadName { name: name.chars().take(40).collect(), problem });
+        let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_a_name) {
+            return wrong("use 1 to 32 letters, digits, `_` and `-`");
+        }
+        // Then it ends in a tool's name where the next `__` begins.
+        if name.contains("__") || name.ends_with('_') {
+            return wrong("it has `__` in it or `_` at its end");
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    /// A name made of any words, such as those of a command: what a name cannot have is left out.
+    #[must_use]
+    pub fn made_of(words: &str) -> Option<Self> {
+        let plain: String =
+            words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+        let parts: Vec<&str> = plain.split('-').filter(|part| !part.is_empty()).collect();
+        let mut name = parts.join("-");
+        name.truncate(MAX_NAME);
+        Self::new(name.trim_end_matches('-')).ok()
+    }
+
+    /// As a text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name that plugins and the log have of one of its tools.
+    #[must_use]
+    pub fn tool(&self, tool: &str) -> String {
+        format!("mcp__{}__{tool}", self.0)
+    }
+}
+
+/// A text without the differences that a reader does not see who takes no heed of case: some servers read keys so.
+#[must_use]
+pub fn folded(text: &str) -> String {
+    // Upper case first: it is what `ſ` and `s`, and the Kelvin sign and `k`, have in common.
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServerName;
+
+    #[test]
+    fn no_two_servers_tools_can_have_a_name_in_common() {
+        for name in ["a__b", "a_", "a.b", "", "ä", &"x".repeat(33)] {
+            assert!(ServerName::new(name).is_err(), "{name}");
+        }
+        assert_eq!(ServerName::new("git-hub_2").unwrap().tool("search"), "mcp__git-hub_2__search");
+    }
+
+    #[test]
+    fn a_name_is_made_of_a_commands_words() {
+        let made = |words| ServerName::made_of(words).map(|name| name.to_string());
+        assert_eq!(
+            made("@modelcontextprotocol/server-filesystem"),
+            Some("modelcontextprotocol-server-file".to_owned())
+        );
+        assert_eq!(made("My Server_"), Some("my-server".to_owned()));
+        assert_eq!(made("…"), None);
+    }
+}

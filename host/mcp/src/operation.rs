@@ -1,0 +1,223 @@
+//! What is asked about: the requests that plugins are asked about, as calls of a tool.
+//!
+//! | request | tool | arguments |
+//! |---|---|---|
+//! | `tools/call` | the tool's name | `params.arguments` |
+//! | `resources/read` | `resources/read` | `uri` |
+//! | `prompts/get` | `prompts/get` | `name` and `arguments` |
+//! | `sampling/createMessage`, asked by the server | the method | the parameters without `_meta` |
+//! | `elicitation/create`, asked by the server | the method | the parameters without `_meta` |
+//! | `tasks/update` | the method | the parameters without `_meta` |
+//!
+//! What runs is written back from the arguments as they were left: the body of the request is derived from them once more.
+
+use crate::message::{Members, raw};
+use serde_json::{Map, Value, json};
+
+/// The kinds of request that are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `tools/call`.
+    CallTool,
+    /// `resources/read`.
+    ReadResource,
+    /// `prompts/get`.
+    GetPrompt,
+    /// `sampling/createMessage`: the server asks for a model's answer.
+    Sample,
+    /// `elicitation/create`: the server asks for a person's answer.
+    Elicit,
+    /// `tasks/update`: what a client's user and model answer to a call that was made earlier.
+    UpdateTask,
+    /// `tasks/result` and `tasks/get`: the result of a call that was made earlier. It is not asked about, its answer is.
+    TaskResult,
+}
+
+impl Method {
+    /// All that a client asks of a server.
+    pub const OF_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
+
+    /// All that a server asks of a client.
+    pub const OF_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
+
+    /// The protocol's name of it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CallTool => "tools/call",
+            Self::ReadResource => "resources/read",
+            Self::GetPrompt => "prompts/get",
+            Self::Sample => "sampling/createMessage",
+            Self::Elicit => "elicitation/create",
+            Self::UpdateTask => "tasks/update",
+            Self::TaskResult => "tasks/result",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::OF_CLIENT.iter().chain(Self::OF_SERVER).copied().find(|method| method.name() == name)
+    }
+}
+
+/// Members of parameters that say what is asked for.
+const OF_PARAMS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
+
+/// Names that a server's tool cannot have: they stand for what is no tool.
+#[must_use]
+pub fn is_reserved(tool: &str) -> bool {
+    Method::of(tool).is_some_and(|method| method != Method::CallTool) || tool == Method::TaskResult.name()
+}
+
+/// A request that is asked about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// What kind of request it is.
+    pub method: Method,
+    /// The tool, as plugins know it behind the server's name.
+    pub tool: String,
+    /// The arguments, an object.
+    pub arguments: Value,
+}
+
+impl Operation {
+    /// What a request of this method with these parameters asks for.
+    ///
+    /// # Errors
+    /// One sentence, if the parameters are not what the method needs.
+    pub fn of(method: Method, params: &Members) -> Result<Self, String> {
+        if let Some(why) = params.ambiguity(OF_PARAMS) {
+            return Err(format!("`params` of {} {why}", method.name()));
+        }
+        let text = |key: &str| {
+            params.text(key).ok_or_else(|| format!("`params.{key}` of {} is missing or no text", method.name()))
+        };
+        let (tool, arguments) = match method {
+            Method::CallTool => {
+                let name = text("name")?;
+                if is_reserved(&name) {
+                    return Err(format!("Unknown tool: {name}"));
+                }
+                (name, object(params, "arguments", method)?)
+            }
+            Method::ReadResource => (method.name().to_owned(), json!({ "uri": text("uri")? })),
+            Method::GetPrompt => {
+                let arguments = object(params, "arguments", method)?;
+                (method.name().to_owned(), json!({ "name": text("name")?, "arguments": arguments }))
+            }
+            Method::Sample | Method::Elicit | Method::UpdateTask => {
+                let all = params.without("_meta").to_value().map_err(|why| format!("`params` {why}"))?;
+                (method.name().to_owned(), all)
+            }
+            Method::TaskResult => (method.name().to_owned(), json!({ "taskId": text("taskId")? })),
+        };
+        Ok(Self { method, tool, arguments })
+    }
+
+    /// The parameters with these arguments in place of what they had.
+    ///
+    /// # Errors
+    /// One sentence, if a request of this kind cannot carry them.
+    pub fn write_back(&self, params: &Members, arguments: &Value) -> Result<Members, String> {
+        let cannot = || format!("a plugin changed {} to what such a request cannot carry", self.method.name());
+        let fields = arguments.as_object().ok_or_else(cannot)?;
+        let only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
+        Ok(match self.method {
+            Method::CallTool => params.with("arguments", raw(arguments)),
+            Method::ReadResource => match fields.get("uri") {
+                Some(uri @ Value::String(_)) if only(&["uri"]) => params.with("uri", raw(uri)),
+                _ => return Err(cannot()),
+            },
+            Method::GetPrompt => match (fields.get("name"), fields.get("arguments")) {
+                (Some(name @ Value::String(_)), Some(arguments @ Value::Object(_))) if only(&["name", "arguments"]) => {
+                    params.with("name", raw(name)).with("arguments", raw(arguments))
+                }
+                _ => return Err(cannot()),
+            },
+            Method::Sample | Method::Elicit | Method::UpdateTask => {
+                let mut all = Members::default();
+                for (key, value) in fields {
+                    all = all.with(key, raw(value));
+                }
+                match params.get("_meta") {
+                    Some(meta) => all.with("_meta", meta.to_owned()),
+                    None => all,
+                }
+            }
+            Method::TaskResult => return Err(cannot()),
+        })
+    }
+}
+
+/// An object among the parameters; `{}` where it is missing or `null`.
+fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> {
+    match params.get(key) {
+        None => Ok(Value::Object(Map::new())),
+        Some(found) => match hookhost_adapters::json::value(found.get()) {
+            Ok(Value::Null) => Ok(Value::Object(Map::new())),
+            Ok(object @ Value::Object(_)) => match params.within(key).ok().and_then(|members| members.ambiguity(&[])) {
+                Some(why) => Err(format!("`params.{key}` of {} {why}", method.name())),
+                None => Ok(object),
+            },
+            Ok(_) => Err(format!("`params.{key}` of {} is no object", method.name())),
+            Err(why) => Err(format!("`params.{key}` of {} cannot be read: {why}", method.name())),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Method, Operation};
+    use crate::message::Members;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_was_changed_is_written_again() {
+        let params =
+            Members::of(r#"{"_meta":{"progressToken": 1.50},"name":"say","arguments":{"text": "a"}}"#).unwrap();
+        let call = Operation::of(Method::CallTool, &params).unwrap();
+        assert_eq!((call.tool.as_str(), &call.arguments), ("say", &json!({ "text": "a" })));
+        let changed = call.write_back(&params, &json!({ "text": "b" })).unwrap();
+        assert_eq!(changed.to_json(), r#"{"_meta":{"progressToken": 1.50},"name":"say","arguments":{"text":"b"}}"#);
+    }
+
+    #[test]
+    fn a_change_that_a_request_cannot_carry_is_refused() {
+        let params = Members::of(r#"{"uri":"file:///a"}"#).unwrap();
+        let read = Operation::of(Method::ReadResource, &params).unwrap();
+        assert_eq!(
+            read.write_back(&params, &json!({ "uri": "file:///b" })).unwrap().to_json(),
+            r#"{"uri":"file:///b"}"#
+        );
+        for other in [json!({ "uri": 1 }), json!({ "uri": "a", "range": 1 }), json!([])] {
+            assert!(read.write_back(&params, &other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_asks_is_written_back_whole_and_keeps_its_meta() {
+        let params = Members::of(r#"{"message":"who?","requestedSchema":{},"_meta":{"a":1}}"#).unwrap();
+        let asked = Operation::of(Method::Elicit, &params).unwrap();
+        assert_eq!(asked.arguments, json!({ "message": "who?", "requestedSchema": {} }));
+        let changed = asked.write_back(&params, &json!({ "message": "x" })).unwrap();
+        assert_eq!(changed.to_json(), r#"{"message":"x","_meta":{"a":1}}"#);
+    }
+
+    #[test]
+    fn a_call_whose_arguments_are_no_object_or_whose_tool_stands_for_something_else_is_refused() {
+        let of = |params: &str| Operation::of(Method::CallTool, &Members::of(params).unwrap());
+        assert!(of(r#"{"name":"a","arguments":[1]}"#).unwrap_err().contains("no object"));
+        assert!(of(r#"{"name":"a","arguments":{"a":{"b":1,"b":2}}}"#).unwrap_err().contains("twice"));
+        for (params, key) in [
+            (r#"{"name":"a","Name":"b"}"#, "Name"),
+            (r#"{"name":"a","ARGUMENTS":{}}"#, "ARGUMENTS"),
+            (r#"{"name":"a","arguments":{"path":"a","Path":"b"}}"#, "Path"),
+        ] {
+            assert!(of(params).unwrap_err().contains(&format!("has the key \"{key}\"")), "{params}");
+        }
+        assert!(of(r#"{"name":"a","arguments":{"env":{"a":1,"A":2}}}"#).is_ok(), "what is within is data");
+        assert!(of(r#"{"name":1}"#).is_err());
+        assert!(of(r#"{"name":"resources/read"}"#).unwrap_err().contains("Unknown tool"));
+    }
+}

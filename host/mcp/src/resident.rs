@@ -1,0 +1,252 @@
+//! Asking the resident host, which settles the events of all proxies. A proxy keeps one connection to it, on which its events are
+//! settled beside each other. Where no resident host is there, one is started.
+
+use hookhost_adapters::mcp_proxy::{Event, NAME, Settled};
+use hookhost_hook::connection::{self, ConnectionError, Deadline};
+use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
+use hookhost_hook::hook::WITHIN;
+use hookhost_hook::place::{self, Place};
+use hookhost_hook::start;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// How long a connection may take that somebody accepts: others wait for this thread meanwhile.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+/// How long an answer may take on its way after the time that the resident host has named.
+const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
+
+/// The interval at which it is looked whether a resident host that was started is there.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Told for how many seconds a person is waited for.
+pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
+
+/// The user's resident host.
+#[derive(Debug)]
+pub struct Resident {
+    place: Place,
+    program: PathBuf,
+    numbers: AtomicU64,
+    connection: tokio::sync::Mutex<Option<Connection>>,
+}
+
+impl Resident {
+    /// The one at this place; `program` is `hookhost`, which starts it.
+    #[must_use]
+    pub fn new(place: Place, program: PathBuf) -> Self {
+        Self { place, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
+    }
+
+    /// Has an event settled. Where that is not possible, what comes is [`Settled::Failed`] and says why.
+    pub async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
+        let failed = |why: String| Settled::Failed { why };
+        let message = match serde_json::to_vec(event) {
+            Ok(message) => message,
+            Err(error) => return failed(format!("the event cannot be written: {error}")),
+        };
+        let request = HookRequest {
+            agent: NAME.to_owned(),
+            point: String::new(),
+            directory: event.cwd.clone(),
+            // It settles only what belongs to its own settings.
+            variables: place::directories(),
+            message,
+        };
+        match self.ask(request, waits).await {
+            Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
+                .unwrap_or_else(|error| failed(format!("the resident host's reply cannot be read: {error}"))),
+            Ok(Response::Refused(why)) => failed(why),
+            Ok(_) => failed("the resident host answered another question".to_owned()),
+            Err(error) => failed(error.to_string()),
+        }
+    }
+
+    async fn ask(&self, request: HookRequest, waits: Waits<'_>) -> Result<Response, ConnectionError> {
+        let deadline = Instant::now() + WITHIN;
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let frame = Numbered::Hook { number, request }.to_frame();
+        // The other side closes the connection on a longer one.
+        if frame.len() > MAX_FRAME {
+            return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
+        }
+        loop {
+            let connection = timeout_at(deadline, self.connection(deadline)).await.map_err(too_late)??;
+            match connection.converse(number, frame.clone(), deadline, waits).await {
+                // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
+                Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(INTERVAL).await,
+                answered => return answered,
+            }
+        }
+    }
+
+    /// The connection that is kept, or a new one.
+    async fn connection(&self, deadline: Instant) -> Result<Connection, ConnectionError> {
+        let mut kept = self.connection.lock().await;
+        if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
+            return Ok(connection.clone());
+        }
+        let connection = Connection::over(self.connect(deadline).await?);
+        *kept = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Connects to the resident host, which is started where nobody is there.
+    async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
+        let mut starting = None;
+        loop {
+            let error = match connection::open(&self.place, Deadline::within(AT_ONCE, None)) {
+                Ok(stream) => return Ok(UnixStream::from_std(stream)?),
+                Err(error) => error,
+            };
+            let is_there = match &error {
+                ConnectionError::NotThere(_) => false,
+                // Too many ask at once.
+                ConnectionError::TooLate(_) => true,
+                _ => return Err(error),
+            };
+            if Instant::now() >= deadline {
+                return Err(error);
+            }
+            if !is_there && starting.is_none() {
+                starting = start::resident_host(&self.program, &self.place)?;
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+}
+
+/// A connection that is kept.
+#[derive(Clone, Debug)]
+struct Connection {
+    frames: mpsc::UnboundedSender<Vec<u8>>,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// Who waits for responses, by the numbers of their events.
+#[derive(Debug, Default)]
+struct Waiting {
+    events: HashMap<u64, mpsc::UnboundedSender<Response>>,
+    /// Whether no response will come any more.
+    has_ended: bool,
+}
+
+impl Connection {
+    /// Over a new stream. To be called within the runtime.
+    fn over(stream: UnixStream) -> Self {
+        let (input, output) = stream.into_split();
+        let (send, frames) = mpsc::unbounded_channel();
+        let connection = Self { frames: send, waiting: Arc::default() };
+        tokio::spawn(write(output, frames));
+        tokio::spawn(read(input, Arc::clone(&connection.waiting)));
+        let _ = connection.frames.send(Request::Keep.to_frame());
+        connection
+    }
+
+    fn has_ended(&self) -> bool {
+        lock(&self.waiting).has_ended || self.frames.is_closed()
+    }
+
+    /// Sends an event and waits for the response that is its end.
+    async fn converse(
+        &self,
+        number: u64,
+        frame: Vec<u8>,
+        mut deadline: Instant,
+        waits: Waits<'_>,
+    ) -> Result<Response, ConnectionError> {
+        let (send, mut responses) = mpsc::unbounded_channel();
+        {
+            let mut waiting = lock(&self.waiting);
+            if waiting.has_ended {
+                return Err(ConnectionError::Closed);
+            }
+            waiting.events.insert(number, send);
+        }
+        let waits_for = WaitsFor { connection: self, number };
+        self.frames.send(frame).map_err(|_| ConnectionError::Closed)?;
+        loop {
+            match timeout_at(deadline, responses.recv()).await.map_err(too_late)? {
+                Some(Response::Waiting { seconds }) => {
+                    waits(seconds);
+                    deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
+                }
+                Some(response) => {
+                    waits_for.is_answered();
+                    return Ok(response);
+                }
+                None => return Err(ConnectionError::Closed),
+            }
+        }
+    }
+}
+
+/// Who waits for the response to an event. Dropped before it came, the resident host learns that nobody waits any more.
+struct WaitsFor<'a> {
+    connection: &'a Connection,
+    number: u64,
+}
+
+impl WaitsFor<'_> {
+    fn is_answered(self) {
+        lock(&self.connection.waiting).events.remove(&self.number);
+    }
+}
+
+impl Drop for WaitsFor<'_> {
+    fn drop(&mut self) {
+        if lock(&self.connection.waiting).events.remove(&self.number).is_some() {
+            let _ = self.connection.frames.send(Numbered::Gone { number: self.number }.to_frame());
+        }
+    }
+}
+
+fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(frame) = frames.recv().await {
+        if output.write_all(&frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Hands responses to those who wait for them, until no more come.
+async fn read(mut input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+    while let Ok((number, response)) = receive(&mut input).await {
+        // Nobody may wait for it any more.
+        if let Some(event) = lock(&waiting).events.get(&number) {
+            let _ = event.send(response);
+        }
+    }
+    let mut waiting = lock(&waiting);
+    waiting.has_ended = true;
+    waiting.events.clear();
+}
+
+async fn receive(input: &mut OwnedReadHalf) -> Result<(u64, Response), ConnectionError> {
+    let mut length = [0; 4];
+    input.read_exact(&mut length).await?;
+    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        return Err(FrameError::Garbage.into());
+    }
+    // Not at once: a length that lies reserves nothing.
+    let mut body = Vec::new();
+    input.take(length as u64).read_to_end(&mut body).await?;
+    if body.len() < length { Err(ConnectionError::Closed) } else { Ok(Response::from_numbered_body(&body)?) }
+}
+
+fn too_late<E>(_: E) -> ConnectionError {
+    ConnectionError::TooLate(WITHIN)
+}

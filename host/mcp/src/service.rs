@@ -1,0 +1,456 @@
+//! A service that speaks streamable HTTP, as a server that speaks lines: each message is a request of its own, and what it is
+//! answered with are lines.
+
+use crate::events::Events;
+use crate::lines::{self, Line};
+use crate::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
+use crate::mirrored::Annotated;
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+/// How long a connection may take.
+const TO_CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a message may take that nobody waits for.
+const FOR_A_NOTIFICATION: Duration = Duration::from_secs(30);
+
+/// How long the end of a session may take.
+const FOR_THE_END: Duration = Duration::from_secs(2);
+
+/// The first and the longest pause before a stream of the service is opened again.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// How often in a row a stream may end without an event before it is given up.
+const MAX_SILENT: u32 = 5;
+
+/// How much of a message may be on its way between both, in bytes.
+const BUFFER: usize = 256 * 1024;
+
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// Why there is no way to a service.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The address is no web address.
+    #[error("{0:?} is no http or https address")]
+    Address(String),
+    /// A key would travel in the clear.
+    #[error("a key for {0} could be read on the way: use https")]
+    InTheClear(String),
+    /// A header cannot be one.
+    #[error("the value of a header has characters that it cannot have")]
+    Header,
+    /// The client cannot be made.
+    #[error("there is no HTTP client: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+/// A service.
+#[derive(Clone, Debug)]
+pub struct Service(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    url: Url,
+    client: Client,
+    headers: HeaderMap,
+    /// What its listings say of headers, in whatever session they came.
+    annotated: Arc<Mutex<Annotated>>,
+    state: Mutex<State>,
+    output: tokio::sync::Mutex<Option<DuplexStream>>,
+    /// Held while another session is begun.
+    renewing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    session: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    /// The request with which the session began.
+    hello: Option<Message>,
+    stateless: HashMap<Id, AbortHandle>,
+    listening: Option<AbortHandle>,
+    serving: Option<AbortHandle>,
+}
+
+impl Service {
+    /// The service at this address, which gets this key as `Authorization: Bearer …`.
+    ///
+    /// # Errors
+    /// If it is no such address, or the key could be read on the way.
+    pub fn new(address: &str, key: Option<&str>) -> Result<Self, ServiceError> {
+        let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or_else(|| ServiceError::Address(address.to_owned()))?;
+        let mut headers = HeaderMap::new();
+        if let Some(key) = key {
+            if url.scheme() != "https" && !is_loopback(&url) {
+                return Err(ServiceError::InTheClear(url.origin().ascii_serialization()));
+            }
+            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ServiceError::Header)?;
+            value.set_sensitive(true);
+            headers.insert(reqwest::header::AUTHORIZATION, value);
+        }
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Where another thread was faster, there is one.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        // A redirection would take the key along.
+        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT).build()?;
+        Ok(Self::over(url, client, headers, Arc::default()))
+    }
+
+    /// The same service in a session of its own.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let Inner { url, client, headers, annotated, .. } = &*self.0;
+        Self::over(url.clone(), client.clone(), headers.clone(), Arc::clone(annotated))
+    }
+
+    fn over(url: Url, client: Client, headers: HeaderMap, annotated: Arc<Mutex<Annotated>>) -> Self {
+        let (state, output, renewing) = Default::default();
+        Self(Arc::new(Inner { url, client, headers, annotated, state, output, renewing }))
+    }
+
+    /// What headers have to say about a request.
+    pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
+        self.0.annotated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the service says as lines, and where it is told lines. To be called within the runtime.
+    #[must_use]
+    pub fn connect(&self) -> (DuplexStream, DuplexStream) {
+        let (output, theirs) = duplex(BUFFER);
+        let (input, told) = duplex(BUFFER);
+        let service = self.clone();
+        let serving = tokio::spawn(async move {
+            *service.0.output.lock().await = Some(theirs);
+            service.serve(told).await;
+        });
+        self.state().serving = Some(serving.abort_handle());
+        (output, input)
+    }
+
+    /// Gives up all requests: the end of their connections tells the service.
+    pub fn abandon(&self) {
+        let mut state = self.state();
+        let tasks = [state.serving.take(), state.listening.take()];
+        tasks.into_iter().flatten().for_each(|task| task.abort());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn serve(&self, told: DuplexStream) {
+        let mut reader = BufReader::new(told);
+        let mut requests = JoinSet::new();
+        while let Ok(Line::Whole(line)) = lines::next(&mut reader).await {
+            while requests.try_join_next().is_some() {}
+            // The proxy has written it.
+            let Ok(message) = Message::of(line) else { continue };
+            let service = self.clone();
+            match &message.kind {
+                Kind::Request { id, .. } => {
+                    let (id, is_stateless) = (id.clone(), is_stateless(&message));
+                    let own = id.clone();
+                    // The table is locked until the request is in it.
+                    let mut state = self.state();
+                    let task = requests.spawn(async move { service.request(&own, message).await });
+                    if is_stateless {
+                        state.stateless.insert(id, task);
+                    }
+                }
+                _ if self.is_cancelled(&message) => {}
+                // One after the other: what comes next may depend on it.
+                _ => {
+                    let _ = timeout(FOR_A_NOTIFICATION, service.post(&message)).await;
+                }
+            }
+        }
+        while requests.join_next().await.is_some() {}
+        self.end().await;
+    }
+
+    /// Gives up a request whose answer is a stream: the end of the stream tells the service.
+    fn is_cancelled(&self, message: &Message) -> bool {
+        if message.method() != Some("notifications/cancelled") {
+            return false;
+        }
+        let id = message.params().unwrap_or_default().value("requestId").as_ref().and_then(Id::of);
+        let task = id.and_then(|id| self.state().stateless.remove(&id));
+        task.map(|task| task.abort()).is_some()
+    }
+
+    async fn request(&self, id: &Id, message: Message) {
+        let answered = self.answered(id, &message).await;
+        self.state().stateless.remove(id);
+        if let Err(why) = answered {
+            self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+        }
+    }
+
+    async fn answered(&self, id: &Id, message: &Message) -> Result<(), String> {
+        let response = self.post(message).await?;
+        let status = response.status();
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("text/event-stream") && status.is_success() {
+            return self.stream(response, Some((id, message))).await;
+        }
+        let session = response.headers().get(SESSION).cloned();
+        let body = body(response).await?;
+        // An error can be an answer of the protocol as well.
+        match Message::of(body) {
+            Ok(answer) if matches!(&answer.kind, Kind::Response { id: of } if of == id) => {
+                self.learn(message, &answer, session);
+                self.say(answer.bytes).await;
+                Ok(())
+            }
+            _ if !status.is_success() => Err(format!("the service answered {status}")),
+            Ok(_) => Err("the service answered another request".to_owned()),
+            Err(why) => Err(format!("the service's answer cannot be passed on: {why}")),
+        }
+    }
+
+    /// Posts a message. Where the service has forgotten the session, another one is begun, as the client began it.
+    async fn post(&self, message: &Message) -> Result<Response, String> {
+        let session = self.state().session.clone();
+        let response = self.post_once(message).await?;
+        match session {
+            Some(session) if response.status() == StatusCode::NOT_FOUND && !is_stateless(message) => {
+                if self.renewed(&session).await? { self.post_once(message).await } else { Ok(response) }
+            }
+            _ => Ok(response),
+        }
+    }
+
+    /// Begins a session in place of one that the service has forgotten; `false` where it refuses.
+    async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
+        let _one = self.0.renewing.lock().await;
+        let hello = {
+            let mut state = self.state();
+            // Another request has renewed it.
+            if state.session.as_ref() != Some(forgotten) {
+                return Ok(true);
+            }
+            state.session = None;
+            state.hello.clone()
+        };
+        let Some(hello) = hello else { return Ok(false) };
+        let response = self.post_once(&hello).await?;
+        if !response.status().is_success() {
+            return Ok(false);
+        }
+        self.state().session = response.headers().get(SESSION).cloned();
+        body(response).await?;
+        let begun = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        let begun = Message::of(begun).map_err(|error| error.to_string())?;
+        self.post_once(&begun).await.map(|response| response.status().is_success())
+    }
+
+    async fn post_once(&self, message: &Message) -> Result<Response, String> {
+        let mut request = self.0.client.post(self.0.url.clone()).headers(self.0.headers.clone());
+        request =
+            request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json, text/event-stream");
+        {
+            let state = self.state();
+            if let Some(session) = &state.session {
+                request = request.header(SESSION, session);
+            }
+            if let Some(version) = version(message).or_else(|| state.version.clone()) {
+                request = request.header(VERSION, version);
+            }
+            if is_stateless(message) {
+                for (name, value) in self.annotated().headers(message) {
+                    request = request.header(name, value);
+                }
+            }
+        }
+        let sent = request.body(message.bytes.clone()).send().await;
+        sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
+    }
+
+    /// Passes the messages of a stream on. One that answers a request ends with its answer; until then it is asked for again where
+    /// it says how it continues.
+    async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<(), String> {
+        let session = response.headers().get(SESSION).cloned();
+        let mut events = Events::default();
+        // How often it ended in a row without an event.
+        let mut silent = 0;
+        loop {
+            let part = response.chunk().await;
+            let Ok(Some(part)) = part else {
+                let broken = match &part {
+                    Err(error) => format!("the service's answer broke off: {}", cause(error)),
+                    _ => "the service ended its answer too early".to_owned(),
+                };
+                let Some(last) = events.last_id().map(str::to_owned) else {
+                    return if asked.is_some() { Err(broken) } else { Ok(()) };
+                };
+                silent += 1;
+                if silent > MAX_SILENT {
+                    return Err(broken);
+                }
+                sleep(events.retry().unwrap_or(PAUSES.0).min(PAUSES.1)).await;
+                response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
+                if !response.status().is_success() {
+                    return Err(broken);
+                }
+                continue;
+            };
+            silent = 0;
+            for data in events.take(&part).map_err(|error| error.to_string())? {
+                let Ok(message) = Message::of(data) else { continue };
+                match (&message.kind, asked) {
+                    (Kind::Response { id: of }, Some((id, request))) if of == id => {
+                        self.learn(request, &message, session);
+                        self.say(message.bytes).await;
+                        return Ok(());
+                    }
+                    // Of another request: nobody has asked here.
+                    (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
+                    _ => self.say(message.bytes).await,
+                }
+            }
+        }
+    }
+
+    /// Takes up what an answer says about later requests.
+    fn learn(&self, request: &Message, answer: &Message, session: Option<HeaderValue>) {
+        let is_beginning = request.method() == Some("initialize");
+        if !is_beginning && request.method() != Some("tools/list") {
+            return;
+        }
+        let Some(result) = answer.members.value("result") else { return };
+        if !is_beginning {
+            self.annotated().take_up(&result, request.params().is_ok_and(|params| params.get("cursor").is_none()));
+            return;
+        }
+        let mut state = self.state();
+        state.hello = Some(request.clone());
+        let version = result.get("protocolVersion").and_then(Value::as_str);
+        state.version = version.and_then(|version| HeaderValue::from_str(version).ok());
+        state.session = session;
+        if let Some(earlier) = state.listening.take() {
+            earlier.abort();
+        }
+        let service = self.clone();
+        state.listening = Some(tokio::spawn(async move { service.listen().await }).abort_handle());
+    }
+
+    /// What the service says without being asked, where it has a stream for that.
+    async fn listen(&self) {
+        let mut pause = PAUSES.0;
+        loop {
+            // The service may not take it before it is told that the client has begun.
+            sleep(pause).await;
+            match self.get(None).await {
+                Ok(response) if response.status().is_success() => {
+                    pause = PAUSES.0;
+                    let _ = self.stream(response, None).await;
+                }
+                Ok(response) if response.status().is_client_error() => return,
+                _ => pause = (pause * 2).min(PAUSES.1),
+            }
+        }
+    }
+
+    /// Asks for a stream, or for the rest of one after an event.
+    async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
+        let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
+        request = request.header(ACCEPT, "text/event-stream");
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            request = request.header(LAST_EVENT, after);
+        }
+        {
+            let state = self.state();
+            for (name, value) in [(SESSION, &state.session), (VERSION, &state.version)] {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+        }
+        request.send().await
+    }
+
+    async fn say(&self, bytes: Bytes) {
+        let mut line = message::on_one_line(bytes).to_vec();
+        line.push(b'\n');
+        if let Some(output) = self.0.output.lock().await.as_mut() {
+            // Nobody reads it any more.
+            let _ = output.write_all(&line).await;
+        }
+    }
+
+    async fn end(&self) {
+        let (session, version) = {
+            let mut state = self.state();
+            if let Some(listening) = state.listening.take() {
+                listening.abort();
+            }
+            (state.session.take(), state.version.take())
+        };
+        if let Some(session) = session {
+            let mut request = self.0.client.request(Method::DELETE, self.0.url.clone()).headers(self.0.headers.clone());
+            request = request.header(SESSION, session);
+            if let Some(version) = version {
+                request = request.header(VERSION, version);
+            }
+            let _ = timeout(FOR_THE_END, request.send()).await;
+        }
+        *self.0.output.lock().await = None;
+    }
+}
+
+/// The body of an answer, as far as a message may be long.
+async fn body(mut response: Response) -> Result<Bytes, String> {
+    let mut body = BytesMut::new();
+    loop {
+        let part =
+            response.chunk().await.map_err(|error| format!("the service's answer broke off: {}", cause(&error)))?;
+        let Some(part) = part else { return Ok(body.freeze()) };
+        if body.len() + part.len() > MAX_BYTES {
+            return Err(format!("the service's answer has more than {MAX_BYTES} bytes"));
+        }
+        body.extend_from_slice(&part);
+    }
+}
+
+/// The revision that a request says itself.
+pub(crate) fn revision(message: &Message) -> Option<String> {
+    let meta = message.params().ok()?.value("_meta")?;
+    meta.get("io.modelcontextprotocol/protocolVersion")?.as_str().map(str::to_owned)
+}
+
+fn version(message: &Message) -> Option<HeaderValue> {
+    HeaderValue::from_str(&revision(message)?).ok()
+}
+
+fn is_stateless(message: &Message) -> bool {
+    version(message).is_some()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The innermost cause, which says the most.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

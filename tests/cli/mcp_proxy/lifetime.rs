@@ -1,0 +1,147 @@
+//! Servers that end or hang, clients that go, and a resident host that cannot be there.
+
+use super::{FIRST_USE, Proxied, SERVER, text, tool, user, user_with};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+#[test]
+fn a_hundred_calls_at_once_each_get_their_own_answer() {
+    let user = user_with(json!({}), FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let ids: Vec<Value> =
+        (0..100).map(|n| proxied.request("tools/call", &json!({ "name": "say", "arguments": { "n": n } }))).collect();
+    let order: Vec<i64> = (0..100)
+        .map(|_| {
+            let answer = proxied.next();
+            let n = ids.iter().position(|id| *id == answer["id"]).unwrap();
+            assert_eq!(text(&answer), format!(r#"ran say {{"n":{n}}}"#));
+            i64::try_from(n).unwrap()
+        })
+        .collect();
+    assert_eq!(order.iter().collect::<HashSet<_>>().len(), 100);
+    let sent: Vec<i64> =
+        proxied.told_of("tools/call").iter().map(|call| call["params"]["arguments"]["n"].as_i64().unwrap()).collect();
+    assert!(sent.is_sorted() && order.is_sorted(), "nothing is reordered: {sent:?} {order:?}");
+}
+
+#[test]
+fn a_server_that_ends_leaves_no_request_without_an_answer() {
+    let user = user();
+    let script = json!({ "tools": [tool("say", "says")], "rules": [{ "on": "hang", "say": [] }, { "on": "tools/call", "say": [], "exit": 7 }] });
+    let mut proxied = Proxied::start(&user, &script);
+    proxied.begin(&json!({}));
+    let hanging = proxied.request("hang", &json!({}));
+    let call = proxied.call("say", &json!({}));
+    assert!(call["error"]["message"].as_str().unwrap().contains("files has ended before it answered"), "{call}");
+    assert!(proxied.answer_to(&hanging)["error"].is_object());
+    let (code, said) = proxied.end();
+    assert!(code == Some(1) && said.contains("the MCP server files has ended (exit status: 7)"), "{code:?} {said}");
+}
+
+#[test]
+fn a_client_that_goes_takes_a_hanging_server_with_it() {
+    let user = user();
+    let pid = user.project().join("pid");
+    let script = format!("echo $$ > {}; sleep 1000 & exec cat > /dev/null", pid.display());
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
+    let mut proxied = Proxied::of(&mut command, pid.clone(), pid.clone());
+    let id = proxied.request("ping", &json!({}));
+    let since = std::time::Instant::now();
+    while !std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
+        assert!(since.elapsed() < super::LONG);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let group: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    assert_eq!(id, 1);
+    assert_eq!(proxied.end().0, Some(0));
+    let group = rustix::process::Pid::from_raw(group).unwrap();
+    let since = std::time::Instant::now();
+    // What has ended is there until somebody has taken its exit code.
+    while rustix::process::test_kill_process_group(group).is_ok() {
+        assert!(since.elapsed() < super::LONG, "what the server has started is still there");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_an_error_for_its_request() {
+    let user = user();
+    let script = r#"read line; printf '{"jsonrpc":"2.0","id":1,"result":"'; head -c 17000000 /dev/zero | tr '\0' x; printf '"}\n'; cat > /dev/null"#;
+    let nothing = user.project().join("nothing");
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", script]);
+    let mut proxied = Proxied::of(&mut command, nothing.clone(), nothing);
+    let answer = proxied.ask("ping", &json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("more than 16777216 bytes"), "{answer}");
+}
+
+#[test]
+fn a_question_whose_request_is_cancelled_waits_for_nobody_any_more() {
+    let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });
+    let user = user_with(guard, FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let id = proxied.request("tools/call", &json!({ "name": "say", "arguments": { "text": "risky" } }));
+    let waits_for = |are_there: bool| {
+        let since = std::time::Instant::now();
+        while user.run(["approvals", "--json"]).stdout.contains("Really?") != are_there {
+            assert!(since.elapsed() < super::LONG, "there: {are_there}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    waits_for(true);
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    waits_for(false);
+    assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
+}
+
+#[test]
+fn a_request_that_is_cancelled_while_a_person_is_asked_is_never_sent() {
+    let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });
+    let user = user_with(guard, FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({ "elicitation": {} }));
+    let id = proxied.request("tools/call", &json!({ "name": "say", "arguments": { "text": "risky" } }));
+    let question = proxied.next();
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    proxied.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } }));
+    assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
+    assert!(proxied.told_of("tools/call").is_empty() && proxied.told_of("notifications/cancelled").is_empty());
+    // Of one that was sent the server is told.
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 999 } }));
+    assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(proxied.told_of("notifications/cancelled").len(), 1);
+}
+
+#[test]
+fn without_a_resident_host_nothing_runs_and_the_model_reads_why() {
+    let user = user();
+    // A file in the place of the directory: no resident host can be there.
+    std::fs::create_dir_all(user.path("state")).unwrap();
+    std::fs::write(user.path("state/run"), "").unwrap();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let answer = proxied.call("say", &json!({}));
+    assert!(answer["result"]["isError"] == true && text(&answer).contains("nothing of it happens"), "{answer}");
+    assert!(proxied.told_of("tools/call").is_empty());
+}
+
+#[test]
+fn a_resident_host_that_ends_is_started_again() {
+    let user = user_with(json!({}), FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
+    user.run(["serve", "--stop"]).expect(0, &[]);
+    assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
+}
+
+#[test]
+fn what_is_wrong_with_the_command_is_said() {
+    let user = user();
+    user.run(["mcp"]).expect(2, &["after `--`"]);
+    user.run(["mcp", "--name", "a__b", "--", SERVER]).expect(2, &["a__b"]);
+    user.run(["mcp", "--", "/no/such/server"]).expect(1, &["the MCP server server cannot be started"]);
+    user.configure("[mcp-proxy]\nmodus = \"audit\"\n");
+    user.run(["mcp", "--", SERVER]).expect(5, &["modus"]);
+}

@@ -1,0 +1,236 @@
+//! Clients over HTTP: each session is one of its own, and nothing is believed that only headers say.
+
+use super::service::Service;
+use super::{LONG, user};
+use hookhost_tests::User;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+/// A proxy that listens, which ends with this value.
+struct Listening {
+    child: Child,
+    address: String,
+}
+
+impl Listening {
+    fn start(user: &User, service: &Service, more: &[&str]) -> Self {
+        let words = ["mcp", "--name", "files", "--http", &service.address, "--listen", "127.0.0.1:0"];
+        let mut command = user.command(words);
+        command.args(more).env("MCP_KEY", "sk-service").env("CLIENT_KEY", "sk-client");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening at http://").unwrap_or_else(|| panic!("{line}"));
+        Self { child, address: address.trim_end_matches("/mcp").to_owned() }
+    }
+
+    /// Sends one request on a connection of its own.
+    fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Got {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        let mut head = format!("{method} /mcp HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        if headers.iter().all(|(name, _)| *name != "host") {
+            head.push_str("host: localhost\r\n");
+        }
+        headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        Got::of(&all)
+    }
+
+    fn post(&self, headers: &[(&str, &str)], body: &Value) -> Got {
+        self.send("POST", headers, &body.to_string())
+    }
+
+    /// Begins a session and lists the tools; its name.
+    fn begin(&self) -> String {
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        let begun = self.post(&[], &request(0, "initialize", &params));
+        assert_eq!((begun.status, &begun.messages[0]["result"]["serverInfo"]["name"]), (200, &json!("scripted")));
+        let session = begun.headers["mcp-session-id"].clone();
+        let named = [("mcp-session-id", session.as_str())];
+        let told = self.post(&named, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        assert_eq!((told.status, told.messages.len()), (202, 0));
+        let listed = self.post(&named, &request(1, "tools/list", &json!({})));
+        assert_eq!(listed.messages[0]["result"]["tools"][0]["name"], "say", "{listed:?}");
+        session
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a client got.
+#[derive(Debug)]
+struct Got {
+    status: u16,
+    headers: HashMap<String, String>,
+    messages: Vec<Value>,
+}
+
+impl Got {
+    fn of(all: &str) -> Self {
+        let (head, body) = all.split_once("\r\n\r\n").unwrap();
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let named = lines.map(|line| line.split_once(": ").unwrap());
+        let headers: HashMap<_, _> = named.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let is_stream = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        let messages = if is_stream {
+            body.lines().filter_map(|line| line.strip_prefix("data: ")).map(read).collect()
+        } else {
+            serde_json::from_str(body).into_iter().collect()
+        };
+        Self { status, headers, messages }
+    }
+}
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn request(id: i64, method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn call(id: i64, region: &str) -> Value {
+    request(id, "tools/call", &json!({ "name": "say", "arguments": { "region": region } }))
+}
+
+/// A call that says itself which revision it is of, and the headers that belong to it.
+fn stateless(id: i64, region: &str) -> (Value, Vec<(&'static str, String)>) {
+    let mut call = call(id, region);
+    call["params"]["_meta"] = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "say")];
+    let mut headers: Vec<_> = headers.map(|(name, value)| (name, value.to_owned())).into();
+    headers.push(("mcp-param-region", region.to_owned()));
+    (call, headers)
+}
+
+fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}
+
+fn said(message: &Value) -> &str {
+    message["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{message}"))
+}
+
+#[test]
+fn each_session_of_a_client_is_one_of_the_service() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let (first, second) = (listening.begin(), listening.begin());
+    assert_ne!(first, second);
+    for session in [&first, &second] {
+        let got = listening.post(&[("mcp-session-id", session)], &call(7, "eu"));
+        assert_eq!((got.status, got.messages.len()), (200, 2), "{got:?}");
+        assert_eq!(got.messages[0]["method"], "notifications/progress", "what comes before the answer, too");
+        assert_eq!((&got.messages[1]["id"], said(&got.messages[1])), (&json!(7), "in \"eu\""));
+        for (accept, kind) in
+            [("application/json", "application/json"), ("application/json, text/event-stream", "text/event-stream")]
+        {
+            let pinged =
+                listening.post(&[("mcp-session-id", session), ("accept", accept)], &request(9, "ping", &json!({})));
+            assert_eq!((pinged.headers["content-type"].as_str(), &pinged.messages[0]["result"]), (kind, &json!({})));
+        }
+    }
+    assert_eq!(service.got("initialize").len(), 2);
+    assert_eq!(listening.send("DELETE", &[("mcp-session-id", &first)], "").status, 200);
+    let since = std::time::Instant::now();
+    while listening.post(&[("mcp-session-id", &first)], &call(8, "eu")).status != 404 {
+        assert!(since.elapsed() < LONG, "the session is still there");
+    }
+    assert_eq!(service.got("DELETE").len(), 1);
+    assert_eq!(listening.post(&[("mcp-session-id", &second)], &call(8, "eu")).status, 200);
+    assert_eq!(listening.post(&[], &call(8, "eu")).status, 400);
+    assert_eq!(listening.post(&[("mcp-session-id", "made-up")], &call(8, "eu")).status, 404);
+}
+
+#[test]
+fn requests_of_no_session_with_the_same_id_each_get_their_own_answer() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    listening.begin();
+    std::thread::scope(|scope| {
+        for region in ["eu", "us", "ap"] {
+            let listening = &listening;
+            scope.spawn(move || {
+                let (call, headers) = stateless(1, region);
+                let got = listening.post(&borrowed(&headers), &call);
+                assert_eq!(said(got.messages.last().unwrap()), format!("in {region:?}"), "{got:?}");
+            });
+        }
+    });
+    let calls = service.got("tools/call");
+    assert!(calls.iter().all(|call| !call.headers.contains_key("mcp-session-id")), "{calls:?}");
+}
+
+#[test]
+fn a_header_that_says_something_else_than_the_body_is_refused() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let session = listening.begin();
+    let (call, good) = stateless(1, "eu");
+    for (name, other) in [
+        ("mcp-method", "tools/list"),
+        ("mcp-name", "read"),
+        ("mcp-param-region", "us"),
+        ("mcp-protocol-version", "2025-11-25"),
+    ] {
+        for value in [Some(other), None] {
+            let mut headers = good.clone();
+            headers.retain(|(known, _)| *known != name);
+            headers.extend(value.map(|value| (name, value.to_owned())));
+            let got = listening.post(&borrowed(&headers), &call);
+            assert_eq!((got.status, &got.messages[0]["error"]["code"]), (400, &json!(-32020)), "{name} {value:?}");
+        }
+    }
+    let named = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2026-07-28")];
+    assert_eq!(listening.post(&named, &self::call(2, "eu")).status, 400, "a body of another revision");
+    assert!(service.got("tools/call").is_empty());
+    assert_eq!(listening.post(&borrowed(&good), &call).status, 200);
+}
+
+#[test]
+fn pages_of_other_places_are_not_answered() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let begin = request(0, "initialize", &json!({}));
+    for header in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
+        assert_eq!(listening.post(&[header], &begin).status, 403, "{header:?}");
+    }
+    let batch = listening.post(&[], &json!([begin]));
+    assert_eq!((batch.status, &batch.messages[0]["error"]["code"]), (400, &json!(-32600)));
+    assert!(service.got("POST").is_empty());
+}
+
+#[test]
+fn the_key_of_a_service_is_lent_to_those_alone_who_bring_one() {
+    let (user, service) = (user(), Service::start());
+    let words = |more: &[&str]| {
+        let mut words = vec!["mcp", "--http", &service.address, "--listen"];
+        words.extend(more);
+        user.command(words.iter().copied())
+    };
+    let lent = hookhost_tests::Ended::of(words(&["127.0.0.1:0", "--key-variable", "MCP_KEY"]).env("MCP_KEY", "sk-1"));
+    lent.expect(2, &["--client-key-variable"]);
+    hookhost_tests::Ended::of(&mut words(&["0.0.0.0:0"])).expect(2, &["other machines"]);
+    let more = ["--key-variable", "MCP_KEY", "--client-key-variable", "CLIENT_KEY"];
+    let listening = Listening::start(&user, &service, &more);
+    let begin = request(0, "initialize", &json!({}));
+    assert_eq!(listening.post(&[], &begin).status, 401);
+    assert_eq!(listening.post(&[("authorization", "Bearer sk-other")], &begin).status, 401);
+    assert!(service.got("POST").is_empty());
+    assert_eq!(listening.post(&[("authorization", "Bearer sk-client")], &begin).status, 200);
+    assert_eq!(service.got("initialize")[0].headers["authorization"], "Bearer sk-service");
+}

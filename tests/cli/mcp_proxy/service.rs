@@ -1,0 +1,194 @@
+//! A service over HTTP: the client speaks lines, the service gets requests, and their headers say what their bodies say.
+
+use super::{FIRST_USE, Proxied, text, user, user_with};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A request that the service got.
+#[derive(Clone, Debug)]
+pub(super) struct Got {
+    pub(super) method: String,
+    pub(super) headers: HashMap<String, String>,
+    pub(super) body: Value,
+}
+
+/// A service that answers calls by an event stream, and all else by one object.
+pub(super) struct Service {
+    pub(super) address: String,
+    noted: Arc<Noted>,
+}
+
+/// What the service knows.
+#[derive(Default)]
+struct Noted {
+    got: Mutex<Vec<Got>>,
+    /// How often it has forgotten its sessions.
+    forgotten: AtomicU64,
+}
+
+impl Service {
+    pub(super) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let noted: Arc<Noted> = Arc::default();
+        let own = Arc::clone(&noted);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let noted = Arc::clone(&own);
+                std::thread::spawn(move || while answer(&stream, &noted).is_some() {});
+            }
+        });
+        Self { address, noted }
+    }
+
+    pub(super) fn got(&self, method: &str) -> Vec<Got> {
+        let got = self.noted.got.lock().unwrap();
+        got.iter().filter(|got| got.body["method"] == method || got.method == method).cloned().collect()
+    }
+}
+
+/// Answers one request of a connection; `None` at its end.
+fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    if reader.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    let method = line.split(' ').next()?.to_owned();
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let forgotten = noted.forgotten.load(Ordering::SeqCst);
+    let session = format!("s-{forgotten}");
+    let is_of_another = headers.get("mcp-session-id").is_some_and(|named| *named != session);
+    let after = headers.get("last-event-id").cloned();
+    noted.got.lock().unwrap().push(Got { method: method.clone(), headers, body: body.clone() });
+    let id = &body["id"];
+    let hello = format!("content-type: application/json\r\nmcp-session-id: {session}\r\n");
+    let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+    let (status, more, body) = match body["method"].as_str() {
+        // The rest of an answer.
+        _ if method == "GET" && after.as_deref() == Some("e-1") => {
+            let asked = noted.got.lock().unwrap().iter().rev().find(|got| got.body["method"] == "broken").cloned();
+            let answer = json!({ "jsonrpc": "2.0", "id": asked?.body["id"], "result": { "is": "the rest" } });
+            ("200 OK", "content-type: text/event-stream\r\n", format!("id: e-2\ndata: {answer}\n\n"))
+        }
+        _ if method != "POST" => ("405 Method Not Allowed", "", String::new()),
+        _ if is_of_another => ("404 Not Found", "", String::new()),
+        Some("initialize") => {
+            let info = json!({ "name": "scripted", "version": "1" });
+            let said = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info });
+            ("200 OK", hello.as_str(), result(said))
+        }
+        Some("tools/list") => {
+            let schema =
+                json!({ "type": "object", "properties": { "region": { "type": "string", "x-mcp-header": "Region" } } });
+            let tools = json!({ "tools": [{ "name": "say", "inputSchema": schema }] });
+            ("200 OK", "content-type: application/json\r\n", result(tools))
+        }
+        Some("tools/call") => {
+            let progress = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progress": 1 } });
+            let said = format!("in {}", body["params"]["arguments"]["region"]);
+            let other = json!({ "jsonrpc": "2.0", "id": "another", "result": {} });
+            let answer = result(json!({ "content": [{ "type": "text", "text": said }] }));
+            let stream = format!(": hello\n\ndata: {progress}\n\ndata: {other}\n\nid: 5\ndata: {answer}\n\n");
+            ("200 OK", "content-type: text/event-stream\r\n", stream)
+        }
+        Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
+        Some("missing") => ("404 Not Found", "", String::new()),
+        _ if id.is_null() => ("202 Accepted", "", String::new()),
+        _ => ("200 OK", "content-type: application/json\r\n", result(json!({}))),
+    };
+    let mut stream = stream;
+    write!(stream, "HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n{body}", body.len()).ok()?;
+    stream.flush().ok()
+}
+
+fn start(user: &hookhost_tests::User, service: &Service) -> Proxied {
+    let mut command = user.command(["mcp", "--name", "files", "--http", &service.address, "--key-variable", "MCP_KEY"]);
+    let nothing = user.project().join("nothing");
+    Proxied::of(command.env("MCP_KEY", "sk-service"), nothing.clone(), nothing)
+}
+
+#[test]
+fn a_service_is_spoken_to_in_its_session_and_its_streams_are_passed_on() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    assert_eq!(proxied.begin(&json!({})), ["say"]);
+    let answer = proxied.call("say", &json!({ "region": "eu" }));
+    assert_eq!(text(&answer), "in \"eu\"");
+    assert_eq!(proxied.others.pop_front().unwrap()["method"], "notifications/progress");
+    assert!(proxied.others.is_empty(), "an answer to another request is not passed on");
+    let call = &service.got("tools/call")[0];
+    assert_eq!(call.headers["mcp-session-id"], "s-0");
+    assert_eq!(call.headers["mcp-protocol-version"], "2025-11-25");
+    assert_eq!(call.headers["authorization"], "Bearer sk-service");
+    assert_eq!(service.got("notifications/initialized").len(), 1);
+    let missing = proxied.ask("missing", &json!({}));
+    assert!(missing["error"]["message"].as_str().unwrap().contains("404"), "{missing}");
+    assert_eq!(proxied.end().0, Some(0));
+    assert_eq!(service.got("DELETE").len(), 1, "the session is ended");
+}
+
+#[test]
+fn the_headers_of_a_changed_call_are_derived_from_what_is_sent() {
+    let guard = json!({ "before-tool-call": { "when": { "round": 1 }, "verdict": "modify", "value": { "region": "us-west1" } } });
+    let (user, service) = (user_with(guard, FIRST_USE), Service::start());
+    let mut proxied = start(&user, &service);
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    proxied.ask("tools/list", &json!({ "_meta": meta }));
+    let params = json!({ "name": "say", "arguments": { "region": "evil-1" }, "_meta": meta });
+    assert_eq!(text(&proxied.ask("tools/call", &params)), "in \"us-west1\"");
+    let call = &service.got("tools/call")[0];
+    let header = |name: &str| call.headers.get(name).map(String::as_str);
+    assert_eq!(header("mcp-param-region"), Some("us-west1"));
+    assert_eq!((header("mcp-method"), header("mcp-name")), (Some("tools/call"), Some("say")));
+    assert_eq!(header("mcp-protocol-version"), Some("2026-07-28"));
+    assert_eq!(call.body["params"]["arguments"], json!({ "region": "us-west1" }));
+    assert!(!format!("{call:?}").contains("evil-1"));
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_continued_where_it_broke_off() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    assert_eq!(proxied.ask("broken", &json!({}))["result"]["is"], "the rest");
+}
+
+#[test]
+fn a_session_that_the_service_has_forgotten_is_begun_again() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    service.noted.forgotten.fetch_add(1, Ordering::SeqCst);
+    assert_eq!(text(&proxied.call("say", &json!({ "region": "eu" }))), "in \"eu\"");
+    let begun = service.got("initialize");
+    assert_eq!((begun.len(), &begun[0].body), (2, &begun[1].body), "as the client began it");
+    assert_eq!(service.got("tools/call").last().unwrap().headers["mcp-session-id"], "s-1");
+}
+
+#[test]
+fn a_key_is_not_sent_in_the_clear_and_a_missing_one_is_named() {
+    let user = user();
+    let run = |address: &str, key: &str| {
+        let mut command = user.command(["mcp", "--http", address, "--key-variable", "MCP_KEY"]);
+        hookhost_tests::Ended::of(command.env("MCP_KEY", key))
+    };
+    run("http://mcp.example.com/mcp", "sk-1").expect(2, &["use https"]);
+    run("https://mcp.example.com/mcp", "").expect(2, &["MCP_KEY"]);
+    run("ftp://mcp.example.com/mcp", "sk-1").expect(2, &["no http or https address"]);
+}
