@@ -180,3 +180,18 @@ fn without_hookhost_beside_it_the_hook_says_no_or_what_the_operator_chose_and_th
     );
     home.verify_log();
 }
+
+#[test]
+fn a_secret_that_is_short_or_that_others_can_read_is_not_used() {
+    let home = Home::new();
+    let key = home.user.path("acs.key");
+    for (secret, mode, why) in [("short", 0o600, "has to have 32"), (&"s".repeat(32), 0o644, "other users can read it")]
+    {
+        fs::write(&key, secret).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+        let command = ["serve", "--http", "127.0.0.1:0", "--acs-key", key.to_str().unwrap()];
+        let ended = home.command(&command).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.code() == Some(5) && said.contains(why), "{said}");
+    }
+}

@@ -64,7 +64,16 @@ pub struct Interceptors {
 #[derive(Debug)]
 struct Served {
     session: Session,
-    settled: Mutex<Vec<(String, Outcome)>>,
+    settled: Mutex<Vec<Settled>>,
+}
+
+/// What was settled about a payload.
+#[derive(Debug)]
+struct Settled {
+    key: String,
+    /// The name that was asked: its next question is about another message.
+    by: usize,
+    outcome: Outcome,
 }
 
 impl Interceptors {
@@ -152,7 +161,7 @@ impl Interceptors {
             Err(why) => return Outcome::Failed(why),
         };
         let key = json!([message.event, message.phase.name(), message.payload]).to_string();
-        if let Some(outcome) = served.take(&key) {
+        if let Some(outcome) = served.take(&key, index) {
             return outcome;
         }
         let outcome = self.settle(&served.session, message).await;
@@ -164,7 +173,7 @@ impl Interceptors {
                 }
                 _ => (key, outcome.clone()),
             };
-            served.keep(key, kept);
+            served.keep(Settled { key, by: index, outcome: kept });
         }
         outcome
     }
@@ -221,19 +230,20 @@ impl Interceptors {
 }
 
 impl Served {
-    /// What was settled about this under the other name. It counts once.
-    fn take(&self, key: &str) -> Option<Outcome> {
+    /// What was settled about this under another name. It counts once.
+    fn take(&self, key: &str, index: usize) -> Option<Outcome> {
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = settled.iter().position(|(kept, _)| kept == key)?;
-        Some(settled.remove(at).1)
+        let at = settled.iter().position(|settled| settled.key == key && settled.by != index)?;
+        Some(settled.remove(at).outcome)
     }
 
-    fn keep(&self, key: String, outcome: Outcome) {
+    fn keep(&self, new: Settled) {
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        settled.retain(|old| old.key != new.key);
         if settled.len() >= MAX_SETTLED {
             settled.remove(0);
         }
-        settled.push((key, outcome));
+        settled.push(new);
     }
 }
 

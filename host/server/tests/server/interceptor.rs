@@ -100,6 +100,15 @@ async fn what_was_changed_is_checked_without_asking_plugins_twice() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_sent_twice_is_asked_about_twice() {
+    let (interceptors, log) = served(rule()).await;
+    for times in 1..=2 {
+        let checked = invoke(&interceptors, "hookhost/check", "request", call("ls")).await;
+        assert_eq!((&checked["result"]["valid"], asked(&log)), (&json!(true), times));
+    }
+}
+
+#[tokio::test]
 async fn a_change_that_was_not_made_and_a_denied_change_are_a_no() {
     let (interceptors, _) = served(rule()).await;
     let unchanged = invoke(&interceptors, "hookhost/check", "request", call("original")).await;

@@ -33,7 +33,7 @@ pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     let first = decisions.next().unwrap_or_default();
     if decisions.any(|decision| decision["decision"] == "modify") {
         let why = "A plugin changed the command of `raw_command`, and no modification reaches it.";
-        return Reply::json(&deny(why, "modify_unsupported", Vec::new()));
+        return Reply::json(&deny(why, "modify_unsupported", &[]));
     }
     Reply::json(&first)
 }
@@ -43,7 +43,7 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
         Some(point) if TOLD_ONLY.contains(&point) => {
             json!({ "decision": "allow", "reasoning": why, "reason_codes": [NOT_SETTLED] })
         }
-        _ => deny(why, NOT_SETTLED, Vec::new()),
+        _ => deny(why, NOT_SETTLED, &[]),
     })
 }
 
@@ -55,14 +55,16 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
     match &outcome.answer {
         Answer::Rejected(rejection) => rejected(rejection),
         Answer::Changed { arguments, by } => match overrides(call, arguments) {
-            Some(overrides) => modify(by, json!({ "parameter_overrides": overrides })),
-            None => deny("A plugin changed more than the arguments.", "modify_unsupported", by.clone()),
+            Some(overrides) => modify(by, &json!({ "parameter_overrides": overrides })),
+            None => deny("A plugin changed more than the arguments.", "modify_unsupported", by),
         },
         Answer::Replaced(text) => replaced(call, text),
         Answer::ReplacedResult(result) => replaced(call, &result.text),
         // Neither is an ability of these hook points.
-        Answer::Ask { questions, .. } => deny(&reason::asked(questions), "approver_unavailable", Vec::new()),
-        Answer::Responded { result, by } => deny(&reason::use_this_result(result), "rejected", vec![by.clone()]),
+        Answer::Ask { questions, .. } => deny(&reason::asked(questions), "approver_unavailable", &[]),
+        Answer::Responded { result, by } => {
+            deny(&reason::use_this_result(result), "rejected", std::slice::from_ref(by))
+        }
         Answer::Neutral | Answer::Approved { .. } | Answer::GoOn(_) if outcome.notices.is_empty() => {
             json!({ "decision": "allow" })
         }
@@ -79,16 +81,16 @@ fn rejected(rejection: &Rejection) -> Value {
         (None, Cause::NotApproved | Cause::TooManyQuestions) => "not_approved",
         _ => NOT_SETTLED,
     };
-    deny(&reason::rejected(rejection), code, rejection.by.clone())
+    deny(&reason::rejected(rejection), code, &rejection.by)
 }
 
-fn deny(why: &str, code: &str, by: Vec<String>) -> Value {
+fn deny(why: &str, code: &str, by: &[String]) -> Value {
     let why = if why.trim().is_empty() { "rejected by policy" } else { why };
     let policies: Vec<Value> = by.iter().map(|plugin| json!({ "policy_id": plugin, "rule_id": code })).collect();
     json!({ "decision": "deny", "reasoning": why, "reason_codes": [code], "policy_references": policies })
 }
 
-fn modify(by: &[String], modifications: Value) -> Value {
+fn modify(by: &[String], modifications: &Value) -> Value {
     let policies: Vec<Value> = by.iter().map(|plugin| json!({ "policy_id": plugin })).collect();
     let by = if by.is_empty() { "A plugin".to_owned() } else { by.join(", ") };
     json!({
@@ -116,11 +118,11 @@ fn replaced(call: &HookCall, text: &str) -> Value {
     };
     let texts = texts(&raw["payload"], key);
     if texts.is_empty() {
-        return deny("A plugin gave a text where the payload has none.", "modify_unsupported", Vec::new());
+        return deny("A plugin gave a text where the payload has none.", "modify_unsupported", &[]);
     }
     let texts = texts.iter().enumerate();
     let redactions: Vec<Value> = texts
         .map(|(at, Text { pointer, .. })| json!({ "path": pointer, "replacement": if at == 0 { text } else { "" } }))
         .collect();
-    modify(&[], json!({ "redactions": redactions }))
+    modify(&[], &json!({ "redactions": redactions }))
 }
