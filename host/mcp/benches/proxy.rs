@@ -8,7 +8,7 @@ use hookhost_bench_table::table::{Row, Table};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -46,7 +46,8 @@ fn main() {
 fn lines(table: &mut Table, home: &Home) {
     let own = std::env::current_exe().unwrap();
     let mut direct = Client::start(Command::new(&own).arg("server"));
-    let mut proxied = Client::start(home.hookhost(&["mcp", "--name", "bench", "--", own.to_str().unwrap(), "server"]));
+    let mut proxied =
+        Client::start(&mut home.hookhost(&["mcp", "--name", "bench", "--", own.to_str().unwrap(), "server"]));
     let compared = compare(|| proxied.call("say"), || direct.call("say"));
     added(table, "a `tools/call` behind the proxy, over the standard input and output", &compared);
     let compared = compare(|| proxied.calls("work"), || direct.calls("work"));

@@ -31,7 +31,6 @@
 
 #![deny(missing_docs)]
 #![cfg(unix)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
 
 pub mod answer;
 pub mod events;

@@ -220,6 +220,7 @@ impl Shared {
     }
 
     /// The session that a request names.
+    #[expect(clippy::result_large_err, reason = "the answer is sent at once, and not handed on")]
     fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Answer> {
         let Some(named) = headers.get(SESSION) else {
             let why = "the header mcp-session-id is missing: begin with `initialize`";

@@ -180,7 +180,7 @@ impl Connection {
                     deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
                 }
                 Some(response) => {
-                    waits_for.is_answered();
+                    waits_for.answered();
                     return Ok(response);
                 }
                 None => return Err(ConnectionError::Closed),
@@ -196,7 +196,7 @@ struct WaitsFor<'a> {
 }
 
 impl WaitsFor<'_> {
-    fn is_answered(self) {
+    fn answered(self) {
         lock(&self.connection.waiting).events.remove(&self.number);
     }
 }

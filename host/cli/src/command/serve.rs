@@ -129,12 +129,15 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
 async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Served, CliError> {
     // The user's own file: what a project's file says counts for its own directory.
     let own = configuration::places()?.config;
-    let config = configuration::find(None, &own).map(|found| found.config).unwrap_or_else(|error| {
-        // Each event is denied then, until the file is repaired: a client that is turned away could let its call run.
-        error.print();
-        output::note(&output::notice("every event is denied until this is repaired"));
-        Config::empty()
-    });
+    let config = match configuration::find(None, &own) {
+        Ok(found) => found.config,
+        Err(error) => {
+            // Each event is denied then, until the file is repaired: a client that is turned away could let its call run.
+            error.print();
+            output::note(&output::notice("every event is denied until this is repaired"));
+            Config::empty()
+        }
+    };
     let host = loading::shared_host(config).await?;
     let claims = Claims::new(place.claims(), Some(FOR_OTHERS));
     let settler = Settler::new(host.clone(), Arc::new(UserConfigurations::default())).beside_others(claims);

@@ -83,7 +83,7 @@ pub(super) struct Refusal {
     code: i32,
     reason: &'static str,
     message: String,
-    more: Option<(&'static str, Value)>,
+    more: Option<Box<(&'static str, Value)>>,
 }
 
 impl Refusal {
@@ -113,14 +113,14 @@ impl Refusal {
 
     pub(super) fn version() -> Self {
         let mut refusal = Self::new(-32001, "unsupported_version", format!("this Guardian speaks {VERSION}"));
-        refusal.more = Some(("supported_versions", json!([VERSION])));
+        refusal.more = Some(Box::new(("supported_versions", json!([VERSION]))));
         refusal
     }
 
     pub(super) fn not_negotiated(method: &str) -> Self {
         let why = "nothing is negotiated for this session: send `handshake/hello` first";
         let mut refusal = Self::new(-32003, "capability_not_negotiated", why);
-        refusal.more = Some(("method", json!(method)));
+        refusal.more = Some(Box::new(("method", json!(method))));
         refusal
     }
 
@@ -135,13 +135,14 @@ impl Refusal {
     pub(super) fn out_of_window(skew: SignedDuration) -> Self {
         let why = "the request is too old or too new, or was sent before this Guardian began";
         let mut refusal = Self::new(-32006, "timestamp_out_of_window", why);
-        refusal.more = Some(("skew_window_ms", json!(u64::try_from(skew.as_millis()).unwrap_or(u64::MAX))));
+        refusal.more = Some(Box::new(("skew_window_ms", json!(u64::try_from(skew.as_millis()).unwrap_or(u64::MAX)))));
         refusal
     }
 
     pub(super) fn response(&self, id: &Value) -> Value {
         let mut data = json!({ "reason": self.reason, "message": self.message });
-        if let Some((key, value)) = &self.more {
+        if let Some(more) = &self.more {
+            let (key, value) = &**more;
             data[*key] = value.clone();
         }
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": self.code, "message": self.message, "data": data } })

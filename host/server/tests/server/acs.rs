@@ -59,7 +59,7 @@ impl Agent {
     }
 
     async fn ask(&self, method: &str, payload: Value) -> Value {
-        self.send(&self.signed(request(method, payload))).await
+        self.send(&self.signed(request(method, &payload))).await
     }
 
     async fn hello(&self) -> Value {
@@ -83,7 +83,7 @@ impl Agent {
     }
 }
 
-fn request(method: &str, payload: Value) -> Value {
+fn request(method: &str, payload: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": "1", "method": method, "params": {
         "acs_version": "0.1.0", "request_id": Uuid::now_v7().to_string(), "timestamp": Timestamp::now().to_string(),
         "metadata": { "agent_id": "a", "session_id": SESSION }, "payload": payload,
@@ -147,7 +147,7 @@ async fn the_command_beside_the_arguments_is_asked_about_as_a_shell_command() {
 async fn what_is_not_signed_for_its_session_is_refused_and_answers_are_signed() {
     let agent = Agent::new(Some(KEY)).await;
     agent.hello().await;
-    let unsigned = request("steps/toolCallRequest", call("ls"));
+    let unsigned = request("steps/toolCallRequest", &call("ls"));
     assert_eq!(code(&agent.send(&unsigned).await), -32004);
     let mut other = agent.signed(unsigned.clone());
     other["params"]["payload"] = call("rm -rf /");
@@ -160,7 +160,7 @@ async fn what_is_not_signed_for_its_session_is_refused_and_answers_are_signed() 
     let signature = response["result"].as_object_mut().unwrap().remove("signature").unwrap();
     assert_eq!(signature["value"], mac(KEY, &response));
 
-    let pinged = &agent.send(&request("system/ping", json!({ "echo": "x" }))).await["result"];
+    let pinged = &agent.send(&request("system/ping", &json!({ "echo": "x" }))).await["result"];
     assert_eq!((&pinged["decision"], &pinged["payload"]["echo"]), (&json!("allow"), &json!("x")));
     assert_eq!(pinged.get("signature"), None, "it could be shown as the answer to another request");
 }
@@ -169,11 +169,11 @@ async fn what_is_not_signed_for_its_session_is_refused_and_answers_are_signed() 
 async fn a_request_is_answered_once_and_only_while_it_is_fresh() {
     let agent = Agent::new(Some(KEY)).await;
     agent.hello().await;
-    let first = agent.signed(request("steps/toolCallRequest", call("ls")));
+    let first = agent.signed(request("steps/toolCallRequest", &call("ls")));
     assert_eq!(agent.send(&first).await["result"]["decision"], "allow");
     assert_eq!(code(&agent.send(&first).await), -32005);
     for minutes in [-10, 10] {
-        let mut late = request("steps/toolCallRequest", call("ls"));
+        let mut late = request("steps/toolCallRequest", &call("ls"));
         let sent = Timestamp::now() + SignedDuration::from_mins(minutes);
         late["params"]["timestamp"] = json!(sent.to_string());
         let refused = agent.send(&agent.signed(late)).await;
@@ -184,7 +184,7 @@ async fn a_request_is_answered_once_and_only_while_it_is_fresh() {
 
 #[tokio::test]
 async fn what_was_sent_before_the_guardian_began_is_refused() {
-    let sent = request("system/hello", json!({}));
+    let sent = request("system/hello", &json!({}));
     let agent = Agent::new(Some(KEY)).await;
     assert_eq!(code(&agent.send(&agent.signed(sent)).await), -32006);
 }
@@ -201,7 +201,7 @@ async fn what_cannot_be_settled_is_denied_and_what_is_no_request_is_an_error() {
     assert_eq!(without_tool["decision"], "deny");
     assert_eq!(code(&agent.ask("protocols/MCP/tools/call", json!({})).await), -32601);
 
-    let mut other = request("steps/userMessage", json!({}));
+    let mut other = request("steps/userMessage", &json!({}));
     other["params"]["acs_version"] = json!("1.0.0");
     assert_eq!(code(&agent.send(&other).await), -32001);
     for (body, expected) in [

@@ -150,7 +150,9 @@ async fn a_whole_chain_runs_in_the_order_of_the_direction() {
 }
 
 /// What a behaviour of a fixture does with the arguments of a payload.
-fn behaviour(name: &str) -> Option<fn(&mut Value) -> Result<(), &'static str>> {
+type Behaviour = fn(&mut Value) -> Result<(), &'static str>;
+
+fn behaviour(name: &str) -> Option<Behaviour> {
     Some(match name {
         "allow-all" => |_| Ok(()),
         "deny-all" => |_| Err("denied by policy"),
