@@ -3,10 +3,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`vectors`] | where the vectors are, and what one needs |
-//! | [`plugin`] | the component that answers as a vector's script says |
-//! | [`emissions`] | what was asked about, in which order |
-//! | [`host`] | the agent loop as a host |
-//! | [`mounted`] | a chain of plugins as an interceptor of another host |
+//! | `plugin` | the component that answers as a vector's script says |
+//! | `emissions` | what was asked about, in which order |
+//! | `host` | the agent loop as a host |
+//! | `mounted` | a chain of plugins as an interceptor of another host |
 //! | [`report`] | the results, by part |
 
 mod emissions;
