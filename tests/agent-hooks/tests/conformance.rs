@@ -1,7 +1,5 @@
 //! The vectors, held against the page that reports them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
-
 use hookhost_agent_hooks::report::{markdown, total};
 use hookhost_agent_hooks::vectors;
 use std::path::{Path, PathBuf};

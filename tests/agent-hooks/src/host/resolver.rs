@@ -22,7 +22,7 @@ pub(super) struct Resolution {
 }
 
 impl Resolution {
-    fn no(reason: impl ToString) -> Self {
+    fn no(reason: &impl ToString) -> Self {
         Self { reason: Some(reason.to_string()), permitted: false }
     }
 }
@@ -55,19 +55,19 @@ impl Resolver {
         let identity = if self.identified { context_identity(&context).unwrap_or_default() } else { String::new() };
         let answer = scripted_resolve(&self.rules, &Value::Object(context.clone()), &identity);
         if answer.get("__ctk_fault__").is_some() {
-            return Resolution::no(HostError::ApprovalResolverFailed);
+            return Resolution::no(&HostError::ApprovalResolverFailed);
         }
         if answer["context_identity"] != identity {
-            return Resolution::no(HostError::ApprovalIdentityMismatch);
+            return Resolution::no(&HostError::ApprovalIdentityMismatch);
         }
         let verdict = match (answer["outcome"].as_str(), answer.get("verdict")) {
-            (Some("unresolved"), None) => return Resolution::no(HostError::ApprovalUnresolved),
+            (Some("unresolved"), None) => return Resolution::no(&HostError::ApprovalUnresolved),
             (Some("approve" | "reject"), Some(verdict)) => verdict,
-            _ => return Resolution::no(HostError::ApprovalResolverFailed),
+            _ => return Resolution::no(&HostError::ApprovalResolverFailed),
         };
-        let Ok(verdict) = verdict_from_wire(verdict) else { return Resolution::no(HostError::VerdictInvalid) };
+        let Ok(verdict) = verdict_from_wire(verdict) else { return Resolution::no(&HostError::VerdictInvalid) };
         if verdict.decision.permits() != (answer["outcome"] == "approve") {
-            return Resolution::no(HostError::VerdictInvalid);
+            return Resolution::no(&HostError::VerdictInvalid);
         }
         permit(&mut context, verdict)
     }
@@ -76,7 +76,7 @@ impl Resolver {
 /// What a valid resolution comes to. A person's yes is about what was shown, so a change that comes with it is a no.
 fn permit(context: &mut AgentContext, verdict: Verdict) -> Resolution {
     match (verdict.decision, verdict.transform) {
-        (Decision::Deny, _) => Resolution::no(verdict.reason.unwrap_or_default()),
+        (Decision::Deny, _) => Resolution::no(&verdict.reason.unwrap_or_default()),
         (Decision::Transform, Some(transform)) => {
             let applied = apply_transform_to_ctx(context, &transform);
             let error = applied.err().unwrap_or(HostError::AdapterUnsupported);
