@@ -21,7 +21,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|command| command == "hook") && !words.any(|word| word == "--alone") {
-        // At once: a hook that is told to end answers no, and does not just end.
+        // At once: a hook answers no to a signal, and does not just end.
         hookhost_hook::program::watch_signals();
     }
     keep_to_ourselves();

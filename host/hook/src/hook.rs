@@ -143,7 +143,7 @@ impl Hook<'_> {
     }
 }
 
-/// What comes of asking the resident host.
+/// The outcome of asking the resident host.
 enum Resident {
     Answered(Result<Response, ConnectionError>),
     /// It serves hooks of other directories or of another version.

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
+use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -21,6 +22,9 @@ const TO_CONNECT: Duration = Duration::from_secs(10);
 
 /// How long a message may take that nobody waits for.
 const FOR_A_NOTIFICATION: Duration = Duration::from_secs(30);
+
+/// How long the service may take to answer the request for its stream, before other requests are sent.
+const FOR_A_STREAM: Duration = Duration::from_millis(500);
 
 /// How long the end of a session may take.
 const FOR_THE_END: Duration = Duration::from_secs(2);
@@ -71,6 +75,10 @@ struct Inner {
     output: tokio::sync::Mutex<Option<DuplexStream>>,
     /// Held while another session is begun.
     renewing: tokio::sync::Mutex<()>,
+    /// Notified when the service knows that the client has begun.
+    begun: Notify,
+    /// Notified when the service has taken or refused the stream on which it can say something by itself.
+    listens: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -119,7 +127,8 @@ impl Service {
 
     fn over(url: Url, client: Client, headers: HeaderMap, annotated: Arc<Mutex<Annotated>>) -> Self {
         let (state, output, renewing) = Default::default();
-        Self(Arc::new(Inner { url, client, headers, annotated, state, output, renewing }))
+        let (begun, listens) = (Notify::new(), Notify::new());
+        Self(Arc::new(Inner { url, client, headers, annotated, state, output, renewing, begun, listens }))
     }
 
     /// What headers have to say about a request.
@@ -175,6 +184,11 @@ impl Service {
                 // One after the other: what comes next may depend on it.
                 _ => {
                     let _ = timeout(FOR_A_NOTIFICATION, service.post(&message)).await;
+                    if message.method() == Some("notifications/initialized") {
+                        service.0.begun.notify_one();
+                        // What the service asks from here on finds the stream there.
+                        let _ = timeout(FOR_A_STREAM, service.0.listens.notified()).await;
+                    }
                 }
             }
         }
@@ -255,7 +269,10 @@ impl Service {
         body(response).await?;
         let begun = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         let begun = Message::of(begun).map_err(|error| error.to_string())?;
-        self.post_once(&begun).await.map(|response| response.status().is_success())
+        let is_begun = self.post_once(&begun).await?.status().is_success();
+        self.start_listening(&mut self.state());
+        self.0.begun.notify_one();
+        Ok(is_begun)
     }
 
     async fn post_once(&self, message: &Message) -> Result<Response, String> {
@@ -341,20 +358,26 @@ impl Service {
         let version = result.get("protocolVersion").and_then(Value::as_str);
         state.version = version.and_then(|version| HeaderValue::from_str(version).ok());
         state.session = session;
-        if let Some(earlier) = state.listening.take() {
+        self.start_listening(&mut state);
+    }
+
+    fn start_listening(&self, state: &mut State) {
+        let service = self.clone();
+        let listening = tokio::spawn(async move { service.listen().await }).abort_handle();
+        if let Some(earlier) = state.listening.replace(listening) {
             earlier.abort();
         }
-        let service = self.clone();
-        state.listening = Some(tokio::spawn(async move { service.listen().await }).abort_handle());
     }
 
     /// What the service says without being asked, where it has a stream for that.
     async fn listen(&self) {
         let mut pause = PAUSES.0;
+        // The service may not take it before it is told that the client has begun.
+        let _ = timeout(pause, self.0.begun.notified()).await;
         loop {
-            // The service may not take it before it is told that the client has begun.
-            sleep(pause).await;
-            match self.get(None).await {
+            let got = self.get(None).await;
+            self.0.listens.notify_one();
+            match got {
                 Ok(response) if response.status().is_success() => {
                     pause = PAUSES.0;
                     let _ = self.stream(response, None).await;
@@ -362,6 +385,7 @@ impl Service {
                 Ok(response) if response.status().is_client_error() => return,
                 _ => pause = (pause * 2).min(PAUSES.1),
             }
+            sleep(pause).await;
         }
     }
 

@@ -60,7 +60,7 @@ struct Usage {
     last: Instant,
 }
 
-/// Whoever waits for a reply. Dropped without one, they have gone, and the log says so.
+/// A hook that waits for a reply. Dropped without one, it has gone, and the log says so.
 struct Asker<'a> {
     settler: &'a Settler,
     adapter: &'static dyn Adapter,
@@ -147,7 +147,7 @@ impl Settler {
     }
 
     /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
-    /// takes long is waited for: a person, a plugin's model. Where the future is dropped before it is ready, whoever asks has gone:
+    /// takes long is waited for: a person, a plugin's model. Where the future is dropped before it is ready, the hook has gone:
     /// nothing of the event runs, and the log says so.
     pub async fn reply(&self, named: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
         self.usage().under_way += 1;

@@ -57,7 +57,7 @@ impl Watch {
                     let program = self.program.display();
                     tracing::warn!(
                         why,
-                        "the new program {program} does not run: this one goes on until another one is there"
+                        "the new program {program} does not run: this one continues until another one is there"
                     );
                     self.broken = Some(version);
                 }

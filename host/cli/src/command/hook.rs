@@ -41,7 +41,7 @@ pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
     })
 }
 
-/// Ends this process with the hook's exit code, which is none of [`Exit`]: it is the agent's language.
+/// Ends this process with the hook's exit code, which is the agent's language, and not one of [`Exit`].
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
     let code = program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into());
     std::process::exit(code.into())

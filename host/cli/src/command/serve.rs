@@ -167,8 +167,8 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
     done.map(Served::from)
 }
 
-/// The program that has taken the place of this one. This process goes on as that program, with the same command line: whoever
-/// watches over the process keeps it.
+/// The program that has taken the place of this one. This process continues as that program, with the same command line, so
+/// that a service manager or a terminal keeps it.
 struct Successor {
     /// Stays open meanwhile, so that clients of HTTP wait and are not turned away.
     listener: Option<std::net::TcpListener>,

@@ -221,7 +221,7 @@ async fn a_client_of_mcp_that_goes_is_in_the_log_too() {
 }
 
 #[tokio::test]
-async fn a_body_that_goes_on_for_too_long_or_breaks_off_is_recorded() {
+async fn a_body_that_breaks_off_is_recorded() {
     let (lab, address) = started().await;
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!("POST /hooks/claude-code/PreToolUse HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {SECRET}\r\n");
