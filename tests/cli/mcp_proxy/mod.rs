@@ -3,6 +3,7 @@
 mod approvals;
 mod attacks;
 mod calls;
+mod interceptor;
 mod lifetime;
 mod listen;
 mod questions;

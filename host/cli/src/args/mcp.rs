@@ -1,5 +1,6 @@
 //! The proxy in front of MCP servers, and the definitions of tools that it lets through.
 
+use super::ConfigArgs;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ Examples:
   hookhost mcp list
   hookhost mcp approve files
   hookhost mcp init files >> ~/.config/hookhost/hookhost.toml
+  hookhost mcp interceptor --name files
 
 An agent names this command in the place of the server's own.";
 
@@ -59,6 +61,7 @@ pub(crate) enum McpCommand {
     },
     /// Report rules about a server that fit none of the tools that it lists
     Check,
+    Interceptor(InterceptorArgs),
     /// List the servers, and the tools of each that are approved or held back
     List {
         /// Print JSON
@@ -79,4 +82,16 @@ pub(crate) struct ApproveToolsArgs {
     /// Approve without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
+}
+
+/// Answer another MCP program's questions about its messages, on the standard input and output, as a draft of MCP's interceptors
+/// has it
+#[derive(Debug, Args)]
+pub(crate) struct InterceptorArgs {
+    #[command(flatten)]
+    pub(crate) configuration: ConfigArgs,
+
+    /// The name of the server whose messages they are, as rules have it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
 }

@@ -8,7 +8,7 @@ mod session;
 
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
-pub(crate) use mcp::{ApproveToolsArgs, McpArgs, McpCommand};
+pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
 pub(crate) use resident::{ApprovalsArgs, ApprovalsCommand, HookArgs, ServeArgs};
 pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionCommand, ShowSessionArgs};
 

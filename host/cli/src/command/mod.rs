@@ -65,6 +65,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             Some(McpCommand::List { json }) => mcp::list(*json),
             Some(McpCommand::Init { server }) => mcp::init(server),
             Some(McpCommand::Check) => mcp::check(),
+            Some(McpCommand::Interceptor(args)) => wait_for(mcp::interceptor(args)),
             None => wait_here_for(mcp::proxy(&args)),
         },
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),

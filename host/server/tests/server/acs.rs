@@ -58,14 +58,14 @@ impl Agent {
         serde_json::from_str(&body).unwrap()
     }
 
-    async fn ask(&self, method: &str, payload: Value) -> Value {
-        self.send(&self.signed(request(method, &payload))).await
+    async fn ask(&self, method: &str, payload: &Value) -> Value {
+        self.send(&self.signed(request(method, payload))).await
     }
 
     async fn hello(&self) -> Value {
         self.ask(
             "handshake/hello",
-            json!({
+            &json!({
                 "acs_versions_supported": ["0.1.0"], "transports_supported": ["http", "stdio"],
                 "methods_implemented": ["steps/toolCallRequest", "steps/userMessage", "agbom/snapshot", "system/ping"],
                 "provenance_producer": "none", "profiles_supported": ["acs-core", "acs-trace"],
@@ -109,7 +109,7 @@ fn code(response: &Value) -> i64 {
 #[tokio::test]
 async fn a_hook_is_answered_once_the_session_is_negotiated() {
     let agent = Agent::new(Some(KEY)).await;
-    assert_eq!(code(&agent.ask("steps/toolCallRequest", call("ls")).await), -32003);
+    assert_eq!(code(&agent.ask("steps/toolCallRequest", &call("ls")).await), -32003);
 
     let hello = &agent.hello().await["result"];
     assert_eq!(hello["negotiated_version"], "0.1.0");
@@ -118,18 +118,18 @@ async fn a_hook_is_answered_once_the_session_is_negotiated() {
     assert_eq!(hello["profiles_accepted"], json!(["acs-core"]));
     assert_eq!(hello["payload"]["signature_algorithms_supported"], json!(["HMAC-SHA256"]));
 
-    let allowed = &agent.ask("steps/toolCallRequest", call("ls")).await["result"];
+    let allowed = &agent.ask("steps/toolCallRequest", &call("ls")).await["result"];
     assert_eq!((&allowed["type"], &allowed["decision"]), (&json!("final"), &json!("allow")));
-    let denied = &agent.ask("steps/toolCallRequest", call("echo denied")).await["result"];
+    let denied = &agent.ask("steps/toolCallRequest", &call("echo denied")).await["result"];
     assert_eq!((&denied["decision"], &denied["reason_codes"]), (&json!("deny"), &json!(["test.denied"])));
     assert!(denied["reasoning"].as_str().unwrap().contains("it is denied"), "{denied}");
-    let changed = &agent.ask("steps/toolCallRequest", call("cat original")).await["result"];
+    let changed = &agent.ask("steps/toolCallRequest", &call("cat original")).await["result"];
     assert_eq!(changed["decision"], "modify");
     assert_eq!(changed["modifications"], json!({ "parameter_overrides": { "command": "cat changed" } }));
     assert_eq!(agent.lab.events("before-tool-call").len(), 3);
 
-    agent.ask("steps/sessionEnd", json!({ "reason": "completed" })).await;
-    assert_eq!(code(&agent.ask("steps/toolCallRequest", call("ls")).await), -32003);
+    agent.ask("steps/sessionEnd", &json!({ "reason": "completed" })).await;
+    assert_eq!(code(&agent.ask("steps/toolCallRequest", &call("ls")).await), -32003);
 }
 
 #[tokio::test]
@@ -137,9 +137,9 @@ async fn the_command_beside_the_arguments_is_asked_about_as_a_shell_command() {
     let agent = Agent::new(Some(KEY)).await;
     agent.hello().await;
     let runner = |command: &str| json!({ "tool": { "name": "runner" }, "arguments": {}, "raw_command": command });
-    assert_eq!(agent.ask("steps/toolCallRequest", runner("ls")).await["result"]["decision"], "allow");
-    assert_eq!(agent.ask("steps/toolCallRequest", runner("echo denied")).await["result"]["decision"], "deny");
-    let changed = &agent.ask("steps/toolCallRequest", runner("cat original")).await["result"];
+    assert_eq!(agent.ask("steps/toolCallRequest", &runner("ls")).await["result"]["decision"], "allow");
+    assert_eq!(agent.ask("steps/toolCallRequest", &runner("echo denied")).await["result"]["decision"], "deny");
+    let changed = &agent.ask("steps/toolCallRequest", &runner("cat original")).await["result"];
     assert_eq!((&changed["decision"], &changed["reason_codes"]), (&json!("deny"), &json!(["modify_unsupported"])));
 }
 
@@ -195,11 +195,11 @@ async fn what_cannot_be_settled_is_denied_and_what_is_no_request_is_an_error() {
     assert_eq!(agent.hello().await["result"]["profiles_accepted"], json!([]), "nothing is signed");
     *agent.lab.configuration.config.lock().unwrap() = Err("hookhost.toml:1:1: it is broken".to_owned());
     std::fs::write(&agent.lab.configuration.file, "22").unwrap();
-    let unsettled = &agent.ask("steps/toolCallRequest", call("ls")).await["result"];
+    let unsettled = &agent.ask("steps/toolCallRequest", &call("ls")).await["result"];
     assert_eq!((&unsettled["decision"], &unsettled["reason_codes"]), (&json!("deny"), &json!(["evaluation_failed"])));
-    let without_tool = &agent.ask("steps/toolCallRequest", json!({ "arguments": {} })).await["result"];
+    let without_tool = &agent.ask("steps/toolCallRequest", &json!({ "arguments": {} })).await["result"];
     assert_eq!(without_tool["decision"], "deny");
-    assert_eq!(code(&agent.ask("protocols/MCP/tools/call", json!({})).await), -32601);
+    assert_eq!(code(&agent.ask("protocols/MCP/tools/call", &json!({})).await), -32601);
 
     let mut other = request("steps/userMessage", &json!({}));
     other["params"]["acs_version"] = json!("1.0.0");
@@ -222,8 +222,8 @@ async fn what_cannot_be_settled_is_denied_and_what_is_no_request_is_an_error() {
 async fn each_step_publishes_the_head_of_the_sessions_chain() {
     let agent = Agent::new(Some(KEY)).await;
     agent.hello().await;
-    let first = agent.ask("steps/userMessage", json!({ "content": "hello" })).await["result"]["chain_hash"].clone();
-    let second = agent.ask("steps/userMessage", json!({ "content": "hello" })).await["result"]["chain_hash"].clone();
+    let first = agent.ask("steps/userMessage", &json!({ "content": "hello" })).await["result"]["chain_hash"].clone();
+    let second = agent.ask("steps/userMessage", &json!({ "content": "hello" })).await["result"]["chain_hash"].clone();
     assert_eq!((first.as_str().unwrap().len(), second.as_str().unwrap().len()), (64, 64));
     assert_ne!(first, second);
 }

@@ -149,7 +149,7 @@ async fn a_whole_chain_runs_in_the_order_of_the_direction() {
     assert_eq!(denied["abortedAt"]["interceptor"], "hookhost/change");
 }
 
-/// What a behaviour of a fixture does with the arguments of a payload.
+/// What a fixture's interceptor does with the arguments of a payload.
 type Behaviour = fn(&mut Value) -> Result<(), &'static str>;
 
 fn behaviour(name: &str) -> Option<Behaviour> {
@@ -176,7 +176,7 @@ fn behaviour(name: &str) -> Option<Behaviour> {
 }
 
 /// A rule with this behaviour, in both directions.
-fn rule_of(behaves: fn(&mut Value) -> Result<(), &'static str>) -> Rule {
+fn rule_of(behaves: Behaviour) -> Rule {
     Rule::new()
         .before_tool_call(move |_, call: &ToolCall| {
             let mut payload = json!({ "arguments": call.arguments.read::<Value>().unwrap() });

@@ -1,12 +1,14 @@
-//! `hookhost mcp`: the proxy in front of an MCP server, and the definitions of tools that it lets through.
+//! `hookhost mcp`: the proxy in front of an MCP server, the definitions of tools that it lets through, and the interceptor.
 
 mod approve;
 mod install;
+mod interceptor;
 mod proxy;
 mod rules;
 mod starting_rules;
 
 pub(crate) use approve::{approve, list};
 pub(crate) use install::{To, change_servers};
+pub(crate) use interceptor::interceptor;
 pub(crate) use proxy::proxy;
 pub(crate) use starting_rules::{check, init};

@@ -1,0 +1,54 @@
+//! `hookhost mcp interceptor`: the chain as an interceptor of MCP, on the standard input and output.
+
+use crate::args::InterceptorArgs;
+use crate::audit_log;
+use crate::configuration;
+use crate::exit::{CliError, Exit};
+use crate::interrupt;
+use crate::loading;
+use anyhow::anyhow;
+use hookhost_adapters::json;
+use hookhost_mcp::lines::{self, Line};
+use hookhost_mcp::name::ServerName;
+use hookhost_mcp::streams;
+use hookhost_server::interceptor::Interceptors;
+use serde_json::Value;
+use std::io;
+use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError> {
+    let server = ServerName::new(&args.name).map_err(CliError::usage)?;
+    let cwd = configuration::cwd()?;
+    let config = loading::config(&args.configuration, &cwd)?;
+    let host = loading::recording_host(config, None).await?;
+    let cancel = CancellationToken::new();
+    let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
+    let interceptors = Interceptors::new(host.clone(), cwd, server.as_str());
+    let ended = tokio::select! {
+        ended = serve(&interceptors) => match ended {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Err(anyhow!("the client cannot be read or written: {error}").into()),
+        },
+        () = cancel.cancelled() => Ok(Exit::Interrupted),
+    };
+    drop(interceptors);
+    audit_log::finish(&host, ended).await
+}
+
+/// Answers one request after another until the client has no more.
+async fn serve(interceptors: &Interceptors) -> io::Result<()> {
+    let (mut input, mut output) = (BufReader::new(streams::input()?), streams::output()?);
+    loop {
+        let request = match lines::next(&mut input).await? {
+            Line::Whole(line) => std::str::from_utf8(&line).ok().and_then(|line| json::value(line).ok()),
+            Line::TooLong { .. } => None,
+            Line::End => return Ok(()),
+        };
+        // What cannot be read is no request, and is answered as that.
+        if let Some(answer) = interceptors.answer(&request.unwrap_or(Value::Null)).await {
+            output.write_all(format!("{answer}\n").as_bytes()).await?;
+            output.flush().await?;
+        }
+    }
+}
