@@ -27,7 +27,7 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 /// The interval at which it is looked whether a resident host that was started is there.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Told for how many seconds a person is waited for.
+/// Told for how many seconds the reply can take from now on, where that is long.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// The user's resident host.
