@@ -71,6 +71,8 @@ fn server(tried: &Tried, node: &Path) -> Result<(Results, Results)> {
 }
 
 fn client(tried: &Tried, node: &Path) -> Result<(Results, Results)> {
+    // A user of its own: the server above has a tool of the same name as one here, which would be held back.
+    let tried = &Tried::new(&tried.hookhost, &tried.cache)?;
     let script = script(tried, "client.mjs", CLIENT)?;
     let results = |hookhost: Option<&Path>| -> Result<Results> {
         let result = |scenario: &&str| -> Result<(String, String)> {
