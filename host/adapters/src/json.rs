@@ -2,8 +2,10 @@
 
 use crate::message::Unreadable;
 use hookhost_contract::Json;
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Upper bound of a message, in bytes: 16 MiB.
@@ -41,6 +43,37 @@ pub fn value(text: &str) -> Result<Value, String> {
     let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| format!("the message is not valid JSON: {error}"))
 }
+
+/// The keys of a message, whatever their values are; absent where it is no JSON object.
+pub(crate) fn keys(bytes: &[u8]) -> Option<Vec<Cow<'_, str>>> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    reader.deserialize_map(Keys).ok()
+}
+
+/// Reads the keys of an object, and past their values.
+struct Keys;
+
+impl<'de> Visitor<'de> for Keys {
+    type Value = Vec<Cow<'de, str>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut keys = Vec::with_capacity(16);
+        while let Some(Key(key)) = map.next_key()? {
+            keys.push(key);
+            let _: IgnoredAny = map.next_value()?;
+        }
+        Ok(keys)
+    }
+}
+
+/// A key, borrowed from the message where nothing in it is escaped.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads any value, and refuses an object that has a key twice: an agent and a plugin could read different ones of the two.
 #[derive(Clone, Copy)]

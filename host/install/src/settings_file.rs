@@ -1,5 +1,6 @@
 //! Files of people: read once, and replaced whole or not at all.
 
+use data_encoding::HEXLOWER;
 use crate::error::Refused;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, Metadata};
@@ -216,7 +217,7 @@ impl Found {
 /// SHA-256 of a content, in hexadecimal digits.
 #[must_use]
 pub fn digest(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&Sha256::digest(content))
 }
 
 /// Removes directories that were made, as far as they are empty, innermost first.

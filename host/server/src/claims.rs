@@ -1,9 +1,9 @@
 //! What is settled once although two processes could settle it: while a resident host starts or ends, hooks have processes of
 //! their own. A claim is a file, locked as long as its event is under way; what it holds then is the answer.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -162,10 +162,7 @@ fn name(key: &[&str]) -> String {
         digest.update(part.len().to_le_bytes());
         digest.update(part);
     }
-    digest.finalize().iter().fold(String::new(), |mut name, byte| {
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    HEXLOWER.encode(&digest.finalize())
 }
 
 #[cfg(test)]

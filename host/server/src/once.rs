@@ -16,7 +16,7 @@ const KEPT: Duration = Duration::from_secs(60);
 /// Upper bound of the kept answers.
 const MAX_KEPT: usize = 4096;
 
-/// Old answers are removed each time that there are so many more.
+/// Old answers are removed when there are so many, and then each time that their number has doubled.
 const SWEPT_AT: usize = 64;
 
 /// What was settled.
@@ -31,7 +31,29 @@ pub(crate) struct Settled {
 /// The answers.
 #[derive(Debug, Default)]
 pub(crate) struct Once {
-    answers: Mutex<HashMap<Key, Arc<Slot>>>,
+    answers: Mutex<Answers>,
+}
+
+#[derive(Debug, Default)]
+struct Answers {
+    slots: HashMap<Key, Arc<Slot>>,
+    /// How many there are when the old ones are removed next.
+    swept_at: usize,
+}
+
+impl Answers {
+    fn insert(&mut self, key: Key, slot: Arc<Slot>) {
+        self.slots.insert(key, slot);
+        if self.slots.len() < self.swept_at.max(SWEPT_AT) {
+            return;
+        }
+        self.slots.retain(|_, slot| slot.is_kept());
+        if self.slots.len() >= MAX_KEPT {
+            // What is under way is settled once all the same.
+            self.slots.retain(|_, slot| !slot.answer.initialized());
+        }
+        self.swept_at = (2 * self.slots.len()).min(MAX_KEPT.max(self.slots.len() + SWEPT_AT));
+    }
 }
 
 /// What tells a call from all others.
@@ -70,18 +92,12 @@ impl Once {
         let key = Key::new(session, kind, id, &content(call));
         let directory = call.session.cwd.clone();
         let mut answers = self.answers();
-        if let Some(slot) = answers.get(&key).filter(|slot| slot.is_kept() && slot.is_of(rules, &directory)) {
+        if let Some(slot) = answers.slots.get(&key).filter(|slot| slot.is_kept() && slot.is_of(rules, &directory)) {
             return Some(Arc::clone(slot));
         }
         let (began, answer, waiting) = (Instant::now(), OnceCell::new(), watch::Sender::new(0));
         let slot = Arc::new(Slot { began, rules, directory, answer, waiting });
         answers.insert(key, Arc::clone(&slot));
-        if answers.len() > MAX_KEPT || answers.len().is_multiple_of(SWEPT_AT) {
-            answers.retain(|_, slot| slot.is_kept());
-        }
-        if answers.len() > MAX_KEPT {
-            answers.clear();
-        }
         Some(slot)
     }
 
@@ -90,11 +106,11 @@ impl Once {
         let Some(id) = &tool.id else { return };
         let mut answers = self.answers();
         for kind in ["before", "permission"] {
-            answers.remove(&Key::new(session, kind, id, &content_of(tool)));
+            answers.slots.remove(&Key::new(session, kind, id, &content_of(tool)));
         }
     }
 
-    fn answers(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
+    fn answers(&self) -> MutexGuard<'_, Answers> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

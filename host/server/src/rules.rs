@@ -1,6 +1,7 @@
 //! Which rules count in which directory. The files that say so are looked at with each event, so that no event is settled under
 //! rules that were replaced before it.
 
+use data_encoding::HEXLOWER;
 use hookhost::config::Config;
 use hookhost::{Host, RuleSet};
 use sha2::{Digest as _, Sha256};
@@ -9,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Upper bound of the directories whose rules are kept; those that were used last.
@@ -79,18 +80,44 @@ pub struct RulesByDirectory {
     revisions: AtomicU64,
 }
 
+#[derive(Default)]
 struct Known {
     used: AtomicU64,
+    /// What was found last. Events read it at once; it is replaced by those who hold `state`.
+    current: Mutex<Option<Arc<Current>>>,
     state: tokio::sync::Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    stamps: Vec<(PathBuf, Stamp)>,
     config: Option<Config>,
     loaded: Option<DirectoryRules>,
-    /// Why there are no rules.
-    problem: String,
+}
+
+/// The rules of a directory, and how its files were when they were looked at.
+struct Current {
+    stamps: Vec<(PathBuf, Stamp)>,
+    /// Or why there are none.
+    rules: Result<DirectoryRules, String>,
+}
+
+impl Current {
+    /// Whether the files are still as they were.
+    fn counts(&self) -> bool {
+        !self.stamps.is_empty() && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
+    }
+}
+
+impl Known {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Current>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was found last, where it still counts.
+    fn counting(&self) -> Option<Arc<Current>> {
+        let current = self.current().clone();
+        current.filter(|current| current.counts())
+    }
 }
 
 /// What tells a file from a changed one: device, number, size and times of its last changes; absent where it is not there.
@@ -110,12 +137,17 @@ impl RulesByDirectory {
     /// notes say why.
     pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
         let known = self.known(directory);
-        let mut state = known.state.lock().await;
-        let stamps = stamps(state.stamps.iter().map(|(path, _)| path.clone()));
-        if state.stamps.is_empty() || stamps != state.stamps {
-            self.load(directory, &mut state).await;
+        if let Some(current) = known.counting() {
+            return current.rules.clone();
         }
-        state.loaded.clone().ok_or_else(|| state.problem.clone())
+        let mut state = known.state.lock().await;
+        // Another event may have loaded them meanwhile.
+        if let Some(current) = known.counting() {
+            return current.rules.clone();
+        }
+        let (stamps, rules) = self.load(directory, &mut state).await;
+        *known.current() = Some(Arc::new(Current { stamps, rules: rules.clone() }));
+        rules
     }
 
     /// How many directories are known.
@@ -143,12 +175,16 @@ impl RulesByDirectory {
                 all.remove(&oldest);
             }
         }
-        let known = Arc::new(Known { used: AtomicU64::new(now), state: tokio::sync::Mutex::default() });
+        let known = Arc::new(Known { used: AtomicU64::new(now), ..Known::default() });
         all.insert(directory.to_owned(), Arc::clone(&known));
         known
     }
 
-    async fn load(&self, directory: &Path, state: &mut State) {
+    async fn load(
+        &self,
+        directory: &Path,
+        state: &mut State,
+    ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
         // Before the files are read: what changes from here on is looked at with the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
@@ -157,19 +193,21 @@ impl RulesByDirectory {
             Err(why) => Err(why),
         };
         let now = self.configurations.files(directory, state.config.as_ref());
-        state.stamps = before.into_iter().filter(|(path, _)| now.contains(path)).collect();
-        let known: Vec<_> = state.stamps.iter().map(|(path, _)| path.clone()).collect();
+        let mut stamped: Vec<_> = before.into_iter().filter(|(path, _)| now.contains(path)).collect();
+        let known: Vec<_> = stamped.iter().map(|(path, _)| path.clone()).collect();
         // A file that only the new configuration names.
-        state.stamps.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
+        stamped.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
+        let mut problem = String::new();
         if let Err(why) = loaded {
             tracing::warn!(directory = %directory.display(), why, "changed rules are not taken up");
             match &mut state.loaded {
                 Some(kept) => {
                     kept.notes = [format!("changed rules are not taken up, those that were loaded stay: {why}")].into();
                 }
-                None => state.problem = why,
+                None => problem = why,
             }
         }
+        (stamped, state.loaded.clone().ok_or(problem))
     }
 
     async fn take_up(&self, found: Found, state: &mut State) -> Result<(), String> {
@@ -205,17 +243,21 @@ fn digest_of<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
         digest.update(Sha256::digest(file.as_os_str().as_encoded_bytes()));
         digest.update(Sha256::digest(text));
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&digest.finalize())
 }
 
 fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {
-    let stamp = |path: PathBuf| {
-        // The time of the change of the file's entry, too: that of its content can be set.
-        let stamp = fs::metadata(&path).ok().map(|file| {
-            let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
-            (file.dev(), file.ino(), file.size(), times)
-        });
+    let stamped = |path: PathBuf| {
+        let stamp = stamp_of(&path);
         (path, stamp)
     };
-    files.into_iter().map(stamp).collect()
+    files.into_iter().map(stamped).collect()
+}
+
+fn stamp_of(path: &Path) -> Stamp {
+    // The time of the change of the file's entry, too: that of its content can be set.
+    fs::metadata(path).ok().map(|file| {
+        let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+        (file.dev(), file.ino(), file.size(), times)
+    })
 }

@@ -1,6 +1,7 @@
 //! The agents' sessions: the same for all calls that name the same one, whichever process reports them.
 
 use crate::rules::DirectoryRules;
+use data_encoding::HEXLOWER;
 use hookhost::contract::Task;
 use hookhost::session::SessionError;
 use hookhost::{Host, Session, SessionSpec};
@@ -8,7 +9,6 @@ use hookhost_adapters::AgentSession;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -141,10 +141,7 @@ fn identifier(agent: &str, id: &str) -> String {
     if plain.len() <= MAX_ID && !id.contains(|character: char| character == ':' || character.is_control()) {
         return plain;
     }
-    let mut digest = String::new();
-    for byte in Sha256::digest(id) {
-        let _ = write!(digest, "{byte:02x}");
-    }
+    let digest = HEXLOWER.encode(&Sha256::digest(id));
     let agent: String = agent.chars().take(64).collect();
     format!("{agent}:sha256-{digest}")
 }

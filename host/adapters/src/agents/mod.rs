@@ -28,7 +28,7 @@ mod qwen_code;
 mod windsurf;
 
 use crate::adapter::Adapter;
-use crate::json::object;
+use crate::json::keys;
 use crate::message::Message;
 
 /// All agents, in the order of their names.
@@ -73,8 +73,8 @@ pub fn by_name(name: &str) -> Option<&'static dyn Adapter> {
 /// language; so what the message says counts more than the name with which the hook was called.
 #[must_use]
 pub fn detect(named: &'static dyn Adapter, message: &Message<'_>) -> &'static dyn Adapter {
-    let Ok(fields) = object(message.bytes) else { return named };
-    let has = |key: &str| fields.contains_key(key);
+    let Some(keys) = keys(message.bytes) else { return named };
+    let has = |key: &str| keys.iter().any(|known| known == key);
     let name = if has("cursor_version") {
         "cursor"
     } else if has("hookEventName") && has("workspaceRoot") {

@@ -1,5 +1,6 @@
 //! `hookhost serve`: the resident host of this user, which settles the events of all agents.
 
+use data_encoding::HEXLOWER;
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
@@ -261,7 +262,7 @@ fn token() -> Result<(PathBuf, String), CliError> {
     }
     let mut bytes = [0; 32];
     SysRng.try_fill_bytes(&mut bytes).map_err(|error| anyhow!("the system gives no random number: {error}"))?;
-    let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secret = HEXLOWER.encode(&bytes);
     audit_log::prepared()?;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);

@@ -1,11 +1,11 @@
 //! The sessions that agents have negotiated: which requests were seen, and the chain of hashes over them.
 
+use data_encoding::HEXLOWER;
 use super::envelope::{Refusal, Request};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
@@ -134,10 +134,7 @@ fn canonical(value: &Value) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    HEXLOWER.encode(bytes)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 
 pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut call = claude_shape::decode(message, &AGENT, &Keys::CLAUDE)?;
+    let fields = Fields::of(message.bytes)?;
+    let mut call = claude_shape::decode_fields(message, &fields, &AGENT, &Keys::CLAUDE)?;
     // In this mode the agent asks nobody: what is not allowed is refused.
-    let mode = Fields::of(message.bytes)?.some_text("permission_mode");
-    call.session.interactive = mode.as_deref() != Some("dontAsk");
+    call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
     Ok(call)
 }

@@ -63,15 +63,24 @@ impl Keys {
 
 /// Reads a message of `agent`.
 pub(in crate::agents) fn decode(message: &Message<'_>, agent: &Agent, keys: &Keys) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
-    let named = text(&fields, keys.point)?;
+    decode_fields(message, &Fields::of(message.bytes)?, agent, keys)
+}
+
+/// The same, of a message whose fields have been read.
+pub(in crate::agents) fn decode_fields(
+    message: &Message<'_>,
+    fields: &Fields,
+    agent: &Agent,
+    keys: &Keys,
+) -> Result<HookCall, Unreadable> {
+    let named = text(fields, keys.point)?;
     let name = named.as_deref().or(message.point).ok_or_else(|| missing(keys.point))?;
-    let reader = Reader { message, fields: &fields, keys };
+    let reader = Reader { message, fields, keys };
     let Some(point) = point_of(agent, name) else {
         return reader.unknown(agent, name).map_err(|error| error.at(message.point.unwrap_or(name)));
     };
     let at = |error: Unreadable| error.at(point.name);
-    if named.is_none() && point.event != EventKind::BeforeToolCall && has_call(&fields) {
+    if named.is_none() && point.event != EventKind::BeforeToolCall && has_call(fields) {
         // The command line is not believed where the message is of something else.
         return Err(at(Unreadable::new(format!("the message has a tool call, and `{}` has none", point.name))));
     }

@@ -11,7 +11,7 @@ mod shaped;
 mod strictest;
 
 pub(super) use abilities::{CONTEXT, PROMPT, STOP, TELLS};
-pub(super) use decode::{Keys, absolute, decode, first, has_call, point_of, text};
+pub(super) use decode::{Keys, absolute, decode, decode_fields, first, has_call, point_of, text};
 pub(super) use draft::{Draft, denies_by_decision, deny_twice, filled, in_place};
 pub(super) use encode::{Dialect, No, denies, encode, fail, prompts, unsettled};
 pub(super) use result::result;

@@ -4,6 +4,7 @@
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
 //! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
+use data_encoding::HEXLOWER;
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
 use etcetera::BaseStrategy as _;
@@ -199,7 +200,7 @@ impl Cache {
                 OUTCOMES
             }
         };
-        let name = hasher.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let name = HEXLOWER.encode(&hasher.0.finalize());
         self.directory.join(name).with_extension(extension)
     }
 
