@@ -105,6 +105,14 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
         other => other,
     };
     let answer = match answer {
+        // A text that a plugin withholds is not left as it is where the agent takes another one.
+        Answer::Rejected(rejection) if !can.rejects && can.replaces && is_text(call) => {
+            lost.push(Degradation::RejectionNotPossible);
+            if rejection.ends.is_some() {
+                lost.push(Degradation::StopNotPossible);
+            }
+            Answer::Replaced(rejection.to_string())
+        }
         Answer::Rejected(rejection) if !can.rejects => {
             lost.push(Degradation::RejectionNotPossible);
             if rejection.ends.is_some() {
@@ -130,6 +138,11 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
         notices.clear();
     }
     (Outcome { answer, context, notices, rules }, lost)
+}
+
+/// Whether the event is about a text that is there already.
+fn is_text(call: &HookCall) -> bool {
+    matches!(call.event, HookEvent::AfterCompaction { .. } | HookEvent::FinalText { .. })
 }
 
 /// Whether a call of the agent can get exactly these arguments: what a plugin took out of them would stay where they are

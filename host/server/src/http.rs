@@ -11,25 +11,30 @@
 //! | `GET /health` | whether somebody is there |
 //!
 //! A person is waited for as long as the agent's hook waits, or for less where the header `Hookhost-Within` says so.
+//!
+//! Pages in a browser send the header `Origin`: one of a page elsewhere is refused, and `/acs` takes none at all, since its requests
+//! need no token.
 
 use crate::acs::Acs;
 use crate::mcp;
 use crate::settle::{Settler, Within, body_of};
-use hookhost_adapters::json::MAX_BYTES;
+use hookhost_adapters::json::{MAX_BYTES, value};
 use hookhost_adapters::{Message, by_name};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -37,8 +42,12 @@ use tokio::sync::Semaphore;
 /// The header in which a client says for how many seconds it waits for the answer.
 const WITHIN: &str = "hookhost-within";
 
-/// How long a client may take to send the head of a request: those who do not know the token share the connections.
+/// How long a client may take to send the head of its first request: those who do not know the token share the connections. Later
+/// ones can come at any time: a connection that ends while it is used would be a hook that failed.
 const FOR_A_HEAD: Duration = Duration::from_secs(2);
+
+/// Upper bound of a signed request that comes without the token, in bytes: it is read before its signature can be looked at.
+const MAX_SIGNED: usize = 1024 * 1024;
 
 /// How long it may take to send the body.
 const FOR_A_BODY: Duration = Duration::from_secs(10);
@@ -111,17 +120,31 @@ pub async fn serve(
         // An answer is small, and the agent waits for it.
         let _ = stream.set_nodelay(true);
         let served = Arc::clone(&served);
-        let service = service_fn(move |request| {
-            let served = Arc::clone(&served);
-            async move { Ok::<_, Infallible>(respond(&served, request).await) }
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let service = service_fn({
+            let has_asked = Arc::clone(&has_asked);
+            move |request| {
+                has_asked.store(true, Ordering::Relaxed);
+                let served = Arc::clone(&served);
+                async move { Ok::<_, Infallible>(respond(&served, request).await) }
+            }
         });
         let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD);
+        server.header_read_timeout(None);
         let answered = open.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             let _connection = connection;
-            if let Err(error) = answered.await {
-                tracing::debug!(%error, "a connection ended early");
+            let never_asks = async {
+                tokio::time::sleep(FOR_A_HEAD).await;
+                if has_asked.load(Ordering::Relaxed) {
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                ended = answered => if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                },
+                () = never_asks => {}
             }
         });
     }
@@ -134,15 +157,21 @@ type Answer = Response<Full<Bytes>>;
 async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
     let path = request.uri().path().to_owned();
     if request.method() == Method::GET && path == "/health" {
-        return text(StatusCode::OK, "hookhost is there\n");
+        return last(text(StatusCode::OK, "hookhost is there\n"));
     }
     let route = Route::of(&path);
-    let is_signed = matches!(route, Some(Route::Acs)) && served.acs.is_signed();
-    if !is_signed && !is_known(served, &request) {
+    let is_acs = matches!(route, Some(Route::Acs));
+    if let Some(origin) = request.headers().get(ORIGIN)
+        && (is_acs || !is_of_this_machine(origin))
+    {
+        return last(text(StatusCode::FORBIDDEN, "hookhost answers no page of a browser\n"));
+    }
+    let is_known = is_known(served, &request);
+    if !is_known && !(is_acs && served.acs.is_signed()) {
         let mut answer =
             text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return answer;
+        return last(answer);
     }
     let Some(route) = route else {
         return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
@@ -151,10 +180,13 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
         return text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
     }
     let within = within(&request);
-    let body = Limited::new(request.into_body(), MAX_BYTES).collect();
+    let most = if is_known { MAX_BYTES } else { MAX_SIGNED };
+    let body = Limited::new(request.into_body(), most).collect();
     let body = match tokio::time::timeout(FOR_A_BODY, body).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err("its message is larger than 16 MiB".to_owned()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(format!("its message is larger than {} MiB", most / 1024 / 1024))
+        }
         Ok(Err(error)) => Err(format!("its message did not come: {error}")),
         Err(_) => Err(format!("its message did not come within {} s", FOR_A_BODY.as_secs())),
     };
@@ -165,10 +197,13 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
             served.settler.note_unread("mcp", &served.home, &why);
             text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
         }
-        (Route::Acs, Ok(body)) => json(served.acs.answer(&served.settler, &body, &served.home).await),
+        (Route::Acs, Ok(body)) => {
+            let answer = json(served.acs.answer(&served.settler, &body, &served.home, within).await);
+            if is_known { answer } else { last(answer) }
+        }
         (Route::Acs, Err(why)) => {
-            served.settler.note_unread("acs", &served.home, &why);
-            text(StatusCode::BAD_REQUEST, &format!("{why}\n"))
+            served.acs.note(&served.settler, &served.home, is_known, &why);
+            last(text(StatusCode::BAD_REQUEST, &format!("{why}\n")))
         }
     }
 }
@@ -188,6 +223,15 @@ fn is_known(served: &Served, request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let bearer = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     bearer.or_else(|| header("x-api-key")).is_some_and(|said| served.token.is(said.trim()))
+}
+
+/// Whether a page is one of this machine, such as MCP's inspector.
+fn is_of_this_machine(origin: &HeaderValue) -> bool {
+    let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()).and_then(|origin| {
+        let host = origin.host()?;
+        Some(host.trim_start_matches('[').trim_end_matches(']').to_owned())
+    });
+    host.is_some_and(|host| host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
 }
 
 enum Route<'a> {
@@ -243,19 +287,24 @@ async fn hook(
 }
 
 async fn model_context(served: &Served, body: &[u8], within: Within) -> Answer {
-    let request: Value = match serde_json::from_slice(body) {
+    let text = std::str::from_utf8(body).map_err(|_| "the message is not UTF-8".to_owned());
+    let request = match text.and_then(value) {
         Ok(request) => request,
-        Err(error) => {
-            served.settler.note_unread("mcp", &served.home, &format!("its message cannot be read: {error}"));
-            let why =
-                format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":{:?}}}}}"#, error.to_string());
-            return json(why);
+        Err(why) => {
+            served.settler.note_unread("mcp", &served.home, &format!("its message cannot be read: {why}"));
+            return json(mcp::error(&Value::Null, -32700, &why).to_string());
         }
     };
     match mcp::answer(&served.settler, &request, &served.home, within).await {
         Some(answer) => json(answer.to_string()),
         None => text(StatusCode::ACCEPTED, ""),
     }
+}
+
+/// The same, after which the connection ends: who does not know the token shares the connections with those who do.
+fn last(mut answer: Answer) -> Answer {
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 fn json(body: String) -> Answer {

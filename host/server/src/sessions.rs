@@ -23,6 +23,9 @@ const MAX_IDLE: Duration = Duration::from_secs(3600);
 /// Upper bound of the calls of a session whose arguments are remembered until they have run.
 const MAX_REMEMBERED: usize = 256;
 
+/// Upper bound of the texts of which a session knows that they were said.
+const MAX_SAID: usize = 1024;
+
 /// How often in a row plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
 pub const MAX_CONTINUED: u32 = 8;
 
@@ -183,7 +186,12 @@ impl Handle {
 
     /// Whether a text is said for the first time since the last prompt.
     pub(crate) fn is_said_first(&self, text: &str) -> bool {
-        self.memory().said.insert(text.to_owned())
+        let mut memory = self.memory();
+        if memory.said.len() >= MAX_SAID {
+            // It is said once more rather than kept for ever: some agents tell of no prompt.
+            memory.said.clear();
+        }
+        memory.said.insert(text.to_owned())
     }
 
     /// The user has sent a prompt.

@@ -1,6 +1,6 @@
 //! From an agent's message to its reply.
 
-use crate::claims::{Claim, Claims};
+use crate::claims::{Claim, Claimed, Claims};
 use crate::events::{self, Said};
 use crate::once::{Once, Settled, content};
 use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
@@ -50,6 +50,12 @@ pub struct Settler {
     usage: Mutex<Usage>,
     /// Whether the process is about to end.
     ends: watch::Sender<bool>,
+}
+
+/// A message that was settled: by another process, or here, with this process's claim on it.
+enum Done {
+    Elsewhere(Reply),
+    Here(Vec<Outcome>, Option<Claimed>),
 }
 
 /// Whether somebody asks.
@@ -177,28 +183,36 @@ impl Settler {
             self.note_unsettled(adapter, &call.point, Path::new("/"), &why);
             return adapter.unsettled(&call, &failed(adapter, &why));
         }
-        let claim = self.claim(adapter, &call).await;
-        if let Some(Claim::Settled(answer)) = &claim
-            && let Some(reply) = reply_of(answer)
-        {
-            return reply;
-        }
         let time = Time::of(adapter, &call.point, message.within);
+        let work = async {
+            // Another process may be settling it, and wait for a person.
+            let claim = match self.claim(adapter, &call).await {
+                Some(Claim::Settled(answer)) => match reply_of(&answer) {
+                    Some(reply) => return Ok(Done::Elsewhere(reply)),
+                    None => None,
+                },
+                Some(Claim::Mine(claimed)) => Some(claimed),
+                None => None,
+            };
+            let outcomes = self.all_settled(adapter, &call, time.for_others, waits).await?;
+            Ok(Done::Here(outcomes, claim))
+        };
         let mut ends = self.ends.subscribe();
-        let outcomes = tokio::select! {
+        let done = tokio::select! {
             biased;
-            outcomes = self.all_settled(adapter, &call, time.for_others, waits) => outcomes,
+            done = work => done,
             () = tokio::time::sleep_until(time.at_most.into()) => Err("it took longer than the agent waits".to_owned()),
             _ = ends.wait_for(|ends| *ends) => Err("the resident host has ended".to_owned()),
         };
-        match outcomes {
-            Ok(outcomes) => {
+        match done {
+            Ok(Done::Elsewhere(reply)) => reply,
+            Ok(Done::Here(outcomes, claim)) => {
                 let reply = match outcomes.as_slice() {
                     [] => return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
                     [outcome] if call.further.is_empty() => adapter.encode(&call, outcome),
                     outcomes => adapter.encode_all(&call, outcomes),
                 };
-                if let Some(Claim::Mine(claimed)) = claim {
+                if let Some(claimed) = claim {
                     claimed.settled(&answer_of(&reply));
                 }
                 reply

@@ -73,6 +73,10 @@ pub fn by_name(name: &str) -> Option<&'static dyn Adapter> {
 /// language; so what the message says counts more than the name with which the hook was called.
 #[must_use]
 pub fn detect(named: &'static dyn Adapter, message: &Message<'_>) -> &'static dyn Adapter {
+    // What speaks the standard says so by its address, and signs its whole message.
+    if named.agent().name == "acs" {
+        return named;
+    }
     let Some(keys) = keys(message.bytes) else { return named };
     let has = |key: &str| keys.iter().any(|known| known == key);
     let name = if has("cursor_version") {

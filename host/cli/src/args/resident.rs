@@ -68,7 +68,7 @@ pub(crate) struct ServeArgs {
     pub(crate) idle: Option<Duration>,
 
     /// Listen for HTTP hooks, gateways and MCP clients at this address, too; they need the token that is printed
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
     /// Take the requests of the Agent Control Standard at /acs that are signed with the secret in this file, without the token
@@ -86,6 +86,10 @@ pub(crate) struct ServeArgs {
     /// A hook has started it: it says nothing, and ends where another one is there
     #[arg(long, hide = true)]
     pub(crate) on_demand: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "it is no IP address with a port: write 127.0.0.1:8750, or a port of your choice".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -15,7 +15,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    pub(super) fn of(envelope: &Value) -> Result<Self, Refusal> {
+    pub(super) fn of(mut envelope: Value) -> Result<Self, Refusal> {
         if envelope.is_array() {
             return Err(Refusal::invalid("a request is one JSON object; batches are not taken"));
         }
@@ -23,15 +23,15 @@ impl Request {
         if text("jsonrpc") != Some("2.0") {
             return Err(Refusal::invalid("`jsonrpc` is not \"2.0\""));
         }
-        let id = envelope.get("id").filter(|id| id.is_string() || id.is_number());
+        let id = envelope.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
         let id =
             id.ok_or_else(|| Refusal::invalid("`id` is neither a text nor a number: there are no notifications"))?;
-        let method = text("method").ok_or_else(|| Refusal::invalid("`method` is missing"))?;
-        let params = envelope.get("params").filter(|params| params.is_object());
-        let params = params.ok_or_else(|| Refusal::invalid("`params` is not an object"))?.clone();
+        let method = text("method").ok_or_else(|| Refusal::invalid("`method` is missing"))?.to_owned();
+        let params = envelope.get_mut("params").map(Value::take).filter(Value::is_object);
+        let params = params.ok_or_else(|| Refusal::invalid("`params` is not an object"))?;
         let session = params["metadata"]["session_id"].as_str().filter(|session| !session.is_empty());
         let session = session.map(str::to_owned);
-        Ok(Self { id: id.clone(), method: method.to_owned(), params, session })
+        Ok(Self { id, method, params, session })
     }
 
     pub(super) fn session(&self) -> Result<&str, Refusal> {
@@ -137,6 +137,11 @@ impl Refusal {
         let mut refusal = Self::new(-32006, "timestamp_out_of_window", why);
         refusal.more = Some(Box::new(("skew_window_ms", json!(u64::try_from(skew.as_millis()).unwrap_or(u64::MAX)))));
         refusal
+    }
+
+    /// Why, for the log.
+    pub(super) fn sentence(&self) -> String {
+        format!("its request was refused with {} ({}): {}", self.code, self.reason, self.message)
     }
 
     pub(super) fn response(&self, id: &Value) -> Value {

@@ -13,7 +13,7 @@ mod envelope;
 mod sessions;
 pub mod signature;
 
-use crate::settle::Settler;
+use crate::settle::{Settler, Within};
 use envelope::{Refusal, Request};
 use hookhost_adapters::{Adapter, Message, by_name, json};
 use jiff::{SignedDuration, Timestamp};
@@ -21,6 +21,8 @@ use serde_json::{Value, json};
 use sessions::Sessions;
 use signature::Secret;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The version of the standard.
 const VERSION: &str = "0.1.0";
@@ -34,11 +36,18 @@ const TIMEOUT_MS: u64 = 30_000;
 const HELLO: &str = "handshake/hello";
 const PING: &str = "system/ping";
 
+/// Upper bound of a session's id, in bytes.
+const MAX_SESSION_ID: usize = 256;
+
+/// Strangers' requests are recorded no more often than this.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
+
 /// A Guardian.
 #[derive(Debug)]
 pub struct Acs {
     secret: Option<Secret>,
     sessions: Sessions,
+    strangers: Mutex<Strangers>,
     /// What was sent before this process began may have been answered by the one before.
     began: Timestamp,
 }
@@ -47,7 +56,7 @@ impl Acs {
     /// With a secret, each request but a ping has to be signed, and each response is. Without one neither is.
     #[must_use]
     pub fn new(secret: Option<Secret>) -> Self {
-        Self { secret, sessions: Sessions::default(), began: Timestamp::now() }
+        Self { secret, sessions: Sessions::default(), strangers: Mutex::default(), began: Timestamp::now() }
     }
 
     /// Whether requests are authenticated by their signatures.
@@ -55,44 +64,93 @@ impl Acs {
         self.secret.is_some()
     }
 
-    /// The response to a request, as JSON.
-    pub(crate) async fn answer(&self, settler: &Settler, body: &[u8], home: &Path) -> String {
-        let (response, session) = match self.response(settler, body, home).await {
+    /// The response to a request, as JSON. `within` says for how long the agent waits.
+    pub(crate) async fn answer(&self, settler: &Settler, body: &[u8], home: &Path, within: Within) -> String {
+        let (response, session) = match self.response(settler, body, home, within).await {
             // Anybody can ping: a signature of its answer could be shown as one of a decision.
             Ok((request, result)) if request.method == PING => (request.response(result), None),
             Ok((request, result)) => (request.response(result), request.session),
-            Err(refused) => (refused.refusal.response(&refused.id), refused.session),
+            Err(Refused { refusal, id, session, is_known }) => {
+                // The agent may continue after an error: then the record is all that says so.
+                self.note(settler, home, is_known, &refusal.sentence());
+                // A stranger gets no signature under a text with an `id` of its choice.
+                (refusal.response(&id), session.filter(|_| is_known))
+            }
         };
         self.signed(response, session.as_deref()).to_string()
     }
 
-    async fn response(&self, settler: &Settler, body: &[u8], home: &Path) -> Result<(Request, Value), Refused> {
-        let text = std::str::from_utf8(body).map_err(|_| Refusal::parse("the request is not UTF-8"))?;
-        let envelope = json::value(text).map_err(|why| Refusal::parse(&why))?;
-        let request = Request::of(&envelope)?;
-        match self.result(settler, &envelope, &request, home).await {
-            Ok(result) => Ok((request, result)),
-            Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session }),
+    /// Records that a request was not settled. Those of strangers are counted, so that they cannot fill the log.
+    pub(crate) fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
+        if is_known {
+            settler.note_unread("acs", home, why);
+            return;
         }
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        strangers.count += 1;
+        if strangers.noted.is_none_or(|noted| noted.elapsed() >= NOTED_EVERY) {
+            let count = std::mem::take(&mut strangers.count);
+            strangers.noted = Some(Instant::now());
+            let before = if count > 1 { format!("; {count} such requests since the last record") } else { String::new() };
+            settler.note_unread("acs", home, &format!("{why}{before}"));
+        }
+    }
+
+    async fn response(
+        &self,
+        settler: &Settler,
+        body: &[u8],
+        home: &Path,
+        within: Within,
+    ) -> Result<(Request, Value), Refused> {
+        let is_known = !self.is_signed();
+        let refused = |refusal| Refused { refusal, id: Value::Null, session: None, is_known };
+        let text = std::str::from_utf8(body).map_err(|_| refused(Refusal::parse("the request is not UTF-8")))?;
+        let mut envelope = json::value(text).map_err(|why| refused(Refusal::parse(&why)))?;
+        let is_ping = envelope["method"] == PING;
+        if is_known || is_ping {
+            let request = Request::of(envelope).map_err(refused)?;
+            let result = if is_ping { Ok(pong(&request)) } else { self.result(settler, &request, home, within).await };
+            return match result {
+                Ok(result) => Ok((request, result)),
+                Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session, is_known }),
+            };
+        }
+        self.verify(&mut envelope).map_err(refused)?;
+        let refused = |refusal| Refused { refusal, id: Value::Null, session: None, is_known: true };
+        let request = Request::of(envelope).map_err(refused)?;
+        match self.result(settler, &request, home, within).await {
+            Ok(result) => Ok((request, result)),
+            Err(refusal) => Err(Refused { refusal, id: request.id, session: request.session, is_known: true }),
+        }
+    }
+
+    /// Takes the signature out of an envelope, and checks it.
+    fn verify(&self, envelope: &mut Value) -> Result<(), Refusal> {
+        let Some(secret) = &self.secret else { return Ok(()) };
+        let session = envelope["params"]["metadata"]["session_id"].as_str().unwrap_or_default().to_owned();
+        if session.is_empty() {
+            return Err(Refusal::params("`metadata.session_id` is missing"));
+        }
+        let signature = envelope["params"].as_object_mut().and_then(|params| params.remove("signature"));
+        secret.verify(envelope, signature.as_ref(), &session).map_err(|why| Refusal::signature(&why))?;
+        if signature::is_ambiguous(envelope) {
+            // The canonical form writes it as the nearest double, so the signature is that of other numbers, too.
+            return Err(Refusal::params("an integer lies beyond ±(2^53 - 1): send it as a text"));
+        }
+        Ok(())
     }
 
     async fn result(
         &self,
         settler: &Settler,
-        envelope: &Value,
         request: &Request,
         home: &Path,
+        within: Within,
     ) -> Result<Value, Refusal> {
-        if request.method == PING {
-            let echo = request.payload().get("echo").cloned();
-            let server_timestamp = Timestamp::now().to_string();
-            return Ok(json!({
-                "decision": "allow",
-                "payload": { "status": "ok", "echo": echo, "server_timestamp": server_timestamp },
-            }));
-        }
-        if let Some(secret) = &self.secret {
-            secret.verify(envelope, request.session()?).map_err(|why| Refusal::signature(&why))?;
+        let session = request.session()?;
+        if session.len() > MAX_SESSION_ID {
+            return Err(Refusal::params(&format!("`metadata.session_id` is longer than {MAX_SESSION_ID} bytes")));
         }
         request.check_version()?;
         let now = Timestamp::now();
@@ -100,8 +158,8 @@ impl Acs {
         if sent.duration_since(now).abs() > SKEW || sent < self.began {
             return Err(Refusal::out_of_window(SKEW));
         }
-        self.sessions.see(request.session()?, request.request_id()?, now + SKEW + SKEW)?;
-        if request.method == HELLO { self.hello(request) } else { self.step(settler, request, home).await }
+        self.sessions.see(session, request.request_id()?, now + SKEW + SKEW)?;
+        if request.method == HELLO { self.hello(request) } else { self.step(settler, request, home, within).await }
     }
 
     /// A session begins: what both sides can.
@@ -119,7 +177,9 @@ impl Acs {
         let methods: Vec<&str> = offered("methods_implemented")
             .filter(|method| *method == PING || known.iter().any(|point| point.name == *method))
             .collect();
-        let is_core = self.is_signed() && offered("profiles_supported").any(|profile| profile == "acs-core");
+        // The profile then asks for the agent's MCP messages as well, which have no method here.
+        let wraps = offered("wrapped_protocols").next().is_some();
+        let is_core = self.is_signed() && !wraps && offered("profiles_supported").any(|profile| profile == "acs-core");
         let accepted: &[&str] = if is_core { &["acs-core"] } else { &[] };
         let algorithms: &[&str] = if self.is_signed() { &[signature::ALGORITHM] } else { &[] };
         let skew = u64::try_from(SKEW.as_millis()).unwrap_or(u64::MAX);
@@ -146,7 +206,13 @@ impl Acs {
     }
 
     /// A hook: settled like the hook of any agent.
-    async fn step(&self, settler: &Settler, request: &Request, home: &Path) -> Result<Value, Refusal> {
+    async fn step(
+        &self,
+        settler: &Settler,
+        request: &Request,
+        home: &Path,
+        within: Within,
+    ) -> Result<Value, Refusal> {
         let adapter = adapter();
         if adapter.agent().point(&request.method).is_none() {
             return Err(Refusal::method(&request.method));
@@ -156,14 +222,26 @@ impl Acs {
         let params = request.params.to_string();
         let mut message = Message::new(params.as_bytes(), home);
         message.point = Some(&request.method);
-        let reply = settler.reply(adapter, &message, &|_| {}).await;
+        let reply = match within {
+            Ok(within) => {
+                message.within = within;
+                settler.reply(adapter, &message, &|_| {}).await
+            }
+            Err(why) => settler.unread(adapter, Some(&request.method), home, why),
+        };
         let decided = json::object(reply.stdout.as_bytes()).map(Value::Object);
         let mut result = decided.unwrap_or_else(|why| {
-            let why = format!("hookhost's decision cannot be read: {why}");
-            json!({ "decision": "deny", "reasoning": why, "reason_codes": ["evaluation_failed"] })
+            denied("evaluation_failed", &format!("hookhost's decision cannot be read: {why}"))
         });
+        if self.is_signed() && signature::is_ambiguous(&result) {
+            let why = "A plugin gave an integer beyond ±(2^53 - 1), which no signature tells from its neighbours.";
+            result = denied("modify_unsupported", why);
+        }
         result["metadata"] = json!({ "evaluator": "deterministic", "evaluator_version": env!("CARGO_PKG_VERSION") });
-        result["chain_hash"] = json!(self.sessions.append(session, request)?);
+        // A session that has ended meanwhile has no chain any more, and the decision counts all the same.
+        if let Some(head) = self.sessions.append(session, request) {
+            result["chain_hash"] = json!(head);
+        }
         if request.method == "steps/sessionEnd" {
             self.sessions.end(session);
         }
@@ -183,15 +261,32 @@ fn adapter() -> &'static dyn Adapter {
     by_name("acs").unwrap_or(hookhost_adapters::all()[0])
 }
 
+fn pong(request: &Request) -> Value {
+    let echo = request.payload().get("echo").cloned();
+    let server_timestamp = Timestamp::now().to_string();
+    json!({
+        "decision": "allow",
+        "payload": { "status": "ok", "echo": echo, "server_timestamp": server_timestamp },
+    })
+}
+
+fn denied(code: &str, why: &str) -> Value {
+    json!({ "decision": "deny", "reasoning": why, "reason_codes": [code] })
+}
+
+/// Requests of those who do not know the secret.
+#[derive(Debug, Default)]
+struct Strangers {
+    /// Since the last record.
+    count: u64,
+    noted: Option<Instant>,
+}
+
 /// A request that is refused, and what is known of it.
 struct Refused {
     refusal: Refusal,
     id: Value,
     session: Option<String>,
-}
-
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self { refusal, id: Value::Null, session: None }
-    }
+    /// Whether it is one of an agent, and not of a stranger.
+    is_known: bool,
 }

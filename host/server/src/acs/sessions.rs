@@ -15,6 +15,9 @@ const MAX_SESSIONS: usize = 10_000;
 /// Upper bound of the requests that are remembered. Beyond it none is taken before the oldest cannot come again.
 const MAX_SEEN: usize = 1_000_000;
 
+/// Upper bound of those of one session: no agent takes the place of the others.
+const MAX_SEEN_OF_ONE: usize = 100_000;
+
 /// The state of all sessions.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(Mutex<State>);
@@ -28,6 +31,8 @@ struct State {
     seen: HashMap<(String, Uuid), Timestamp>,
     /// In the order in which they were seen.
     order: VecDeque<(String, Uuid)>,
+    /// How many there are of each session.
+    of_each: HashMap<String, usize>,
 }
 
 /// The end of a session's chain.
@@ -47,14 +52,22 @@ impl Sessions {
         {
             let oldest = state.order.pop_front().unwrap_or_default();
             state.seen.remove(&oldest);
+            if let Some(count) = state.of_each.get_mut(&oldest.0) {
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    state.of_each.remove(&oldest.0);
+                }
+            }
         }
         let key = (session.to_owned(), request);
         if state.seen.contains_key(&key) {
             return Err(Refusal::replay("a request with this `request_id` was answered before"));
         }
-        if state.seen.len() >= MAX_SEEN {
+        let of_this = state.of_each.get(session).copied().unwrap_or_default();
+        if state.seen.len() >= MAX_SEEN || of_this >= MAX_SEEN_OF_ONE {
             return Err(Refusal::session("more requests have come than can be told from repeated ones"));
         }
+        state.of_each.insert(session.to_owned(), of_this + 1);
         state.seen.insert(key.clone(), fresh_until);
         state.order.push_back(key);
         Ok(())
@@ -82,10 +95,10 @@ impl Sessions {
         }
     }
 
-    /// Adds a step to the session's chain, and returns its head in hexadecimal.
-    pub(super) fn append(&self, session: &str, request: &Request) -> Result<String, Refusal> {
+    /// Adds a step to the session's chain, and returns its head in hexadecimal; absent where the session has ended.
+    pub(super) fn append(&self, session: &str, request: &Request) -> Option<String> {
         let mut state = self.state();
-        let session = state.sessions.get_mut(session).ok_or_else(|| Refusal::not_negotiated(&request.method))?;
+        let session = state.sessions.get_mut(session)?;
         session.entries += 1;
         let entry = json!({
             "entry_id": session.entries.to_string(),
@@ -96,7 +109,7 @@ impl Sessions {
         });
         let head = link(&entry, session.head.as_ref());
         session.head = Some(head);
-        Ok(hex(&head))
+        Some(hex(&head))
     }
 
     pub(super) fn end(&self, session: &str) {

@@ -43,17 +43,15 @@ impl Secret {
         response
     }
 
-    /// Checks a request's signature.
-    pub(super) fn verify(&self, request: &Value, session: &str) -> Result<(), String> {
-        let mut unsigned = request.clone();
-        let signature = unsigned["params"].as_object_mut().and_then(|params| params.remove("signature"));
+    /// Checks the signature of a request, which is without it.
+    pub(super) fn verify(&self, unsigned: &Value, signature: Option<&Value>, session: &str) -> Result<(), String> {
         let signature = signature.ok_or("the request is not signed")?;
         if signature["algorithm"] != ALGORITHM {
             return Err(format!("the signature is not of {ALGORITHM}"));
         }
         let value = signature["value"].as_str().and_then(|value| STANDARD.decode(value).ok());
         let value = value.ok_or("the signature is not base64")?;
-        let mac = self.mac(&unsigned, session)?;
+        let mac = self.mac(unsigned, session)?;
         mac.verify_slice(&value).map_err(|_| "the signature is not of this request and this session".to_owned())
     }
 
@@ -66,6 +64,20 @@ impl Secret {
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|error| error.to_string())?;
         mac.update(&canonical);
         Ok(mac)
+    }
+}
+
+/// Whether a value has an integer that the canonical form of JSON, whose numbers are doubles, does not tell from its neighbours.
+pub(super) fn is_ambiguous(value: &Value) -> bool {
+    const MOST: u64 = (1 << 53) - 1;
+    match value {
+        Value::Number(number) => {
+            let beyond = |size: u64| size > MOST;
+            number.as_u64().is_some_and(beyond) || number.as_i64().is_some_and(|number| beyond(number.unsigned_abs()))
+        }
+        Value::Array(list) => list.iter().any(is_ambiguous),
+        Value::Object(object) => object.values().any(is_ambiguous),
+        _ => false,
     }
 }
 
@@ -87,10 +99,16 @@ pub(super) fn signed(secret: &Secret, mut request: Value, session: &str) -> Valu
 #[cfg(test)]
 mod tests {
     use super::{Secret, signed};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn secret() -> Secret {
         Secret::new(b"0123456789abcdef0123456789abcdef".to_vec()).unwrap()
+    }
+
+    fn verified(request: &Value, session: &str) -> Result<(), String> {
+        let mut request = request.clone();
+        let signature = request["params"].as_object_mut().unwrap().remove("signature");
+        secret().verify(&request, signature.as_ref(), session)
     }
 
     #[test]
@@ -98,19 +116,19 @@ mod tests {
         let request =
             json!({ "jsonrpc": "2.0", "id": 1, "method": "steps/userMessage", "params": { "a": [1.0, "é"] } });
         let request = signed(&secret(), request, "s-1");
-        assert_eq!(secret().verify(&request, "s-1"), Ok(()));
-        assert!(secret().verify(&request, "s-2").is_err());
+        assert_eq!(verified(&request, "s-1"), Ok(()));
+        assert!(verified(&request, "s-2").is_err());
         for changed in ["/id", "/method", "/params/a/0"] {
             let mut other = request.clone();
             *other.pointer_mut(changed).unwrap() = json!("changed");
-            assert!(secret().verify(&other, "s-1").is_err(), "{changed}");
+            assert!(verified(&other, "s-1").is_err(), "{changed}");
         }
         let mut other = request.clone();
         other["params"].as_object_mut().unwrap().remove("signature");
-        assert_eq!(secret().verify(&other, "s-1"), Err("the request is not signed".to_owned()));
+        assert_eq!(verified(&other, "s-1"), Err("the request is not signed".to_owned()));
         let mut other = request;
         other["params"]["signature"]["algorithm"] = json!("none");
-        assert!(secret().verify(&other, "s-1").is_err());
+        assert!(verified(&other, "s-1").is_err());
     }
 
     #[test]
@@ -119,7 +137,15 @@ mod tests {
         let text = request.to_string();
         let spelt = text.replacen("1.0", "1", 1);
         assert_ne!(text, spelt);
-        assert_eq!(secret().verify(&serde_json::from_str(&spelt).unwrap(), "s"), Ok(()));
+        assert_eq!(verified(&serde_json::from_str(&spelt).unwrap(), "s"), Ok(()));
+    }
+
+    #[test]
+    fn an_integer_that_a_double_does_not_hold_is_ambiguous() {
+        for (text, ambiguous) in [("9007199254740991", false), ("9007199254740992", true), ("-9007199254740992", true)] {
+            let value = serde_json::from_str(&format!(r#"{{"a":[{text}]}}"#)).unwrap();
+            assert_eq!(super::is_ambiguous(&value), ambiguous, "{text}");
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Interceptors {
                     "interceptor": exposed.name, "type": exposed.kind.name(), "phase": message.phase.name(),
                     "error": { "code": fault.code, "message": fault.message },
                 }));
-                if !exposed.fail_open && !exposed.audit {
+                if (fault.is_verdict || !exposed.fail_open) && !exposed.audit {
                     done.abort(&exposed.name, exposed.kind, &fault.message);
                 }
                 return;

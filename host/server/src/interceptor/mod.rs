@@ -18,7 +18,7 @@ use crate::events::{Said, said};
 use exposed::{Exposed, Kind, Phase};
 use hookhost::contract::{Cause, Rejection};
 use hookhost::session::DispatchOptions;
-use hookhost::{Begun, Host, Session, SessionSpec};
+use hookhost::{Host, Session, SessionSpec};
 use payload::Asked;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -185,15 +185,10 @@ impl Interceptors {
         };
         let mut options = DispatchOptions::default();
         options.raw = serde_json::to_string(&message.payload).ok().and_then(|raw| raw.parse().ok());
-        let mut begun = match session.begin_event(asked.kind(), asked.parameters(), options).await {
-            Ok(begun) => begun,
+        // A question is a no at once: the client has no word for one, and its other requests wait.
+        let settled = match session.dispatch_event(asked.kind(), asked.parameters(), options).await {
+            Ok(settled) => settled,
             Err(error) => return Outcome::Failed(format!("the event is not valid: {error}")),
-        };
-        let settled = loop {
-            begun = match begun {
-                Begun::Settled(settled) => break settled,
-                Begun::Escalated(pending) => pending.wait().await,
-            };
         };
         match said(asked.kind(), settled.outcome) {
             Ok(Said::Value(value)) => asked.after(&value, &message.payload),
@@ -290,6 +285,7 @@ fn mutation(outcome: Outcome, payload: &Value) -> Result<Value, Fault> {
         Outcome::Denied { why, by, code } => {
             let mut fault = Fault::new(-32603, why);
             fault.data = Some(json!({ "by": by, "code": code }));
+            fault.is_verdict = true;
             Err(fault)
         }
         Outcome::Failed(why) => Err(Fault::new(-32603, why)),
@@ -324,11 +320,13 @@ struct Fault {
     code: i32,
     message: String,
     data: Option<Value>,
+    /// Whether it is a plugin's no, which counts whatever a failure comes to.
+    is_verdict: bool,
 }
 
 impl Fault {
     fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self { code, message: message.into(), data: None, is_verdict: false }
     }
 
     fn to_json(&self, id: &Value) -> Value {

@@ -27,7 +27,7 @@ impl Asked {
     /// # Errors
     /// If the payload is not one of this event.
     pub(super) fn of(message: &Intercepted, server: &str) -> Result<Self, String> {
-        let parameters = message.payload.get("params").unwrap_or(&message.payload);
+        let parameters = parameters(message)?;
         let (event, shape) = match (message.event.as_str(), message.phase) {
             ("tools/call", Phase::Request) => {
                 let name = parameters.get("name").and_then(Value::as_str).ok_or("`name` is missing")?;
@@ -41,7 +41,7 @@ impl Asked {
             }
             (name @ ("tools/call" | "prompts/get" | "resources/read"), Phase::Response) => {
                 let call = ToolUse::new(None, name, json!({})).of_server(server);
-                (HookEvent::AfterToolCall { call, result: result(&message.payload) }, Shape::Result)
+                (HookEvent::AfterToolCall { call, result: result(&message.payload)? }, Shape::Result)
             }
             _ => (HookEvent::Custom { payload: message.payload.clone() }, Shape::Custom),
         };
@@ -67,7 +67,7 @@ impl Asked {
                 if value["arguments"] == tool.arguments {
                     return Outcome::Passes;
                 }
-                let parameters = match after.get("params") {
+                let parameters = match after.get("method") {
                     Some(_) => &mut after["params"],
                     None => &mut after,
                 };
@@ -110,26 +110,78 @@ fn arguments(parameters: &Value) -> Result<Value, String> {
     }
 }
 
-/// The list of a result's parts that have texts, by the name of the list.
-fn parts(payload: &Value) -> impl Iterator<Item = (&'static str, usize, &str)> {
-    ["content", "contents", "messages"].into_iter().flat_map(|list| {
+/// The parameters of a request: the payload, or `params` of a whole request. What a server could read in another way is refused.
+fn parameters(message: &Intercepted) -> Result<&Value, String> {
+    let payload = &message.payload;
+    if message.phase == Phase::Response {
+        return Ok(payload);
+    }
+    match (payload.get("method"), payload.get("params")) {
+        (Some(method), Some(params)) if *method == message.event => Ok(params),
+        (Some(_), Some(_)) => Err(format!("the payload's `method` is not {:?}", message.event)),
+        (Some(_), None) if is_known(&message.event) => Err("the payload has a `method`, and no `params`".to_owned()),
+        (None, Some(_)) if is_known(&message.event) => {
+            Err("the payload has `params`, and no `method`: whether it is a whole request cannot be told".to_owned())
+        }
+        _ => Ok(payload),
+    }
+}
+
+fn is_known(event: &str) -> bool {
+    matches!(event, "tools/call" | "prompts/get" | "resources/read")
+}
+
+/// Where in a result its texts are: the texts of its parts, of what is embedded in them, and of messages.
+fn places(payload: &Value) -> Vec<String> {
+    let mut places = Vec::new();
+    for list in ["content", "contents", "messages"] {
         let parts = payload.get(list).and_then(Value::as_array).into_iter().flatten().enumerate();
-        parts.filter_map(move |(at, part)| Some((list, at, text_of(part)?)))
-    })
+        for (at, part) in parts {
+            for inside in ["/text", "/resource/text", "/content/text", "/content/resource/text"] {
+                if part.pointer(inside).is_some_and(Value::is_string) {
+                    places.push(format!("/{list}/{at}{inside}"));
+                }
+            }
+        }
+    }
+    places
 }
 
-/// A part's text: its own, or that of a message's content.
-fn text_of(part: &Value) -> Option<&str> {
-    part.get("text").or_else(|| part.get("content")?.get("text"))?.as_str()
+/// Whether each text, number and flag of a value is in a text.
+fn is_said(value: &Value, text: &str) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(said) => text.contains(said.as_str()),
+        Value::Array(list) => list.iter().all(|value| is_said(value, text)),
+        Value::Object(object) => object.values().all(|value| is_said(value, text)),
+        said => text.contains(&said.to_string()),
+    }
 }
 
-fn result(payload: &Value) -> ToolResult {
-    let texts: Vec<&str> = parts(payload).map(|(_, _, text)| text).collect();
-    ToolResult {
-        text: texts.join("\n"),
+/// A result. Its structured content is a text like the others, where they do not say the same.
+fn result(payload: &Value) -> Result<ToolResult, String> {
+    let is_list = |list: &&str| payload.get(list).is_some_and(Value::is_array);
+    let lists = ["content", "contents", "messages"];
+    if let Some(odd) = lists.into_iter().find(|list| payload.get(*list).is_some() && !is_list(list)) {
+        return Err(format!("the result's `{odd}` is not a list"));
+    }
+    if !lists.iter().any(is_list) && payload.get("structuredContent").is_none() {
+        return Err("the payload is no result: it has neither `content` nor `contents` nor `messages`".to_owned());
+    }
+    if payload.get("isError").is_some_and(|is_error| !is_error.is_boolean()) {
+        return Err("the result's `isError` is neither true nor false".to_owned());
+    }
+    let places = places(payload);
+    let texts: Vec<&str> = places.iter().filter_map(|place| payload.pointer(place)?.as_str()).collect();
+    let mut text = texts.join("\n");
+    if let Some(structured) = payload.get("structuredContent").filter(|structured| !is_said(structured, &text)) {
+        text = [text, structured.to_string()].join("\n");
+    }
+    Ok(ToolResult {
+        text,
         is_error: payload.get("isError").and_then(Value::as_bool).unwrap_or_default(),
         raw: Some(Json::from(payload)),
-    }
+    })
 }
 
 /// Puts another result in the place of one: the text takes the place of the first, the other texts are empty, and what says the
@@ -140,14 +192,14 @@ fn replaced(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
         *payload = raw;
         return Ok(());
     }
-    let places: Vec<(&str, usize)> = parts(payload).map(|(list, at, _)| (list, at)).collect();
+    let places = places(payload);
     if places.is_empty() {
         return Err("a plugin gave a text where the result has none".to_owned());
     }
-    for (order, (list, at)) in places.into_iter().enumerate() {
-        let part = &mut payload[list][at];
-        let text = json!(if order == 0 { result.text.as_str() } else { "" });
-        if part.get("text").is_some() { part["text"] = text } else { part["content"]["text"] = text }
+    for (order, place) in places.iter().enumerate() {
+        if let Some(text) = payload.pointer_mut(place) {
+            *text = json!(if order == 0 { result.text.as_str() } else { "" });
+        }
     }
     if let Some(object) = payload.as_object_mut() {
         object.remove("structuredContent");

@@ -227,3 +227,64 @@ async fn each_step_publishes_the_head_of_the_sessions_chain() {
     assert_eq!((first.as_str().unwrap().len(), second.as_str().unwrap().len()), (64, 64));
     assert_ne!(first, second);
 }
+
+#[tokio::test]
+async fn an_integer_that_a_signature_does_not_tell_from_its_neighbour_is_refused() {
+    let agent = Agent::new(Some(KEY)).await;
+    agent.hello().await;
+    let mut payload = call("ls");
+    payload["arguments"]["timeout"]["value"] = json!(9_007_199_254_740_993_u64);
+    assert_eq!(code(&agent.ask("steps/toolCallRequest", &payload).await), -32602);
+    assert!(agent.lab.events("before-tool-call").is_empty());
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_is_in_the_log_and_those_of_strangers_do_not_fill_it() {
+    let agent = Agent::new(Some(KEY)).await;
+    assert_eq!(code(&agent.ask("steps/toolCallRequest", &call("ls")).await), -32003);
+    let noted = agent.lab.deliveries().await;
+    assert!(noted.iter().any(|delivery| delivery.note.contains("-32003")), "{noted:?}");
+    for _ in 0..3 {
+        let refused = agent.send(&request("steps/toolCallRequest", &call("ls"))).await;
+        assert_eq!((code(&refused), refused["error"].get("signature")), (-32004, None), "a stranger gets no signature");
+    }
+    let noted = agent.lab.deliveries().await;
+    assert_eq!(noted.iter().filter(|delivery| delivery.note.contains("-32004")).count(), 1, "{noted:?}");
+}
+
+#[tokio::test]
+async fn a_stranger_can_send_no_large_request_and_a_page_none() {
+    let agent = Agent::new(Some(KEY)).await;
+    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1024 * 1024));
+    let (status, why) = post(agent.address, "/acs", "", &large).await;
+    assert_eq!((status, why.as_str()), (400, "its message is larger than 1 MiB\n"));
+    let (status, _) = post(agent.address, "/acs", SECRET, &large).await;
+    assert_eq!(status, 200, "with the token it is read");
+}
+
+#[tokio::test]
+async fn a_command_that_stands_beside_the_arguments_is_never_left_as_it_was() {
+    let agent = Agent::new(Some(KEY)).await;
+    agent.hello().await;
+    let mut twice = call("cat original");
+    twice["raw_command"] = json!("cat original");
+    let denied = &agent.ask("steps/toolCallRequest", &twice).await["result"];
+    assert_eq!((&denied["decision"], &denied["reason_codes"]), (&json!("deny"), &json!(["modify_unsupported"])));
+    assert!(denied["reasoning"].as_str().unwrap().contains("cat changed"), "{denied}");
+    twice["raw_command"] = json!(["cat", "denied"]);
+    assert_eq!(agent.ask("steps/toolCallRequest", &twice).await["result"]["decision"], "deny");
+}
+
+#[tokio::test]
+async fn a_session_has_a_name_of_a_bounded_length_and_the_core_profile_has_no_wrapped_messages() {
+    let agent = Agent::new(Some(KEY)).await;
+    let hello = json!({
+        "acs_versions_supported": ["0.1.0"], "transports_supported": ["http"], "profiles_supported": ["acs-core"],
+        "wrapped_protocols": ["MCP"],
+    });
+    assert_eq!(agent.ask("handshake/hello", &hello).await["result"]["profiles_accepted"], json!([]));
+    let unsigned = Agent::new(None).await;
+    let mut long = request("handshake/hello", &hello);
+    long["params"]["metadata"]["session_id"] = json!("s".repeat(257));
+    assert_eq!(code(&unsigned.send(&long).await), -32602);
+}

@@ -235,3 +235,27 @@ async fn a_body_that_breaks_off_is_recorded() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn no_page_elsewhere_is_answered_even_with_the_token() {
+    let (_lab, address) = started().await;
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (origin, status) in
+        [("https://example.com", "403"), ("null", "403"), ("http://localhost:6274", "200"), ("http://[::1]:1", "200")]
+    {
+        let head = format!("origin: {origin}\r\nconnection: close\r\n");
+        let mut stream = asked(address, "/mcp", &head, body).await;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{origin}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_of_mcp_that_has_a_key_twice_is_not_read() {
+    let (lab, address) = started().await;
+    let twice = r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#;
+    let (_, answer) = post(address, "/mcp", SECRET, twice).await;
+    assert!(answer.contains("-32700") && answer.contains("occurs twice"), "{answer}");
+    assert_eq!(lab.deliveries().await.len(), 1);
+}

@@ -2,7 +2,7 @@
 
 use crate::support::of_rule;
 use hookhost::audit::{MemoryLog, Record};
-use hookhost::contract::{Json, Refusal, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict};
+use hookhost::contract::{Escalation, Json, Refusal, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_server::interceptor::Interceptors;
@@ -149,6 +149,53 @@ async fn a_whole_chain_runs_in_the_order_of_the_direction() {
     assert_eq!(denied["abortedAt"]["interceptor"], "hookhost/change");
 }
 
+#[tokio::test]
+async fn a_payload_that_a_server_could_read_in_another_way_is_refused() {
+    let (interceptors, log) = served(rule()).await;
+    let hidden = json!({ "name": "rm", "arguments": { "path": "denied" }, "params": call("ls") });
+    let other = json!({ "method": "prompts/get", "params": call("ls") });
+    for payload in [hidden, other, json!({ "method": "tools/call", "name": "rm" })] {
+        let answer = invoke(&interceptors, "hookhost/check", "request", payload.clone()).await;
+        assert_eq!(answer["error"]["code"], -32603, "{payload}: {answer}");
+    }
+    assert_eq!(asked(&log), 0);
+    let whole = json!({ "method": "tools/call", "params": call("original") });
+    let changed = invoke(&interceptors, "hookhost/change", "request", whole).await;
+    assert_eq!(changed["result"]["payload"], json!({ "method": "tools/call", "params": call("changed") }));
+}
+
+#[tokio::test]
+async fn every_text_of_a_response_is_seen_and_what_is_no_response_is_refused() {
+    let (interceptors, _) = served(rule()).await;
+    let embedded = json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "text": "a secret" } }] });
+    let changed = invoke(&interceptors, "hookhost/change", "response", embedded).await;
+    assert_eq!(changed["result"]["payload"]["content"][0]["resource"]["text"], "a ***", "{changed}");
+    let structured = json!({ "content": [], "structuredContent": { "text": "a secret" } });
+    let changed = invoke(&interceptors, "hookhost/change", "response", structured).await;
+    assert_eq!(changed["error"]["code"], -32603, "no text can take its place: {changed}");
+    for odd in [json!({ "result": { "content": [] } }), json!({ "content": "a secret" }), json!({ "isError": true })] {
+        let answer = invoke(&interceptors, "hookhost/check", "response", odd.clone()).await;
+        assert_eq!(answer["error"]["code"], -32603, "{odd}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_no_counts_where_a_failure_would_not_and_a_question_is_a_no_at_once() {
+    let ask_or_deny = Rule::new().before_tool_call(|_, call: &ToolCall| match call.arguments.contains("asked") {
+        true => Escalation::new("may it?").into(),
+        false => ToolCallVerdict::Reject(Refusal::new("it is denied")),
+    });
+    let (host, _log) = host(ask_or_deny).await;
+    let mut open = Exposed::new("open", Kind::Mutation);
+    open.fail_open = true;
+    let interceptors = Interceptors::of(host, "/work", "files", vec![open]);
+    for path in ["denied", "asked"] {
+        let params = json!({ "event": "tools/call", "phase": "request", "payload": call(path) });
+        let chain = ask(&interceptors, "interceptor/executeChain", params).await["result"].clone();
+        assert_eq!(chain["status"], "mutation_failed", "{path}: {chain}");
+    }
+}
+
 /// What a fixture's interceptor does with the arguments of a payload.
 type Behaviour = fn(&mut Value) -> Result<(), &'static str>;
 
@@ -250,7 +297,8 @@ async fn replay(interceptors: &Interceptors, step: &Value, volatile: &Value) -> 
             }
             same(answer["result"].clone(), &expected["canonical"])
         }
-        "chain" => {
+        // The fixtures have had both words.
+        "chain" | "apply" => {
             let params = json!({
                 "event": step["event"], "phase": step["phase"], "payload": step["payload"], "context": step["context"],
             });

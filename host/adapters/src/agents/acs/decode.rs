@@ -24,7 +24,7 @@ fn read(message: &Message<'_>, point: &str) -> Result<HookCall, Unreadable> {
     let payload = fields.get("payload").cloned().unwrap_or_default();
     let event = event(point, &fields, &payload)?;
     let mut call = HookCall::new(point, session, event, fields.to_json());
-    call.further.extend(shell_command(point, &payload));
+    call.further.extend(shell_command(point, &payload)?);
     Ok(call)
 }
 
@@ -82,10 +82,13 @@ fn arguments(payload: &Value) -> Result<Value, Unreadable> {
 
 /// The command that a call names beside its arguments, as a call of a shell: rules for shells are asked about it whatever the
 /// tool is called.
-fn shell_command(point: &str, payload: &Value) -> Option<FurtherEvent> {
-    let command = payload.get("raw_command")?.as_str().filter(|_| point == "steps/toolCallRequest")?;
+fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, Unreadable> {
+    let Some(command) = payload.get("raw_command").filter(|_| point == "steps/toolCallRequest") else {
+        return Ok(None);
+    };
+    let command = command.as_str().ok_or_else(|| Unreadable::new("`payload.raw_command` is not a text"))?;
     let is_shell = payload["tool"]["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(SHELL));
     let is_said = is_shell && payload["arguments"]["command"]["value"] == command;
     let call = ToolUse::new(None, SHELL, json!({ "command": command }));
-    (!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call)))
+    Ok((!is_said).then(|| FurtherEvent::new(point, HookEvent::BeforeToolCall(call))))
 }

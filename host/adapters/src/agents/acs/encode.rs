@@ -5,7 +5,7 @@ use crate::event::{HookCall, HookEvent};
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
-use hookhost_contract::{Cause, Rejection};
+use hookhost_contract::{Cause, Rejection, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// What is wrong where an event could not be settled.
@@ -47,6 +47,14 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     })
 }
 
+/// A summary that no plugin has seen is withheld: nothing else can be done about it any more.
+pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
+    match call.event {
+        HookEvent::AfterCompaction { .. } => Reply::json(&replaced(call, why)),
+        _ => fail(Some(&call.point), why),
+    }
+}
+
 pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "decision": "allow" }))
 }
@@ -54,11 +62,18 @@ pub(super) fn neutral(_point: Option<&str>) -> Reply {
 fn decision(call: &HookCall, outcome: &Outcome) -> Value {
     match &outcome.answer {
         Answer::Rejected(rejection) => rejected(rejection),
+        Answer::Changed { arguments, by } if has_raw_command(call) => {
+            // The agent may run the command as it stands beside the arguments, which no modification reaches.
+            deny(&reason::make_this_call(by, arguments), "modify_unsupported", by)
+        }
         Answer::Changed { arguments, by } => match overrides(call, arguments) {
             Some(overrides) => modify(by, &json!({ "parameter_overrides": overrides })),
             None => deny("A plugin changed more than the arguments.", "modify_unsupported", by),
         },
         Answer::Replaced(text) => replaced(call, text),
+        Answer::ReplacedResult(result) if is_text_kept(call, result) => {
+            deny("A plugin changed what the outputs hold beside their texts.", "modify_unsupported", &[])
+        }
         Answer::ReplacedResult(result) => replaced(call, &result.text),
         // Neither is an ability of these hook points.
         Answer::Ask { questions, .. } => deny(&reason::asked(questions), "approver_unavailable", &[]),
@@ -99,6 +114,15 @@ fn modify(by: &[String], modifications: &Value) -> Value {
         "policy_references": policies,
         "modifications": modifications,
     })
+}
+
+fn has_raw_command(call: &HookCall) -> bool {
+    let raw: Value = serde_json::from_str(&call.raw).unwrap_or_default();
+    raw["payload"].get("raw_command").is_some()
+}
+
+fn is_text_kept(call: &HookCall, result: &ToolResult) -> bool {
+    matches!(&call.event, HookEvent::AfterToolCall { result: before, .. } if before.text == result.text)
 }
 
 /// The arguments that are others now.

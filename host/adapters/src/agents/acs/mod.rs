@@ -79,4 +79,5 @@ static AGENT: Agent = Agent {
 pub(super) static ADAPTER: Functions =
     Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
         .neutral(encode::neutral)
+        .unsettled(encode::unsettled)
         .encode_all(encode::encode_all);

@@ -21,6 +21,13 @@ pub(crate) async fn interceptor(args: &InterceptorArgs) -> Result<Exit, CliError
     let server = ServerName::new(&args.name).map_err(CliError::usage)?;
     let cwd = configuration::cwd()?;
     let config = loading::config(&args.configuration, &cwd)?;
+    for entry in config.enabled().filter(|entry| entry.tools.is_some()) {
+        // A response does not say which tool it is of.
+        tracing::warn!(
+            "the plugin {} is for some tools only, and an interceptor's responses name no tool: it is not asked about them",
+            entry.name
+        );
+    }
     let host = loading::recording_host(config, None).await?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
