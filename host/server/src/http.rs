@@ -287,8 +287,8 @@ async fn hook(
 }
 
 async fn model_context(served: &Served, body: &[u8], within: Within) -> Answer {
-    let text = std::str::from_utf8(body).map_err(|_| "the message is not UTF-8".to_owned());
-    let request = match text.and_then(value) {
+    let said = std::str::from_utf8(body).map_err(|_| "the message is not UTF-8".to_owned());
+    let request = match said.and_then(value) {
         Ok(request) => request,
         Err(why) => {
             served.settler.note_unread("mcp", &served.home, &format!("its message cannot be read: {why}"));
