@@ -4,11 +4,14 @@
 //! was found once stays fixed. `cargo xtask fuzz` runs the fuzzer; `docs/contributing.md` tells how.
 
 mod configuration;
+mod frames;
 mod guest;
 mod hostile;
 mod lab;
 mod loader;
 mod log;
+mod mcp;
+mod messages;
 mod payload;
 mod provider;
 mod schemas;
@@ -16,9 +19,12 @@ mod session;
 mod shell;
 
 pub use configuration::configuration;
+pub use frames::frames;
 pub use hostile::{hostile, hostile_is_refused};
 pub use loader::{components, loader, loads};
 pub use log::{log, logs};
+pub use mcp::mcp;
+pub use messages::messages;
 pub use payload::payload;
 pub use provider::provider;
 pub use schemas::schemas;
@@ -29,7 +35,7 @@ pub use shell::shell;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 13] = [
     ("loader", loader),
     ("components", components),
     ("hostile", hostile),
@@ -40,4 +46,7 @@ pub const TARGETS: [Target; 10] = [
     ("schemas", schemas),
     ("session", session),
     ("shell", shell),
+    ("messages", messages),
+    ("frames", frames),
+    ("mcp", mcp),
 ];

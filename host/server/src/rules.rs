@@ -221,9 +221,11 @@ impl RulesByDirectory {
             None => self.host.load_rules(&found.config).await.map(|rules| (rules, revision)),
         };
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
+        let mut notes = found.notes;
+        notes.extend(state.config.as_ref().and_then(|before| no_longer_asked(before, &found.config)));
         let digest = digest_of(found.config.files()).into();
         let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
-        state.loaded = Some(DirectoryRules { rules, notes: found.notes.into(), number, revision, digest, longest });
+        state.loaded = Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, longest });
         state.config = Some(found.config);
         Ok(())
     }
@@ -233,6 +235,15 @@ impl std::fmt::Debug for RulesByDirectory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RulesByDirectory").field("directories", &self.len()).finish_non_exhaustive()
     }
+}
+
+/// Says which plugins a changed configuration does not have any more: one that was emptied is as good as one that was removed.
+fn no_longer_asked(before: &Config, now: &Config) -> Option<String> {
+    let gone = before.enabled().filter(|entry| now.enabled().all(|other| other.name != entry.name));
+    let gone: Vec<&str> = gone.map(|entry| entry.name.as_str()).collect();
+    let is_last = now.enabled().next().is_none();
+    let nobody = if is_last { ": no plugin is asked now" } else { "" };
+    (!gone.is_empty()).then(|| format!("hookhost: the configuration was changed and no longer has {}{nobody}", gone.join(", ")))
 }
 
 /// What tells the files of a configuration from others. Components are in it by the digests that the files name.

@@ -91,3 +91,22 @@ fn a_broken_allowlist_stops_every_call_until_it_is_repaired_and_one_that_breaks_
     home.deliveries(1);
     home.verify_log();
 }
+
+#[test]
+fn a_users_file_that_is_gone_opens_no_directory_that_is_new() {
+    let home = Home::with(&policy().to_toml());
+    let elsewhere = home.user.path("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    home.serve();
+    home.asked("s", "1", "touch denied.txt").is_denied_by_policy();
+    fs::remove_file(home.user.config_file()).unwrap();
+    home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
+    Reply::of(ask_in(&home, &elsewhere, "new", "touch denied.txt")).could_not_be_settled("is no longer there");
+}
+
+#[test]
+fn a_directory_that_is_another_one_in_each_process_is_refused() {
+    let home = Home::with(&policy().to_toml());
+    let ended = printed(home.command(&["hooks"]).env("HOOKHOST_CONFIG_DIR", "configuration"));
+    assert!(ended.code != Some(0) && ended.stderr.contains("does not begin at the root: give the whole path"), "{ended:?}");
+}

@@ -65,7 +65,7 @@ async fn settle(args: &HookArgs) -> Result<(), CliError> {
         VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
     let host = loading::shared_host(configuration::find(None, &directory)?.config).await?;
     let claims = Claims::new(Place::below(&configuration::places()?.state).claims(), None);
-    let rules = UserConfigurations { at_once: Some(AT_ONCE) };
+    let rules = UserConfigurations::at_once(AT_ONCE);
     let settler = Settler::new(host.clone(), Arc::new(rules)).beside_others(claims);
     let mut sent = Message::new(&message, &directory);
     sent.point = args.point.as_deref();

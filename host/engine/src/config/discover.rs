@@ -49,7 +49,8 @@ impl UserDirectories {
     /// `HOOKHOST_STATE_DIR` name other directories; an empty one counts as unset.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] where a directory is neither named nor can be found.
+    /// [`ConfigError::NoHome`] where a directory is neither named nor can be found; [`ConfigError::Relative`] where it is named by a
+    /// path that does not begin at the root.
     pub fn of_user() -> Result<Self, ConfigError> {
         let base = etcetera::choose_base_strategy().ok();
         let named = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -58,9 +59,17 @@ impl UserDirectories {
             let base = base.as_ref()?;
             Some(base.state_dir().unwrap_or_else(|| base.cache_dir()).join("hookhost"))
         };
+        let whole = |variable, path: PathBuf| match path.is_absolute() {
+            true => Ok(path),
+            false => Err(ConfigError::Relative { variable, path }),
+        };
+        let one = |variable, usual: Option<PathBuf>| match named(variable) {
+            Some(path) => whole(variable, path),
+            None => whole("HOME", usual.ok_or(ConfigError::NoHome)?),
+        };
         Ok(Self {
-            config: named("HOOKHOST_CONFIG_DIR").or_else(config).ok_or(ConfigError::NoHome)?,
-            state: named("HOOKHOST_STATE_DIR").or_else(state).ok_or(ConfigError::NoHome)?,
+            config: one("HOOKHOST_CONFIG_DIR", config())?,
+            state: one("HOOKHOST_STATE_DIR", state())?,
             home: base.as_ref().map(|base| base.home_dir().to_owned()),
         })
     }
@@ -252,6 +261,28 @@ pub(super) fn place(file: &Path) -> PathBuf {
     }
 }
 
+/// Whether the user's own file is there. A directory that cannot be looked into, or a link that leads nowhere, may hide one: rules
+/// that nobody can read are not no rules.
+///
+/// # Errors
+/// [`ConfigError::Io`] where that cannot be told.
+pub(super) fn is_there(file: &Path) -> Result<bool, ConfigError> {
+    let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    match fs::symlink_metadata(file) {
+        Ok(_) => return Ok(true),
+        Err(error) if !is_missing(&error) => return Err(ConfigError::io("look for", file)(error)),
+        Err(_) => {}
+    }
+    for directory in file.ancestors().skip(1) {
+        match fs::symlink_metadata(directory) {
+            Ok(_) => return fs::metadata(directory).map(|_| false).map_err(ConfigError::io("look into", directory)),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(ConfigError::io("look for", directory)(error)),
+        }
+    }
+    Ok(false)
+}
+
 fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
@@ -281,7 +312,7 @@ impl Config {
     pub fn discover(cwd: &Path, places: &UserDirectories, sections: &[&str]) -> Result<Discovered, ConfigError> {
         let mut counting = Vec::new();
         let user_file = places.user_file();
-        if fs::symlink_metadata(&user_file).is_ok() {
+        if is_there(&user_file)? {
             let user = ProjectFile::read_through_links(&user_file, Guard::OnlyMineToWrite)?;
             counting.push(file::parse(&user.text, &places.source(user.path, Layer::User), sections));
         }

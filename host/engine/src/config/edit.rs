@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::discover::ProjectFile;
+use super::discover::{ProjectFile, is_there};
 use super::{
     Code, Config, ConfigError, Digest, Entry, Layer, Source, UserDirectories,
     entry::directory_of,
@@ -70,7 +70,7 @@ pub fn allow(file: &Path, entry: &Entry, places: &UserDirectories, sections: &[&
     let entry = &Entry { code: Code::File { path: wasm.clone(), digest }, ..entry.clone() };
     // Two commands that write an entry at the same time both keep theirs.
     let _lock = Lock::take(&places.state).map_err(ConfigError::file("lock", &places.state))?;
-    let exists = fs::symlink_metadata(file).is_ok();
+    let exists = is_there(file)?;
     let present = if exists { Some(ProjectFile::read_through_links(file, Guard::Anybodys)?) } else { None };
     let path = match &present {
         Some(present) => present.path.clone(),

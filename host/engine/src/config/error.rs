@@ -38,6 +38,15 @@ pub enum ConfigError {
         "the user's home directory is not known: set HOME, or name the directories with HOOKHOST_CONFIG_DIR and HOOKHOST_STATE_DIR"
     )]
     NoHome,
+    /// An environment variable names one of the user's directories from the working directory on, which is another one in each
+    /// process.
+    #[error("{variable} is {}, which does not begin at the root: give the whole path", path.display())]
+    Relative {
+        /// The variable.
+        variable: &'static str,
+        /// What it names.
+        path: PathBuf,
+    },
     /// An entry that a program made, or asks to write, breaks a rule of the allowlist.
     #[error("the entry `{}` cannot be used: {why}", name.escape_debug())]
     Entry {

@@ -35,3 +35,13 @@ async fn where_no_rules_could_ever_be_loaded_nothing_runs() {
     std::fs::write(&lab.configuration.file, "333").unwrap();
     assert_eq!(lab.said(&bash("PreToolUse", "2", "ls")).await, Value::Null);
 }
+
+#[tokio::test]
+async fn the_user_is_told_of_plugins_that_a_changed_configuration_has_no_more() {
+    let lab = Lab::new(denies()).await;
+    assert_eq!(decision(&lab.said(&bash("PreToolUse", "1", "ls")).await), "deny");
+    *lab.configuration.config.lock().unwrap() = Ok(hookhost::Config::empty());
+    std::fs::write(&lab.configuration.file, "").unwrap();
+    let said = lab.said(&bash("PreToolUse", "2", "ls")).await;
+    assert!(said["systemMessage"].as_str().unwrap().contains("no longer has rule: no plugin is asked now"), "{said}");
+}

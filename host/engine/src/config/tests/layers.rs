@@ -231,3 +231,18 @@ fn what_cannot_be_a_configuration_is_refused_with_its_name() {
     fs::write(&file, vec![b'#'; (4 << 20) + 1]).unwrap();
     assert!(open(&file).contains("larger than 4 MiB"));
 }
+
+#[test]
+fn rules_that_cannot_be_looked_for_are_not_no_rules() {
+    let world = World::new();
+    // It was never made: there are none.
+    fs::remove_dir(&world.places.config).unwrap();
+    assert!(world.discover().unwrap().config.entries().is_empty());
+    fs::write(&world.places.config, "a file in the place of the directory").unwrap();
+    let error = world.discover().unwrap_err();
+    assert!(matches!(error, ConfigError::Io { .. }), "{error}");
+    fs::remove_file(&world.places.config).unwrap();
+    std::os::unix::fs::symlink("nowhere", &world.places.config).unwrap();
+    let error = world.discover().unwrap_err();
+    assert!(matches!(error, ConfigError::Io { action: "look into", .. }), "{error}");
+}
