@@ -28,7 +28,8 @@ impl UserConfigurations {
 
     fn keeps_the_users_file(&self, config: &Config) -> Result<(), CliError> {
         let file = configuration::places()?.user_file();
-        let is_the_users = |counting: &PathBuf| *counting == file || file.canonicalize().is_ok_and(|file| *counting == file);
+        let is_the_users =
+            |counting: &PathBuf| *counting == file || file.canonicalize().is_ok_and(|file| *counting == file);
         if config.files().iter().any(is_the_users) {
             self.has_counted.store(true, Ordering::Relaxed);
         } else if self.has_counted.load(Ordering::Relaxed) {

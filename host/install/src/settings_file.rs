@@ -1,7 +1,7 @@
 //! Files of people: read once, and replaced whole or not at all.
 
-use data_encoding::HEXLOWER;
 use crate::error::Refused;
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};

@@ -159,13 +159,7 @@ fn bare_server() -> String {
 }
 
 /// The times of the calls of one session, over one connection.
-fn http_session(
-    address: &str,
-    token: &str,
-    directory: &Path,
-    session: usize,
-    pause: Duration,
-) -> Vec<Duration> {
+fn http_session(address: &str, token: &str, directory: &Path, session: usize, pause: Duration) -> Vec<Duration> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     let mut answers = BufReader::new(stream.try_clone().unwrap());

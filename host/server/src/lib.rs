@@ -38,5 +38,5 @@ mod successor;
 pub use acs::Acs;
 pub use claims::Claims;
 pub use resident::{Ended, Resident, ResidentError};
-pub use rules::{Configurations, Found};
+pub use rules::{Configurations, Found, NOT_TAKEN_UP};
 pub use settle::Settler;

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// How the note begins that says that changed rules cannot be loaded.
+pub const NOT_TAKEN_UP: &str = "changed rules are not taken up";
+
 /// Upper bound of the directories whose rules are kept; those that were used last.
 const MAX_DIRECTORIES: usize = 256;
 
@@ -202,7 +205,7 @@ impl RulesByDirectory {
             tracing::warn!(directory = %directory.display(), why, "changed rules are not taken up");
             match &mut state.loaded {
                 Some(kept) => {
-                    kept.notes = [format!("changed rules are not taken up, those that were loaded stay: {why}")].into();
+                    kept.notes = [format!("{NOT_TAKEN_UP}, those that were loaded stay: {why}")].into();
                 }
                 None => problem = why,
             }
@@ -243,7 +246,8 @@ fn no_longer_asked(before: &Config, now: &Config) -> Option<String> {
     let gone: Vec<&str> = gone.map(|entry| entry.name.as_str()).collect();
     let is_last = now.enabled().next().is_none();
     let nobody = if is_last { ": no plugin is asked now" } else { "" };
-    (!gone.is_empty()).then(|| format!("hookhost: the configuration was changed and no longer has {}{nobody}", gone.join(", ")))
+    (!gone.is_empty())
+        .then(|| format!("hookhost: the configuration was changed and no longer has {}{nobody}", gone.join(", ")))
 }
 
 /// What tells the files of a configuration from others. Components are in it by the digests that the files name.

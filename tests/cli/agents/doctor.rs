@@ -54,6 +54,7 @@ fn what_is_installed_is_found_with_the_rules_in_force() {
             "  ok      program  ",
             "  unknown proof    it was never proven that the hook says no\n          try: hookhost doctor claude-code --prove\n",
             "  ok      host     no resident host runs: the next call of an agent starts it\n",
+            "  ok      log      the audit log can be written\n",
             "  ok      rules    1 plugin from ",
         ],
     );
@@ -61,6 +62,17 @@ fn what_is_installed_is_found_with_the_rules_in_force() {
     assert_eq!(object["agents"][0]["agent"], "claude-code");
     assert_eq!(object["agents"][0]["installed"], json!(["user"]));
     assert_eq!(object["agents"][0]["checks"][0]["state"], "ok");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_a_problem() {
+    let person = installed();
+    let file = person.user.path("a-file");
+    fs::write(&file, "").unwrap();
+    let mut doctor = person.command(&["doctor", "claude-code"]);
+    let ended = Ended::of(doctor.env("HOOKHOST_STATE_DIR", file.join("state")));
+    ended.expect(1, &[]);
+    printed(&ended, &["  problem log      nothing can be written in ", "so calls are denied"]);
 }
 
 #[test]

@@ -108,5 +108,8 @@ fn a_users_file_that_is_gone_opens_no_directory_that_is_new() {
 fn a_directory_that_is_another_one_in_each_process_is_refused() {
     let home = Home::with(&policy().to_toml());
     let ended = printed(home.command(&["hooks"]).env("HOOKHOST_CONFIG_DIR", "configuration"));
-    assert!(ended.code != Some(0) && ended.stderr.contains("does not begin at the root: give the whole path"), "{ended:?}");
+    assert!(
+        ended.code != Some(0) && ended.stderr.contains("does not begin at the root: give the whole path"),
+        "{ended:?}"
+    );
 }

@@ -89,7 +89,8 @@ pub(crate) struct ServeArgs {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "it is no IP address with a port: write 127.0.0.1:8750, or a port of your choice".to_owned())
+    text.parse()
+        .map_err(|_| "it is no IP address with a port: write 127.0.0.1:8750, or a port of your choice".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -1,11 +1,11 @@
 //! `hookhost serve`: the resident host of this user, which settles the events of all agents.
 
-use data_encoding::HEXLOWER;
 use crate::args::ServeArgs;
 use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
 use crate::{audit_log, configuration, interrupt, loading, output};
 use anyhow::anyhow;
+use data_encoding::HEXLOWER;
 use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
 use hookhost_hook::connection::ConnectionError;

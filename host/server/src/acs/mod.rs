@@ -91,7 +91,8 @@ impl Acs {
         if strangers.noted.is_none_or(|noted| noted.elapsed() >= NOTED_EVERY) {
             let count = std::mem::take(&mut strangers.count);
             strangers.noted = Some(Instant::now());
-            let before = if count > 1 { format!("; {count} such requests since the last record") } else { String::new() };
+            let before =
+                if count > 1 { format!("; {count} such requests since the last record") } else { String::new() };
             settler.note_unread("acs", home, &format!("{why}{before}"));
         }
     }
@@ -206,13 +207,7 @@ impl Acs {
     }
 
     /// A hook: settled like the hook of any agent.
-    async fn step(
-        &self,
-        settler: &Settler,
-        request: &Request,
-        home: &Path,
-        within: Within,
-    ) -> Result<Value, Refusal> {
+    async fn step(&self, settler: &Settler, request: &Request, home: &Path, within: Within) -> Result<Value, Refusal> {
         let adapter = adapter();
         if adapter.agent().point(&request.method).is_none() {
             return Err(Refusal::method(&request.method));
@@ -230,9 +225,8 @@ impl Acs {
             Err(why) => settler.unread(adapter, Some(&request.method), home, why),
         };
         let decided = json::object(reply.stdout.as_bytes()).map(Value::Object);
-        let mut result = decided.unwrap_or_else(|why| {
-            denied("evaluation_failed", &format!("hookhost's decision cannot be read: {why}"))
-        });
+        let mut result = decided
+            .unwrap_or_else(|why| denied("evaluation_failed", &format!("hookhost's decision cannot be read: {why}")));
         if self.is_signed() && signature::is_ambiguous(&result) {
             let why = "A plugin gave an integer beyond ±(2^53 - 1), which no signature tells from its neighbours.";
             result = denied("modify_unsupported", why);

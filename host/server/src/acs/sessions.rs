@@ -1,7 +1,7 @@
 //! The sessions that agents have negotiated: which requests were seen, and the chain of hashes over them.
 
-use data_encoding::HEXLOWER;
 use super::envelope::{Refusal, Request};
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn an_integer_that_a_double_does_not_hold_is_ambiguous() {
-        for (text, ambiguous) in [("9007199254740991", false), ("9007199254740992", true), ("-9007199254740992", true)] {
+        for (text, ambiguous) in [("9007199254740991", false), ("9007199254740992", true), ("-9007199254740992", true)]
+        {
             let value = serde_json::from_str(&format!(r#"{{"a":[{text}]}}"#)).unwrap();
             assert_eq!(super::is_ambiguous(&value), ambiguous, "{text}");
         }

@@ -2,7 +2,9 @@
 
 use crate::support::of_rule;
 use hookhost::audit::{MemoryLog, Record};
-use hookhost::contract::{Escalation, Json, Refusal, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict};
+use hookhost::contract::{
+    Escalation, Json, Refusal, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict,
+};
 use hookhost::native::Rule;
 use hookhost::{Config, Host};
 use hookhost_server::interceptor::Interceptors;

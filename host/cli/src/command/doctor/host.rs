@@ -13,8 +13,8 @@ use std::time::Duration;
 /// How long it may take to say how it is.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) fn check(directories: &UserDirectories) -> Check {
-    match status(directories) {
+pub(super) fn check(status: &Result<Value, ConnectionError>) -> Check {
+    match status {
         Ok(status) => {
             let version = status["version"].as_str().unwrap_or("unknown");
             if version == env!("CARGO_PKG_VERSION") {
@@ -40,7 +40,8 @@ pub(super) fn check(directories: &UserDirectories) -> Check {
     }
 }
 
-fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
+/// What the resident host says of itself, and of the rules in the working directory.
+pub(super) fn status(directories: &UserDirectories) -> Result<Value, ConnectionError> {
     let deadline = Deadline::within(TIMEOUT, None);
     let mut connection = Connection::open(&Place::below(&directories.state), deadline)?;
     let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));

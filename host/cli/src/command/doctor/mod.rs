@@ -3,6 +3,7 @@
 mod agent_run;
 mod host;
 mod last_event;
+mod log;
 mod rules;
 
 pub(super) use last_event::LastEvents;
@@ -37,7 +38,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     }
     // A proof can have the agent itself make a call.
     let events = LastEvents::read();
-    let common = [host::check(&places.directories), rules::check()];
+    let running = host::status(&places.directories);
+    let common = [host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
     let mut objects = Vec::new();
     let mut text = String::new();
     let mut is_well = common.iter().all(|check| check.state != State::Problem);

@@ -6,11 +6,24 @@ use crate::output::one_line;
 use hookhost::Config;
 use hookhost::config::{Digest, Entry};
 use hookhost_install::check::Check;
+use hookhost_server::NOT_TAKEN_UP;
+use serde_json::Value;
 
 /// How much of a digest a person is shown.
 const SHOWN: usize = 12;
 
-pub(super) fn check() -> Check {
+/// `running` is what the resident host says: the rules that it has loaded are in force, whatever the files say now.
+pub(super) fn check(running: Option<&Value>) -> Check {
+    let rules = running.map(|status| &status["rules"]);
+    if let Some(why) = rules.and_then(|rules| rules["problem"].as_str()) {
+        let says = format!("the resident host denies calls here: {}", one_line(why));
+        return Check::problem("rules", says, "hookhost hooks");
+    }
+    let notes = rules.and_then(|rules| rules["notes"].as_array()).into_iter().flatten().filter_map(Value::as_str);
+    if let Some(kept) = notes.filter(|note| note.starts_with(NOT_TAKEN_UP)).last() {
+        let says = format!("the resident host denies calls once it has ended: {}", one_line(kept));
+        return Check::problem("rules", says, "hookhost hooks");
+    }
     match configuration::cwd().and_then(|cwd| configuration::find(None, &cwd)) {
         Ok(found) => of(&found.config),
         Err(error) => not_read(&error),

@@ -4,9 +4,9 @@
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
 //! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
-use data_encoding::HEXLOWER;
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
+use data_encoding::HEXLOWER;
 use etcetera::BaseStrategy as _;
 use hmac::digest::KeyInit;
 use hmac::{Hmac, Mac as _};

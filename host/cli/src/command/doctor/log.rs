@@ -1,0 +1,41 @@
+//! Whether the audit log can be written: without it every call is denied.
+
+use crate::output::quoted;
+use hookhost::config::UserDirectories;
+use hookhost::files;
+use hookhost_install::check::Check;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// As much as an event and its share of the database take.
+const SIZE: usize = 64 * 1024;
+
+pub(super) fn check(directories: &UserDirectories) -> Check {
+    let directory = &directories.state;
+    match tried(directory) {
+        Ok(()) => Check::ok("log", "the audit log can be written"),
+        Err(error) => {
+            let shown = quoted(&directory.to_string_lossy());
+            let says = format!("nothing can be written in {shown}, so calls are denied: {error}");
+            Check::problem(
+                "log",
+                says,
+                "make room there and the directory yours, or name another in HOOKHOST_STATE_DIR",
+            )
+        }
+    }
+}
+
+/// Writes a file as large beside the log, and removes it.
+fn tried(directory: &Path) -> io::Result<()> {
+    files::make_own_directory(directory)?;
+    let path = directory.join(format!("doctor-{}", std::process::id()));
+    let written = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).and_then(|mut file| {
+        file.write_all(&vec![0; SIZE])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(&path);
+    written.and(removed)
+}
