@@ -26,7 +26,19 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     let list = |key: &str| value.get(key).and_then(Value::as_array).unwrap_or(&empty);
     let mut text = String::new();
     match method {
-        Method::CallTool | Method::TaskResult => list("content").iter().for_each(|block| put(&mut text, block)),
+        Method::CallTool | Method::TaskResult => {
+            match value.get("content") {
+                Some(Value::Array(blocks)) => blocks.iter().for_each(|block| put(&mut text, block)),
+                Some(block) => put(&mut text, block),
+                None => {}
+            }
+            // What is of another type than it should is read as text as well.
+            let is_odd = |key: &str, is_as_it_should: fn(&Value) -> bool| {
+                value.get(key).filter(|value| !is_as_it_should(value)).into_iter()
+            };
+            let odd = is_odd("isError", Value::is_boolean).chain(is_odd("resultType", is_result_type));
+            odd.for_each(|one| put(&mut text, one));
+        }
         Method::ReadResource => list("contents").iter().for_each(|content| put_resource(&mut text, content)),
         Method::GetPrompt => {
             list("messages").iter().filter_map(|message| message.get("content")).for_each(|one| put(&mut text, one));
@@ -53,6 +65,24 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     let is_error = value.get("isError") == Some(&Value::Bool(true));
     let raw = (!is_plain).then(|| Json::from(&value));
     Ok(ToolResult { text, is_error, raw })
+}
+
+fn is_result_type(kind: &Value) -> bool {
+    ["complete", "input_required", "task"].iter().any(|known| kind == known)
+}
+
+/// What an error says: its message, and what it has besides.
+#[must_use]
+pub fn said(error: &Value) -> String {
+    let mut text = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for (key, value) in error.as_object().into_iter().flatten() {
+        let is_known = (key == "message" && value.is_string()) || (key == "code" && value.is_i64());
+        if !is_known {
+            begin(&mut text);
+            let _ = write!(text, "{key}: {value}");
+        }
+    }
+    text
 }
 
 /// A block that is text and nothing else.

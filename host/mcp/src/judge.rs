@@ -19,7 +19,7 @@ use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
 use hookhost_adapters::reason;
 use questions::CameBack;
 use results::About;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -313,6 +313,16 @@ impl Judge {
             return match name {
                 "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
                 "tools/list" if is_of_client => Begun::Passed(Expected::Listing { cursor: params.text("cursor") }),
+                // The states of all tasks: as a result, it is judged whole.
+                "tasks/list" => {
+                    let operation = Operation {
+                        method: Method::TaskResult,
+                        tool: name.to_owned(),
+                        arguments: Value::Object(Map::new()),
+                    };
+                    let (event, is_stateless) = (self.event(Point::Result, None).id, client.is_stateless);
+                    Begun::Passed(Expected::Result { operation, event, is_stateless })
+                }
                 "tasks/result" | "tasks/get" | "tasks/cancel" => {
                     self.of_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, Begun::Passed)
                 }
@@ -351,11 +361,13 @@ impl Judge {
         let (mut agreed, mut round) = (None, 0);
         match self.came_back(&mut params, operation) {
             Ok(None) => {}
-            Ok(Some((asked, rounds))) => (agreed, round) = (Some(asked), rounds),
+            Ok(Some((asked, rounds))) => {
+                self.note_answer(operation, true).await;
+                (agreed, round) = (Some(asked), rounds);
+            }
             Err(why) => {
                 if why == CameBack::No {
-                    let event = self.event(Point::Request, None).id;
-                    self.note_answer(operation, &event, false).await;
+                    self.note_answer(operation, false).await;
                 }
                 return why.answer(request);
             }
@@ -392,7 +404,6 @@ impl Judge {
                     let asked = Asked::of(operation, &questions, shown, &rules);
                     if agreed.as_ref() == Some(&asked) {
                         let about = About { operation, event: &event.id, policy: &policy, waits };
-                        self.note_answer(operation, about.event, true).await;
                         return self.passed(request, &params, arguments.as_ref(), about).await;
                     }
                     if round >= MAX_ROUNDS || shown.to_string().len() > MAX_SHOWN {
@@ -404,13 +415,13 @@ impl Judge {
                         let question = self.input_required(request, &params, form, asked, round);
                         return question.map_or_else(|why| no(&failed(&why)), Decision::Answered);
                     }
-                    match elicit(form).await {
-                        Some(answer) if question::is_yes(&answer) => agreed = Some(asked),
-                        _ => {
-                            self.note_answer(operation, &event.id, false).await;
-                            return no(NOT_AGREED);
-                        }
+                    let answer = elicit(form).await;
+                    let is_yes = answer.as_ref().is_some_and(question::is_yes);
+                    self.note_answer(operation, is_yes).await;
+                    if !is_yes {
+                        return no(NOT_AGREED);
                     }
+                    agreed = Some(asked);
                     continue;
                 }
             };

@@ -1,6 +1,7 @@
 //! The proxy between a client and a server that both speak lines: what each of them says is taken up in order, and goes to the
 //! other one in that order.
 
+use crate::busy::Busy;
 use crate::judge::{Begun, Client, Decision, Elicit, Expected, Judge};
 use crate::lane::{Lane, Place, Room};
 use crate::lines::{self, Line};
@@ -133,6 +134,10 @@ struct Inner {
     judge: Arc<Judge>,
     to_client: Lane,
     to_server: Lane,
+    /// The requests that are asked about.
+    asks: Busy,
+    /// The answers that are judged.
+    answers: Busy,
     state: Mutex<State>,
 }
 
@@ -193,7 +198,8 @@ where
 {
     let (to_client, client_exit) = Lane::new();
     let (to_server, server_exit) = Lane::new();
-    let session = Session(Arc::new(Inner { judge, to_client, to_server, state: Mutex::default() }));
+    let (asks, answers, state) = Default::default();
+    let session = Session(Arc::new(Inner { judge, to_client, to_server, asks, answers, state }));
     let begin = {
         let session = session.clone();
         // The first request finds the resident host there.
@@ -222,7 +228,12 @@ where
         // What is still asked about, and what the server still says.
         let rest = async {
             // All at once: a server may wait until its answers are read, before it reads more.
-            let (_, _written, ()) = tokio::join!(session.0.to_server.end(), write_server, read_server);
+            let all_sent = async {
+                session.0.asks.idle().await;
+                session.0.to_server.end().await;
+            };
+            let ((), _written, ()) = tokio::join!(all_sent, write_server, read_server);
+            session.0.answers.idle().await;
         };
         let vanished = timeout(patience, async {
             tokio::select! {
@@ -235,6 +246,14 @@ where
         }
     }
     if ended != Ended::Vanished {
+        // The last answers of a server that has ended may still be judged.
+        let judged = async {
+            tokio::select! {
+                () = session.0.answers.idle() => {}
+                _ = &mut write_client => {}
+            }
+        };
+        let _ = timeout(patience, judged).await;
         let last = async {
             session.answer_what_is_left().await;
             session.0.to_client.end().await;
@@ -377,7 +396,11 @@ impl Session {
                 let (session, own) = (self.clone(), id.clone());
                 // The table is locked until the request is in it.
                 self.table(from, |table| {
-                    let task = tokio::spawn(async move { session.ask(from, &own, request, place, room).await });
+                    let one = session.0.asks.one();
+                    let task = tokio::spawn(async move {
+                        let _one = one;
+                        session.ask(from, &own, request, place, room).await;
+                    });
                     table.insert(id.clone(), Stage::Asked(task.abort_handle()));
                 });
             }
@@ -414,7 +437,9 @@ impl Session {
     async fn pushed_task(&self, message: Message, room: Option<Room>) {
         let place = self.0.to_client.place().await;
         let session = self.clone();
+        let one = self.0.answers.one();
         tokio::spawn(async move {
+            let _one = one;
             let kept = HeldPlace::new(place, room);
             let waits = |_: u32| kept.takes_long.notify_one();
             match kept.during(session.0.judge.pushed_task(&message, &waits)).await {
@@ -458,7 +483,9 @@ impl Session {
             expected => {
                 let place = self.lane(from.other()).place().await;
                 let (session, id) = (self.clone(), id.clone());
+                let one = self.0.answers.one();
                 tokio::spawn(async move {
+                    let _one = one;
                     let kept = HeldPlace::new(place, room);
                     let waits = |_: u32| kept.takes_long.notify_one();
                     let answer = kept.during(session.0.judge.answer(&id, &expected, &message, &waits)).await;

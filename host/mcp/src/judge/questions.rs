@@ -59,13 +59,11 @@ impl Judge {
         Ok(message::result(id, &result))
     }
 
-    /// Records what the client's user has answered. It is what the client says: nobody else has asked the user.
-    pub(super) async fn note_answer(&self, operation: &Operation, event: &str, is_yes: bool) {
-        let mut answered = self.event(Point::Answered, Some(operation));
-        event.clone_into(&mut answered.id);
-        answered.arguments =
-            json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": answered.arguments, "request": event });
-        self.settle(&answered, &|_| {}).await;
+    /// Records what the client's user has answered, or that they have not. It is what the client says: nobody else has asked them.
+    pub(super) async fn note_answer(&self, operation: &Operation, is_yes: bool) {
+        let mut event = self.event(Point::Answered, Some(operation));
+        event.arguments = json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": event.arguments });
+        self.settle(&event, &|_| {}).await;
     }
 }
 

@@ -160,8 +160,7 @@ impl Judge {
             Ok(whole) => whole,
             Err(why) => return Err(self.withheld(about, &why).await),
         };
-        let said = whole.get("message").and_then(Value::as_str).unwrap_or_default();
-        let mut before = ToolResult::error(said);
+        let mut before = ToolResult::error(answer::said(&whole));
         before.raw = Some((&whole).into());
         let after = self.replaced(about, before).await?;
         Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))

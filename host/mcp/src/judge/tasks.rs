@@ -18,6 +18,9 @@ const MAX_TASKS: usize = 1000;
 /// Upper bound of the arguments of these requests together, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
+/// What the result can be that has the state.
+const RESULT_TYPES: &[&str] = &["complete", "task", "input_required"];
+
 /// How far a task can be.
 const STATUSES: &[&str] = &["working", "input_required", "completed", "failed", "cancelled"];
 
@@ -165,10 +168,19 @@ impl Judge {
 fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<ToolResult, String> {
     let whole = state.to_value().map_err(|why| format!("the state of a task {why}"))?;
     let result = result.map(|result| answer::read(method, result)).transpose()?;
-    let message = |at: &str| whole.pointer(at).and_then(Value::as_str);
-    let said =
-        [message("/statusMessage"), result.as_ref().map(|result| result.text.as_str()), message("/error/message")];
-    let text = said.into_iter().flatten().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+    let mut said: Vec<String> = result.iter().map(|result| result.text.clone()).collect();
+    for (key, value) in whole.as_object().into_iter().flatten() {
+        match (key.as_str(), value) {
+            ("statusMessage", Value::String(text)) => said.push(text.clone()),
+            ("error", error) => said.push(answer::said(error)),
+            // It is read by its own members, and each question is judged by itself.
+            ("result" | "inputRequests", Value::Object(_)) | ("taskId", Value::String(_)) => {}
+            (key, value) if is_bare(key, value) => {}
+            (key, value) => said.push(format!("{key}: {value}")),
+        }
+    }
+    said.retain(|text| !text.is_empty());
+    let text = said.join("\n");
     let is_error = result.is_some_and(|result| result.is_error) || whole.get("error").is_some();
     Ok(ToolResult { text, is_error, raw: Some((&whole).into()) })
 }
@@ -188,17 +200,9 @@ fn write_back(
         return Members::of(raw).map_err(|_| cannot());
     }
     let mut written = Map::from_iter([("taskId".to_owned(), json!(task))]);
-    let is_one = |key: &str, values: &[&str]| state.text(key).filter(|value| values.contains(&value.as_str()));
-    written.insert("status".to_owned(), json!(is_one("status", STATUSES).as_deref().unwrap_or("failed")));
-    if let Some(kind) = is_one("resultType", &["complete", "task", "input_required"]) {
-        written.insert("resultType".to_owned(), json!(kind));
-    }
-    for key in ["ttl", "ttlMs", "pollInterval", "pollIntervalMs"] {
-        written.extend(state.value(key).filter(Value::is_number).map(|value| (key.to_owned(), value)));
-    }
-    for key in ["createdAt", "lastUpdatedAt"] {
-        written.extend(state.text(key).filter(|time| is_time(time)).map(|time| (key.to_owned(), json!(time))));
-    }
+    written.insert("status".to_owned(), json!("failed"));
+    let bare = state.keys().filter_map(|key| Some((key.to_owned(), state.value(key)?)));
+    written.extend(bare.filter(|(key, value)| is_bare(key, value)));
     match (result, state.value("error")) {
         (Some(result), _) => {
             let own = ToolResult { raw: None, ..before.clone() };
@@ -221,6 +225,18 @@ fn write_back(
         Some(requests) => members.with("inputRequests", requests.to_owned()),
         None => members,
     })
+}
+
+/// Whether a member says how far a task is, and can say nothing else.
+fn is_bare(key: &str, value: &Value) -> bool {
+    let is_one = |values: &[&str]| value.as_str().is_some_and(|value| values.contains(&value));
+    match key {
+        "status" => is_one(STATUSES),
+        "resultType" => is_one(RESULT_TYPES),
+        "createdAt" | "lastUpdatedAt" => value.as_str().is_some_and(is_time),
+        "ttl" | "ttlMs" | "pollInterval" | "pollIntervalMs" => value.is_number() || value.is_null(),
+        _ => false,
+    }
 }
 
 /// Whether a text can be nothing but a time.
