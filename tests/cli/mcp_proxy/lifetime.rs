@@ -116,12 +116,6 @@ fn a_signal_lets_the_server_end_by_itself() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(super::wait(&mut proxied.child), Some(130));
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "yes\n");
-    let since = std::time::Instant::now();
-    // Records of what nobody waits for are written a little later.
-    while !user.records().iter().any(|record| record["event"] == "session-end") {
-        assert!(since.elapsed() < super::LONG, "{:#?}", user.records());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
 }
 
 #[test]
