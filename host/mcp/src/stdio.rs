@@ -89,7 +89,7 @@ impl HeldPlace {
         drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Waits for what is asked; gives the place up once it was said that this takes long, and it has.
+    /// Waits for what is asked; gives the place up where that was announced to take long, and does.
     async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
         let late = async {
             self.takes_long.notified().await;
