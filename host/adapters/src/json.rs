@@ -11,6 +11,9 @@ use std::fmt;
 /// Upper bound of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
+/// Keys with which the JSON library marks values of its own. A reader that knows them takes the object for another value.
+const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json::private::Number"];
+
 /// The marker that some agents write before their JSON.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -34,14 +37,62 @@ pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads a JSON value in which no object has a key twice.
+/// Reads a JSON value in which no object has a key twice, and each integer is one of 64 bits.
 ///
 /// # Errors
 /// One sentence on why it is not one.
 pub fn value(text: &str) -> Result<Value, String> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| format!("the message is not valid JSON: {error}"))
+    let value = value.map_err(|error| format!("the message is not valid JSON: {error}"))?;
+    if has_large_integer(text) {
+        return Err("the message has an integer of more than 64 bits, which would be rounded".to_owned());
+    }
+    Ok(value)
+}
+
+/// Whether a key is one that the JSON library reserves for itself.
+#[must_use]
+pub fn is_reserved(key: &str) -> bool {
+    RESERVED_KEYS.contains(&key)
+}
+
+/// Whether a valid JSON text has an integer that is neither an `i64` nor a `u64`: readers round it, each in its own way.
+#[must_use]
+pub fn has_large_integer(text: &str) -> bool {
+    /// No shorter text is an integer of more than 64 bits.
+    const MIN_DIGITS: usize = 19;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += if *byte == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+                while bytes.get(at).is_some_and(is_of_number) {
+                    at += 1;
+                }
+                let number = text.get(start..at).unwrap_or_default();
+                let is_integer = !number.contains(['.', 'e', 'E']);
+                if is_integer
+                    && number.len() >= MIN_DIGITS
+                    && number.parse::<i64>().is_err()
+                    && number.parse::<u64>().is_err()
+                {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The keys of a message, whatever their values are; absent where it is no JSON object.
@@ -133,6 +184,9 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            if is_reserved(&key) {
+                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
+            }
             let value = map.next_value_seed(self)?;
             if object.contains_key(&key) {
                 let shown: String = key.chars().take(40).collect();
@@ -255,10 +309,16 @@ mod tests {
             (b"{} {}", "not valid JSON"),
             (b"{\"a\":\xff}", "not UTF-8"),
             (b"{\"a\":{\"b\":1,\"b\":2}}", "occurs twice"),
+            (b"{\"a\":{\"$serde_json::private::RawValue\":\"{}\"}}", "reserves"),
+            (b"{\"a\":{\"\\u0024serde_json::private::Number\":\"1\"}}", "reserves"),
+            (b"{\"a\":18446744073709551616}", "64 bits"),
+            (b"{\"a\":[\"\\\"\",-9223372036854775809]}", "64 bits"),
         ] {
             let why = object(bytes).unwrap_err();
             assert!(why.contains(says), "{why}");
         }
+        let exact = br#"{"a":[18446744073709551615,-9223372036854775808,1e30,"18446744073709551616"]}"#;
+        assert_eq!(object(exact).unwrap().len(), 1);
         assert!(object("{\"a\":".repeat(200).as_bytes()).is_err());
         assert!(object(&vec![b' '; super::MAX_BYTES + 1]).unwrap_err().contains("most that is read"));
     }

@@ -6,6 +6,7 @@
 //! | `request` | `before-tool-call` |
 //! | `result` | `after-tool-call` |
 //! | `held-back` | `custom-event`: tools that the client does not see, or called nevertheless |
+//! | `answered` | `custom-event`: what the client says that its user has answered to a question of the rules |
 //! | `session-start`, `session-end` | those |
 
 use crate::adapter::Adapter;
@@ -35,6 +36,8 @@ pub enum Point {
     Result,
     /// Tools that the client does not see, or called nevertheless.
     HeldBack,
+    /// The client's user was asked, and this is what the client says that they have answered.
+    Answered,
     /// A proxy begins.
     SessionStart,
     /// A proxy ends.
@@ -47,6 +50,7 @@ impl Point {
             Self::Request => "request",
             Self::Result => "result",
             Self::HeldBack => "held-back",
+            Self::Answered => "answered",
             Self::SessionStart => "session-start",
             Self::SessionEnd => "session-end",
         }
@@ -80,7 +84,7 @@ pub struct Event {
     /// The tool.
     #[serde(default)]
     pub tool: String,
-    /// The arguments; of tools that are held back: why, by their names.
+    /// The arguments; of tools that are held back: why, by their names; of an answer: what it is about.
     #[serde(default)]
     pub arguments: Value,
     /// What the request was answered with.
@@ -159,6 +163,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("request", EventKind::BeforeToolCall, REQUEST),
         HookPoint::new("result", EventKind::AfterToolCall, RESULT),
         HookPoint::new("held-back", EventKind::CustomEvent, Abilities::NONE),
+        HookPoint::new("answered", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("session-start", EventKind::SessionStart, Abilities::NONE),
         HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
     ],
@@ -205,6 +210,9 @@ impl Adapter for Proxy {
             Point::HeldBack => {
                 HookEvent::Custom { payload: json!({ "server": event.server, "tools": event.arguments }) }
             }
+            Point::Answered => HookEvent::Custom {
+                payload: json!({ "server": event.server, "tool": event.tool, "method": event.method, "answered": event.arguments }),
+            },
             Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
             Point::SessionEnd => HookEvent::SessionEnd,
         };

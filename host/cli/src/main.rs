@@ -11,6 +11,7 @@ mod exit;
 mod inside_agent;
 mod interrupt;
 mod loading;
+mod nearest;
 mod output;
 mod terminal_approver;
 mod toolbox;

@@ -1,7 +1,7 @@
 //! What a request is answered with, as a result that plugins read, and back.
 
 use crate::message::{self, INVALID_PARAMS, Id, Members};
-use crate::operation::Method;
+use crate::operation::{Method, Operation};
 use bytes::Bytes;
 use hookhost_contract::{Json, ToolResult};
 use serde_json::{Value, json};
@@ -26,7 +26,19 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     let list = |key: &str| value.get(key).and_then(Value::as_array).unwrap_or(&empty);
     let mut text = String::new();
     match method {
-        Method::CallTool | Method::TaskResult => list("content").iter().for_each(|block| put(&mut text, block)),
+        Method::CallTool | Method::TaskResult => {
+            match value.get("content") {
+                Some(Value::Array(blocks)) => blocks.iter().for_each(|block| put(&mut text, block)),
+                Some(block) => put(&mut text, block),
+                None => {}
+            }
+            // What is of another type than it should is read as text as well.
+            let is_odd = |key: &str, is_as_it_should: fn(&Value) -> bool| {
+                value.get(key).filter(|value| !is_as_it_should(value)).into_iter()
+            };
+            let odd = is_odd("isError", Value::is_boolean).chain(is_odd("resultType", is_result_type));
+            odd.for_each(|one| put(&mut text, one));
+        }
         Method::ReadResource => list("contents").iter().for_each(|content| put_resource(&mut text, content)),
         Method::GetPrompt => {
             list("messages").iter().filter_map(|message| message.get("content")).for_each(|one| put(&mut text, one));
@@ -44,12 +56,33 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     {
         text = structured.to_string();
     }
+    // What has another type than it should has more in it than the text that was read.
     let is_plain = method == Method::CallTool
         && result.keys().all(|key| OF_TEXT.contains(&key))
-        && list("content").iter().all(is_plain_text);
+        && value.get("content").and_then(Value::as_array).is_some_and(|blocks| blocks.iter().all(is_plain_text))
+        && value.get("isError").is_none_or(Value::is_boolean)
+        && value.get("resultType").is_none_or(|kind| kind == "complete");
     let is_error = value.get("isError") == Some(&Value::Bool(true));
     let raw = (!is_plain).then(|| Json::from(&value));
     Ok(ToolResult { text, is_error, raw })
+}
+
+fn is_result_type(kind: &Value) -> bool {
+    ["complete", "input_required", "task"].iter().any(|known| kind == known)
+}
+
+/// What an error says: its message, and what it has besides.
+#[must_use]
+pub fn said(error: &Value) -> String {
+    let mut text = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for (key, value) in error.as_object().into_iter().flatten() {
+        let is_known = (key == "message" && value.is_string()) || (key == "code" && value.is_i64());
+        if !is_known {
+            begin(&mut text);
+            let _ = write!(text, "{key}: {value}");
+        }
+    }
+    text
 }
 
 /// A block that is text and nothing else.
@@ -97,7 +130,13 @@ fn begin(text: &mut String) {
 ///
 /// # Errors
 /// One sentence, if a result of this kind cannot be that.
-pub fn write_back(method: Method, before: &ToolResult, after: &ToolResult, members: &Members) -> Result<Value, String> {
+pub fn write_back(
+    operation: &Operation,
+    before: &ToolResult,
+    after: &ToolResult,
+    members: &Members,
+) -> Result<Value, String> {
+    let method = operation.method;
     let cannot = || format!("a plugin changed the result of {} to what it cannot be", method.name());
     if let Some(raw) = after.raw.as_ref().filter(|raw| before.raw.as_ref() != Some(*raw)) {
         let whole: Value = raw.read().map_err(|_| cannot())?;
@@ -107,26 +146,29 @@ pub fn write_back(method: Method, before: &ToolResult, after: &ToolResult, membe
     let mut result = match method {
         Method::CallTool | Method::TaskResult => tool_result(text, after.is_error),
         Method::ReadResource => {
-            let first = members.value("contents").and_then(|contents| contents.get(0)?.get("uri").cloned());
-            json!({ "contents": [{ "uri": first.unwrap_or_else(|| json!("")), "text": text }] })
+            // The address that was asked for; the other side's could carry what was removed.
+            let asked = operation.arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
+            json!({ "contents": [{ "uri": asked, "text": text }] })
         }
         Method::GetPrompt => json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": text } }] }),
         Method::Sample => {
-            let kept = |key: &str, or: &str| members.value(key).unwrap_or_else(|| json!(or));
+            let is_user = members.text("role").as_deref() == Some("user");
             json!({
-                "role": kept("role", "assistant"), "model": kept("model", ""), "content": { "type": "text", "text": text },
+                "role": if is_user { "user" } else { "assistant" }, "model": members.text("model").unwrap_or_default(),
+                "content": { "type": "text", "text": text },
             })
         }
         Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
-    // What says how the answer is to be read stays.
-    for key in ["resultType", "ttlMs", "cacheScope"] {
-        if let Some(value) = members.value(key) {
-            result[key] = value;
-        }
+    // What says how the answer is to be read stays, where it can say nothing else.
+    if let Some(time) = members.value("ttlMs").filter(Value::is_number) {
+        result["ttlMs"] = time;
+    }
+    if let Some(scope) = members.text("cacheScope").filter(|scope| ["public", "private"].contains(&scope.as_str())) {
+        result["cacheScope"] = json!(scope);
     }
     // It asks nothing any more.
-    if result.get("resultType").is_some() {
+    if members.get("resultType").is_some() {
         result["resultType"] = json!("complete");
     }
     Ok(result)
@@ -156,8 +198,8 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
 ///
 /// # Errors
 /// One sentence, if a result of this kind cannot be that.
-pub fn responded(method: Method, id: &Id, result: &ToolResult, is_stateless: bool) -> Result<Bytes, String> {
-    let value = write_back(method, &ToolResult::text(""), result, &Members::default())?;
+pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_stateless: bool) -> Result<Bytes, String> {
+    let value = write_back(operation, &ToolResult::text(""), result, &Members::default())?;
     Ok(message::result(id, &typed(value, is_stateless)))
 }
 
@@ -176,10 +218,14 @@ fn typed(mut result: Value, is_stateless: bool) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Method, read, write_back};
+    use super::{Method, Operation, read, write_back};
     use crate::message::Members;
     use hookhost_contract::ToolResult;
     use serde_json::json;
+
+    fn of(method: Method) -> Operation {
+        Operation { method, tool: "say".to_owned(), arguments: json!({ "uri": "file:///a" }) }
+    }
 
     fn members(value: &serde_json::Value) -> Members {
         Members::of(&value.to_string()).unwrap()
@@ -194,6 +240,11 @@ mod tests {
             json!({ "content": [{ "type": "text", "text": "a" }], "structuredContent": { "s": "secret" } }),
             json!({ "content": [{ "type": "text", "text": "a" }], "_meta": { "s": "secret" } }),
             json!({ "content": [{ "type": "text", "text": "a" }], "else": "secret" }),
+            json!({ "content": "secret" }),
+            json!({ "content": { "type": "text", "text": "secret" } }),
+            json!({ "content": [], "isError": "secret" }),
+            json!({ "content": [], "resultType": "secret" }),
+            json!({ "content": [], "resultType": ["secret"] }),
         ] {
             let result = read(Method::CallTool, &members(&more)).unwrap();
             assert!(result.raw.is_some_and(|raw| raw.contains("secret")), "{more}");
@@ -209,11 +260,25 @@ mod tests {
         let before = read(Method::CallTool, &result).unwrap();
         let mut after = before.clone();
         after.text = "key=***".to_owned();
-        let written = write_back(Method::CallTool, &before, &after, &result).unwrap();
+        let written = write_back(&of(Method::CallTool), &before, &after, &result).unwrap();
         let expected = json!({
             "content": [{ "type": "text", "text": "key=***" }], "isError": false, "resultType": "complete",
         });
         assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn what_stays_of_a_replaced_result_can_say_nothing_else() {
+        for (method, result) in [
+            (Method::CallTool, json!({ "content": [], "ttlMs": "sk-1", "cacheScope": "sk-1", "resultType": "sk-1" })),
+            (Method::ReadResource, json!({ "contents": [{ "uri": "sk-1", "text": "x" }] })),
+            (Method::Sample, json!({ "role": "sk-1", "model": ["sk-1"], "content": { "type": "text", "text": "x" } })),
+        ] {
+            let before = read(method, &members(&result)).unwrap();
+            let after = ToolResult { text: "***".into(), ..before.clone() };
+            let written = write_back(&of(method), &before, &after, &members(&result)).unwrap().to_string();
+            assert!(written.contains("***") && !written.contains("sk-1"), "{written}");
+        }
     }
 
     #[test]
@@ -222,9 +287,9 @@ mod tests {
         let before = read(Method::CallTool, &result).unwrap();
         let whole = json!({ "content": [], "structuredContent": { "key": "***" } });
         let after = ToolResult { raw: Some((&whole).into()), ..before.clone() };
-        assert_eq!(write_back(Method::CallTool, &before, &after, &result).unwrap(), whole);
+        assert_eq!(write_back(&of(Method::CallTool), &before, &after, &result).unwrap(), whole);
         let no_object = ToolResult { raw: Some(json!([1]).into()), ..before.clone() };
-        assert!(write_back(Method::CallTool, &before, &no_object, &result).is_err());
+        assert!(write_back(&of(Method::CallTool), &before, &no_object, &result).is_err());
     }
 
     #[test]
@@ -237,7 +302,7 @@ mod tests {
         let answer = members(&json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "t" } }));
         let before = read(Method::Sample, &answer).unwrap();
         let after = ToolResult { text: "u".into(), ..before.clone() };
-        let written = write_back(Method::Sample, &before, &after, &answer).unwrap();
+        let written = write_back(&of(Method::Sample), &before, &after, &answer).unwrap();
         assert_eq!(written, json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "u" } }));
     }
 }

@@ -21,6 +21,7 @@
 //! | [`judge`] | what happens to a message |
 //! | [`under_way`] | the requests that are under way |
 //! | [`lane`] | the messages on their way to one side, in order |
+//! | [`busy`] | how many messages are asked about now |
 //! | [`lines`] | messages as lines |
 //! | [`streams`] | the standard input and output |
 //! | [`stdio`] | the proxy between two sides that speak lines |
@@ -33,6 +34,7 @@
 #![cfg(unix)]
 
 pub mod answer;
+pub mod busy;
 pub mod events;
 pub mod judge;
 pub mod lane;

@@ -31,8 +31,9 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::net::TcpListener;
-use tokio::sync::{OnceCell, Semaphore, mpsc};
-use tokio::task::AbortHandle;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
@@ -43,8 +44,11 @@ const FOR_A_HEAD: Duration = Duration::from_secs(10);
 /// How long a service has to end once its client has nothing more to say.
 const FOR_THE_SERVICE: Duration = Duration::from_secs(10);
 
-/// How long a session may be unused where others need its place.
-const UNUSED: Duration = Duration::from_secs(3600);
+/// How long the body of a request may take.
+const FOR_A_BODY: Duration = Duration::from_secs(30);
+
+/// The interval at which it is looked whether a session has ended.
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Upper bound of the connections at once.
 const MAX_CONNECTIONS: usize = 256;
@@ -54,6 +58,15 @@ const MAX_SESSIONS: usize = 64;
 
 /// Upper bound of the messages on their way to one stream of a client; one that does not read loses its stream.
 const MAX_MESSAGES: usize = 1024;
+
+/// Upper bound of the bodies that are taken in at once, in KiB: 64 MiB.
+const MAX_BODIES_KIB: u32 = 64 * 1024;
+
+/// Upper bound of the messages on their way to the streams of one client, in KiB: 32 MiB.
+const MAX_KIB: u32 = 32 * 1024;
+
+/// Upper bound of what is kept of one client's messages while nobody reads, in bytes: 16 MiB.
+const MAX_KEPT: usize = MAX_BYTES;
 
 /// How much of a message may be on its way within a proxy, in bytes.
 const BUFFER: usize = 256 * 1024;
@@ -97,23 +110,45 @@ struct Shared {
     judge: NewJudge,
     key: Option<ClientKey>,
     stateless: OnceCell<Arc<Judge>>,
+    /// Room for bodies, in KiB.
+    bodies: Semaphore,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
 }
 
-/// Serves clients until the future is dropped. Where there is a key, each request has to bring it.
-pub async fn serve(listener: TcpListener, service: Service, judge: NewJudge, key: Option<ClientKey>) -> Infallible {
-    let shared = Arc::new(Shared { service, judge, key, stateless: OnceCell::new(), sessions: Mutex::default() });
+/// Serves clients until `stop` has come, and then ends their sessions. Where there is a key, each request has to bring it.
+pub async fn serve(
+    listener: TcpListener,
+    service: Service,
+    judge: NewJudge,
+    key: Option<ClientKey>,
+    stop: impl Future<Output = ()>,
+) {
+    let (stateless, bodies) = (OnceCell::new(), Semaphore::new(MAX_BODIES_KIB as usize));
+    let shared = Arc::new(Shared { service, judge, key, stateless, bodies, sessions: Mutex::default() });
+    tokio::select! {
+        never = accept(&listener, &shared) => match never {},
+        () = stop => {}
+    }
+    let sessions: Vec<_> = shared.sessions().drain().map(|(_, session)| session).collect();
+    let mut ends: JoinSet<()> = sessions.into_iter().map(Session::end_whole).collect();
+    while ends.join_next().await.is_some() {}
+    if let Some(judge) = shared.stateless.get() {
+        judge.end_session().await;
+    }
+}
+
+async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
         let Ok((stream, _)) = listener.accept().await else {
             // Too many open files: those that are open will be closed.
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10)).await;
             continue;
         };
         // An answer is small, and the client waits for it.
         let _ = stream.set_nodelay(true);
-        let shared = Arc::clone(&shared);
+        let shared = Arc::clone(shared);
         tokio::spawn(async move {
             let _connection = connection;
             let service = service_fn(|request| {
@@ -166,12 +201,19 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
 
 async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
-    let body = match Limited::new(body, MAX_BYTES).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
+    let size = body.size_hint().upper().and_then(|size| usize::try_from(size).ok());
+    let kib = u32::try_from(size.unwrap_or(MAX_BYTES).min(MAX_BYTES) / 1024 + 1).unwrap_or(MAX_BODIES_KIB);
+    let taken_in = timeout(FOR_A_BODY, async {
+        let room = shared.bodies.acquire_many(kib).await;
+        (Limited::new(body, MAX_BYTES).collect().await, room)
+    });
+    let body = match taken_in.await {
+        Ok((Ok(body), _)) => body.to_bytes(),
+        Ok((Err(error), _)) if error.is::<LengthLimitError>() => {
             return refused(StatusCode::PAYLOAD_TOO_LARGE, None, INVALID_REQUEST, "the message is too large");
         }
-        Err(error) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
+        Ok((Err(error), _)) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
+        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the message did not come in time\n"),
     };
     let message = match Message::of(body) {
         Ok(message) => message,
@@ -208,7 +250,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Err(why) => return refused(StatusCode::SERVICE_UNAVAILABLE, id.as_ref(), INTERNAL_ERROR, &why),
     };
     match id {
-        Some(id) => session.request(&id, &message, accepts_events(&head.headers)).await,
+        Some(id) => session.request(&id, message, accepts_events(&head.headers)).await,
         None if session.say(&message.bytes).await => text(StatusCode::ACCEPTED, ""),
         None => no_session(),
     }
@@ -235,10 +277,13 @@ impl Shared {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
-                sessions.retain(|_, session| !session.is_unused());
-            }
-            if sessions.len() >= MAX_SESSIONS {
-                return Err(format!("{MAX_SESSIONS} sessions are open, and no more are taken"));
+                // The one that was unused for the longest time: its client may have gone without a word.
+                let unread = sessions.iter().filter(|(_, session)| !lock(&session.streams).is_read());
+                let oldest = unread.min_by_key(|(_, session)| session.used_at()).map(|(id, _)| id.clone());
+                let Some(oldest) = oldest.and_then(|id| sessions.remove(&id)) else {
+                    return Err(format!("{MAX_SESSIONS} sessions are in use, and no more are taken"));
+                };
+                tokio::spawn(oldest.end_whole());
             }
         }
         // A client that knows it has the session.
@@ -291,23 +336,33 @@ impl Session {
         let (client_output, output) = duplex(BUFFER);
         let service = service.another();
         let (server_output, server_input) = service.connect();
-        let streams = Arc::new(Mutex::new(Streams::default()));
+        let streams = Arc::new(Mutex::new(Streams::new()));
         let deliveries = Arc::clone(&streams);
         let task = tokio::spawn(async move {
             let server = Server { output: server_output, input: server_input };
             let proxy = stdio::run(judge, (client_input, client_output), server, FOR_THE_SERVICE);
             tokio::join!(proxy, deliver(output, &deliveries));
             // Nobody is answered any more.
-            *lock(&deliveries) = Streams { has_ended: true, ..Streams::default() };
+            *lock(&deliveries) = Streams { has_ended: true, ..Streams::new() };
             at_the_end.await;
         });
         let (input, used) = (tokio::sync::Mutex::new(Some(input)), Mutex::new(Instant::now()));
         Arc::new(Self { id, input, streams, used, service, task: task.abort_handle() })
     }
 
-    fn is_unused(&self) -> bool {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.elapsed() > UNUSED && !lock(&self.streams).is_read()
+    fn used_at(&self) -> Instant {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it, and waits a moment until the service has been told.
+    async fn end_whole(self: Arc<Self>) {
+        let ended = async {
+            self.end().await;
+            while !self.task.is_finished() {
+                sleep(INTERVAL).await;
+            }
+        };
+        let _ = timeout(FOR_THE_SERVICE, ended).await;
     }
 
     /// Hands a message to the proxy; `false` where it has ended.
@@ -326,7 +381,7 @@ impl Session {
     }
 
     /// Answers a request: by its answer alone, or by events, where something comes before it or the client accepts them.
-    async fn request(self: Arc<Self>, id: &Id, message: &Message, accepts_events: bool) -> Answer {
+    async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| params.value("_meta")?.get("progressToken").cloned());
         if !lock(&self.streams).open(Post { id: id.clone(), token, messages: send }) {
@@ -336,7 +391,12 @@ impl Session {
         if !self.say(&message.bytes).await {
             return no_session();
         }
+        let is_beginning = message.method() == Some("initialize");
+        // It was handed on: as long as its answer takes, it takes no memory.
+        drop(message);
         let Some(first) = messages.recv().await else { return no_session() };
+        let is_error = first.is_answer
+            && Message::of(first.bytes.clone()).is_ok_and(|answer| answer.members.get("error").is_some());
         let status = if self.id.is_none() && first.is_answer { status_of(&first.bytes) } else { StatusCode::OK };
         let mut answer = if first.is_answer && (!accepts_events || status != StatusCode::OK) {
             let mut answer = Response::new(Text::of(first.bytes));
@@ -349,9 +409,10 @@ impl Session {
             let messages = (!first.is_answer).then_some(messages);
             stream(Text { first: Some(event(&first.bytes)), messages, keeps })
         };
-        if message.method() == Some("initialize")
-            && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok())
-        {
+        if is_beginning && is_error {
+            // Nobody can use it.
+            self.end().await;
+        } else if is_beginning && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
             answer.headers_mut().insert(SESSION, id);
         }
         answer
@@ -392,6 +453,8 @@ struct Delivery {
     bytes: Bytes,
     /// Whether it ends its stream.
     is_answer: bool,
+    /// What it takes of the room, until it is read.
+    _room: OwnedSemaphorePermit,
 }
 
 /// A request of the client that is not answered yet.
@@ -403,16 +466,31 @@ struct Post {
 }
 
 /// The streams on which a client reads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Streams {
     posts: Vec<Post>,
     listening: Option<mpsc::Sender<Delivery>>,
     /// What came while nobody read.
     kept: VecDeque<Bytes>,
+    kept_bytes: usize,
+    /// Room for what is on its way, in KiB.
+    room: Arc<Semaphore>,
     has_ended: bool,
 }
 
 impl Streams {
+    fn new() -> Self {
+        let room = Arc::new(Semaphore::new(MAX_KIB as usize));
+        Self { posts: Vec::new(), listening: None, kept: VecDeque::new(), kept_bytes: 0, room, has_ended: false }
+    }
+
+    /// Sends a message on a stream; `false` where nobody reads it, or too much is on its way.
+    fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, is_answer: bool) -> bool {
+        let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
+        room.is_ok_and(|room| to.try_send(Delivery { bytes, is_answer, _room: room }).is_ok())
+    }
+
     /// Takes up a request; `false` where its identifier is taken.
     fn open(&mut self, post: Post) -> bool {
         if self.posts.iter().any(|known| known.id == post.id) {
@@ -434,8 +512,9 @@ impl Streams {
         if self.has_ended {
             return;
         }
-        for bytes in self.kept.drain(..) {
-            let _ = messages.try_send(Delivery { bytes, is_answer: false });
+        self.kept_bytes = 0;
+        for bytes in std::mem::take(&mut self.kept) {
+            self.send(&messages, bytes, false);
         }
         self.listening = Some(messages);
     }
@@ -445,24 +524,22 @@ impl Streams {
             let at = self.posts.iter().position(|post| post.id == *id);
             if let Some(post) = at.map(|at| self.posts.remove(at)) {
                 // Where it does not read, its stream ends.
-                let _ = post.messages.try_send(Delivery { bytes: message.bytes, is_answer: true });
+                self.send(&post.messages, message.bytes, true);
             }
             return;
         }
         self.posts.retain(|post| !post.messages.is_closed());
-        let delivery = Delivery { bytes: message.bytes.clone(), is_answer: false };
-        let sent = match (self.post_of(&message), &self.listening) {
-            (Some(at), _) => self.posts.get(at).map(|post| post.messages.try_send(delivery)),
-            (None, Some(listening)) => Some(listening.try_send(delivery)),
-            (None, None) => None,
-        };
-        if matches!(sent, Some(Ok(()))) {
+        let post = self.post_of(&message).and_then(|at| self.posts.get(at)).map(|post| &post.messages);
+        let to = post.or(self.listening.as_ref());
+        if to.is_some_and(|to| self.send(to, message.bytes.clone(), false)) {
             return;
         }
-        if self.kept.len() >= MAX_MESSAGES {
-            self.kept.pop_front();
-        }
+        self.kept_bytes += message.bytes.len();
         self.kept.push_back(message.bytes);
+        while self.kept.len() > MAX_MESSAGES || self.kept_bytes > MAX_KEPT {
+            let Some(oldest) = self.kept.pop_front() else { return };
+            self.kept_bytes -= oldest.len();
+        }
     }
 
     /// The request on whose stream a message belongs that answers none.
@@ -613,7 +690,7 @@ mod tests {
 
     #[test]
     fn each_message_goes_to_the_stream_to_which_it_belongs() {
-        let mut streams = Streams::default();
+        let mut streams = Streams::new();
         let mut open = |id: i128, token: Option<i64>| {
             let (messages, received) = mpsc::channel(9);
             assert!(streams.open(Post { id: Id::Number(id), token: token.map(Into::into), messages }));
@@ -636,9 +713,26 @@ mod tests {
         assert!(!listening.try_recv().unwrap().is_answer);
         drop((second, listening));
         deliver(&mut streams, &change);
-        assert_eq!(streams.kept.len(), 1, "it waits for a reader");
+        assert_eq!((streams.kept.len(), streams.kept_bytes > 0), (1, true), "it waits for a reader");
         let (send, mut listening) = mpsc::channel(9);
         streams.listen(send);
         assert!(listening.try_recv().is_ok());
+    }
+
+    #[test]
+    fn what_nobody_reads_is_bounded_by_its_bytes() {
+        let mut streams = Streams::new();
+        let large = json!({ "jsonrpc": "2.0", "method": "x", "params": { "a": "x".repeat(3 * 1024 * 1024) } });
+        let large = Message::of(large.to_string().into()).unwrap();
+        for _ in 0..20 {
+            streams.deliver(large.clone());
+        }
+        assert_eq!((streams.kept.len(), streams.kept_bytes), (5, 5 * large.bytes.len()));
+        let (send, mut listening) = mpsc::channel(super::MAX_MESSAGES);
+        streams.listen(send);
+        (0..20).for_each(|_| streams.deliver(large.clone()));
+        assert!(streams.room.available_permits() < 4 * 1024, "more is not on its way to one who does not read");
+        while listening.try_recv().is_ok() {}
+        assert_eq!(streams.room.available_permits(), super::MAX_KIB as usize);
     }
 }

@@ -7,6 +7,7 @@ use crate::name::ServerName;
 use hookhost_contract::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -82,6 +83,10 @@ impl Lock {
         // Keys in order: a change is a small difference.
         sorted.sort_all_objects();
         let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", &error))?;
+        if text.len() as u64 >= MAX_FILE {
+            // No server would be readable any more.
+            return Err(LockError::new(path, "written", &"it would have more than 16 MiB"));
+        }
         write(path, &(text + "\n"))
     }
 
@@ -124,11 +129,32 @@ pub struct Held {
 /// Definitions that are held back, by the names of their tools.
 pub type HeldTools = BTreeMap<String, Held>;
 
+/// Upper bound of the definitions of a server that are held back, in bytes: 8 MiB.
+const MAX_HELD: usize = 8 * 1024 * 1024;
+
+/// What a definition that is held back takes in the file besides its texts, in bytes.
+const BESIDES: usize = 64;
+
+/// Leaves out what is more than is held back of one server; how many definitions that is. No client sees those either.
+pub fn bound(held: &mut HeldTools) -> usize {
+    let (before, mut bytes) = (held.len(), 0);
+    held.retain(|tool, held| {
+        let text = |text: &str| Value::from(text).to_string().len();
+        let own = text(tool) + text(&held.why) + held.definition.to_string().len() + BESIDES;
+        let fits = bytes + own <= MAX_HELD;
+        bytes += if fits { own } else { 0 };
+        fits
+    });
+    before - held.len()
+}
+
 impl HeldBack {
-    /// Below a directory of state.
+    /// Below a directory of state, for a lock file: another project's server can have the same name.
     #[must_use]
-    pub fn below(state: &Path) -> Self {
-        Self { directory: state.join("mcp") }
+    pub fn below(state: &Path, lock_file: &Path) -> Self {
+        let digest = Sha256::digest(lock_file.as_os_str().as_encoded_bytes());
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { directory: state.join("mcp").join(name) }
     }
 
     fn file(&self, server: &str) -> PathBuf {
@@ -157,7 +183,8 @@ impl HeldBack {
                 _ => Ok(()),
             };
         }
-        let text = serde_json::to_string_pretty(held).map_err(|error| LockError::new(&path, "written", &error))?;
+        // On one line: the space before what is nested deep would be far more than the text.
+        let text = serde_json::to_string(held).map_err(|error| LockError::new(&path, "written", &error))?;
         write(&path, &(text + "\n"))
     }
 
@@ -188,10 +215,13 @@ impl HeldBack {
 
 /// The text of a file; `None` where it is not there.
 fn read(path: &Path) -> Result<Option<String>, LockError> {
-    let file = match File::open(path) {
+    match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| LockError::new(path, "read", &error))?,
+        // A pipe would be waited for.
+        Ok(found) if !found.is_file() => return Err(LockError::new(path, "read", &"it is not a file")),
+        found => found.map_err(|error| LockError::new(path, "read", &error))?,
     };
+    let file = File::open(path).map_err(|error| LockError::new(path, "read", &error))?;
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| LockError::new(path, "read", &error))?;
     if text.len() as u64 > MAX_FILE || !is_json(&text) {
@@ -207,8 +237,10 @@ fn write(path: &Path, text: &str) -> Result<(), LockError> {
     let part = PathBuf::from(part);
     let directory = path.parent().unwrap_or(Path::new("."));
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    // What an earlier process of this number has left; nothing that leads elsewhere is written to.
+    let _ = fs::remove_file(&part);
     let written = made
-        .and_then(|()| File::create(&part))
+        .and_then(|()| File::create_new(&part))
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     let renamed = written.and_then(|()| fs::rename(&part, path));
     renamed.map_err(|error| {
@@ -244,15 +276,37 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_written_that_could_not_be_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hookhost-mcp.lock");
+        let mut lock = Lock::default();
+        lock.approve("files", [("read".to_owned(), json!({ "name": "read" }))].into());
+        lock.write(&file).unwrap();
+        let large = json!({ "name": "large", "description": "x".repeat(17 * 1024 * 1024) });
+        let mut larger = lock.clone();
+        larger.approve("other", [("large".to_owned(), large.clone())].into());
+        assert!(larger.write(&file).unwrap_err().to_string().contains("16 MiB"));
+        assert_eq!(Lock::read(&file).unwrap(), lock);
+        let held = |definition| Held { why: "it is new".into(), is_final: false, definition };
+        let mut tools = HeldTools::from([("a".to_owned(), held(json!({}))), ("large".to_owned(), held(large))]);
+        assert_eq!((super::bound(&mut tools), tools.len()), (1, 1));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(Lock::read(&file).is_err_and(|error| error.to_string().contains("not a file")));
+    }
+
+    #[test]
     fn what_is_held_back_is_kept_until_nothing_is() {
         let directory = tempfile::tempdir().unwrap();
-        let held = HeldBack::below(directory.path());
+        let held = HeldBack::below(directory.path(), std::path::Path::new("/a/hookhost-mcp.lock"));
         let tools = HeldTools::from([(
             "a".to_owned(),
             Held { why: "it is new".into(), is_final: false, definition: json!({ "name": "a" }) },
         )]);
         held.write("files", &tools).unwrap();
         assert_eq!((held.read("files").unwrap(), held.servers()), (tools, vec!["files".to_owned()]));
+        let other = HeldBack::below(directory.path(), std::path::Path::new("/b/hookhost-mcp.lock"));
+        assert_eq!(other.read("files").unwrap(), HeldTools::new(), "another lock file's server of that name");
         held.write("files", &HeldTools::new()).unwrap();
         assert_eq!((held.read("files").unwrap(), held.servers().len()), (HeldTools::new(), 0));
     }

@@ -5,6 +5,7 @@
 
 use crate::name::folded;
 use bytes::Bytes;
+use hookhost_adapters::json;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -164,7 +165,7 @@ impl Message {
             return Err(refused(INVALID_REQUEST, why.to_owned()));
         }
         let members = Members::of(text).map_err(|why| {
-            let (id, is_answer) = if why.contains("\"id\"") { (None, false) } else { probably(text) };
+            let (id, is_answer) = if why.contains(ID_TWICE) { (None, false) } else { probably(text) };
             Unreadable { code: PARSE_ERROR, id, is_answer, why: format!("a message {why}") }
         })?;
         let id = members.value("id");
@@ -175,6 +176,8 @@ impl Message {
         // Only here: where the message can be told apart from others, its sender learns which one it was.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE) {
+            // No rule has judged an answer yet: nothing of its text is repeated.
+            let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
         if members.text("jsonrpc").as_deref() != Some("2.0") {
@@ -252,6 +255,10 @@ impl Members {
     /// # Errors
     /// As the end of a sentence, if it is another value, or has a key twice.
     pub fn of(text: &str) -> Result<Self, String> {
+        // The library's own message would repeat a text that no rule has judged.
+        if !text.trim_start().starts_with('{') {
+            return Err("is not a JSON object".to_owned());
+        }
         let mut reader = serde_json::Deserializer::from_str(text);
         let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
         members.map_err(|error| format!("is not a JSON object: {error}"))
@@ -266,7 +273,7 @@ impl Members {
     /// A member, read; `None` where it is missing or cannot be read (a number out of range, half of a character).
     #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
-        self.get(key).and_then(|raw| hookhost_adapters::json::value(raw.get()).ok())
+        self.get(key).and_then(|raw| json::value(raw.get()).ok())
     }
 
     /// A member that is a text.
@@ -346,7 +353,7 @@ impl Members {
     /// # Errors
     /// As the end of a sentence, if it cannot be read.
     pub fn to_value(&self) -> Result<Value, String> {
-        hookhost_adapters::json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
+        json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
     }
 }
 
@@ -398,7 +405,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
         let mut members = Members::default();
         while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
             if members.get(&key).is_some() {
-                return Err(twice(&key));
+                return Err(A::Error::custom(if key == "id" { ID_TWICE } else { TWICE }));
             }
             members.0.push((key, value));
         }
@@ -406,20 +413,27 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-fn twice<E: serde::de::Error>(key: &str) -> E {
-    E::custom(format!("the key {:?} occurs twice in one object", start(key)))
-}
+/// Why a key is refused. It is not named: the model may read this, and no rule has judged the key. The line and the column follow.
+const TWICE: &str = "a key occurs twice in one object";
+
+/// The same of the key that says whose a message is.
+const ID_TWICE: &str = "the key \"id\" occurs twice in one object";
 
 /// As much of a key as a person needs to find it.
 fn start(key: &str) -> String {
     key.chars().take(40).collect()
 }
 
-/// Whether no object in a text has a key twice, and there are not too many values.
+/// Whether each reader has the same values of a text: no object has a key twice, or one that the JSON library reserves; each
+/// integer is one of 64 bits; and there are not too many values.
 fn check(text: &str) -> Result<(), String> {
     let mut left = MAX_VALUES;
     let mut reader = serde_json::Deserializer::from_str(text);
-    Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))
+    Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))?;
+    if json::has_large_integer(text) {
+        return Err("cannot be passed on: it has an integer of more than 64 bits, which would be rounded".to_owned());
+    }
+    Ok(())
 }
 
 /// Reads a value and keeps nothing of it but the keys of the objects that are open.
@@ -474,9 +488,12 @@ impl<'de> Visitor<'de> for Check<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut keys = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
+            if json::is_reserved(&key) {
+                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
+            }
             map.next_value_seed(Check(&mut *self.0))?;
-            if let Some(key) = keys.replace(key) {
-                return Err(twice(&key));
+            if !keys.insert(key) {
+                return Err(A::Error::custom(TWICE));
             }
         }
         Ok(())
@@ -528,9 +545,29 @@ mod tests {
             (r#"{"id":1,"method":"ping"}"#, "2.0"),
             (r#"{"jsonrpc":"2.0"} {}"#, "JSON object"),
             ("nonsense", "JSON object"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"$serde_json::private::RawValue":"{}"}}}"#, "reserves"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"$serde_json::private::Number":"1"}}"#, "reserves"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":36893488147419103233}}"#, "64 bits"),
         ] {
             let refused = read(text).unwrap_err();
             assert!(refused.why.contains(says), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_what_an_answer_says_is_repeated_in_why_it_is_refused() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"sk-1":1,"sk-1":2}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"sk-1":1,"sk-1":2}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"sk-1":1,"SK-1":2}"#,
+            r#"{"jsonrpc":"sk-1","id":1,"result":{}}"#,
+            r#""sk-1""#,
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(!refused.why.to_lowercase().contains("sk-1"), "{text}: {refused}");
+        }
+        for text in ["\"sk-1\"", " [\"sk-1\"]", "sk-1"] {
+            assert_eq!(super::Members::of(text).unwrap_err(), "is not a JSON object");
         }
     }
 

@@ -67,7 +67,9 @@ const OF_PARAMS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskI
 /// Names that a server's tool cannot have: they stand for what is no tool.
 #[must_use]
 pub fn is_reserved(tool: &str) -> bool {
-    Method::of(tool).is_some_and(|method| method != Method::CallTool) || tool == Method::TaskResult.name()
+    Method::of(tool).is_some_and(|method| method != Method::CallTool)
+        || tool == Method::TaskResult.name()
+        || tool == "tasks/list"
 }
 
 /// A request that is asked about.

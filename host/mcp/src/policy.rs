@@ -90,6 +90,27 @@ impl<'de> Deserialize<'de> for ToolPattern {
     }
 }
 
+/// A pattern of tools in a server's table.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ServerPattern<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// The key that it is in.
+    pub key: &'static str,
+    /// As it is written.
+    pub text: &'a str,
+    pattern: &'a Pattern,
+}
+
+impl ServerPattern<'_> {
+    /// Whether a tool of this name is meant.
+    #[must_use]
+    pub fn fits(&self, tool: &str) -> bool {
+        self.pattern.matches_with(tool, OPTIONS)
+    }
+}
+
 /// How names are compared: a server may list a tool in another case than the rule that forbids it.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
@@ -118,6 +139,25 @@ impl Section {
     pub fn check(&self) -> Result<(), String> {
         let mut names = self.servers.keys().map(|name| ServerName::new(name));
         names.try_for_each(|name| name.map(drop)).map_err(|error| format!("[mcp-proxy.servers]: {error}"))
+    }
+
+    /// The servers that have a table of their own.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.keys().map(String::as_str)
+    }
+
+    /// The patterns of these tables.
+    pub fn patterns(&self) -> impl Iterator<Item = ServerPattern<'_>> {
+        self.servers.iter().flat_map(|(server, own)| {
+            let tools = own.tools.iter().flatten().map(|pattern| ("tools", pattern));
+            let forbidden = own.forbidden_tools.iter().map(|pattern| ("forbidden-tools", pattern));
+            tools.chain(forbidden).map(|(key, ToolPattern(pattern))| ServerPattern {
+                server,
+                key,
+                text: pattern.as_str(),
+                pattern,
+            })
+        })
     }
 
     /// What counts for a server.

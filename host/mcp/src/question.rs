@@ -32,8 +32,8 @@ const EXPIRES: Duration = Duration::from_secs(600);
 /// Upper bound of the arguments that a person is shown, in bytes: what is not shown whole cannot be agreed to.
 pub const MAX_SHOWN: usize = 8 * 1024;
 
-/// How often one request can lead to questions.
-pub const MAX_ROUNDS: u32 = 3;
+/// How often one request can lead to questions, as in the engine: a third round is rejected.
+pub const MAX_ROUNDS: u32 = 2;
 
 /// What a question was about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

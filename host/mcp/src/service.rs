@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -35,6 +35,21 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// How often in a row a stream may end without an event before it is given up.
 const MAX_SILENT: u32 = 5;
 
+/// The shortest pause before a stream is asked for again, whatever the service says.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long it may take to begin another session: all messages wait meanwhile.
+const FOR_A_SESSION: Duration = Duration::from_secs(30);
+
+/// Upper bound of the lines on their way to the proxy.
+const MAX_LINES: usize = 16;
+
+/// An answer of more bytes than that is large: 256 KiB.
+const LARGE: usize = 256 * 1024;
+
+/// Upper bound of the large answers that are taken in at once.
+const MAX_LARGE: usize = 4;
+
 /// How much of a message may be on its way between both, in bytes.
 const BUFFER: usize = 256 * 1024;
 
@@ -49,6 +64,9 @@ pub enum ServiceError {
     /// The address is no web address.
     #[error("{0:?} is no http or https address")]
     Address(String),
+    /// The address has a user's name or password in it.
+    #[error("the address has a name or password before the `@`: name the variable of a key instead")]
+    UserInAddress,
     /// A key would travel in the clear.
     #[error("a key for {0} could be read on the way: use https")]
     InTheClear(String),
@@ -72,7 +90,9 @@ struct Inner {
     /// What its listings say of headers, in whatever session they came.
     annotated: Arc<Mutex<Annotated>>,
     state: Mutex<State>,
-    output: tokio::sync::Mutex<Option<DuplexStream>>,
+    output: Mutex<Option<mpsc::Sender<Bytes>>>,
+    /// Room for answers that are large.
+    large: Arc<Semaphore>,
     /// Held while another session is begun.
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
@@ -100,6 +120,9 @@ impl Service {
     pub fn new(address: &str, key: Option<&str>) -> Result<Self, ServiceError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| ServiceError::Address(address.to_owned()))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(ServiceError::UserInAddress);
+        }
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
             if url.scheme() != "https" && !is_loopback(&url) {
@@ -114,21 +137,30 @@ impl Service {
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         // A redirection would take the key along.
-        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT).build()?;
-        Ok(Self::over(url, client, headers, Arc::default()))
+        let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT);
+        // A proxy of HTTP is another machine.
+        let client = if is_loopback(&url) { client.no_proxy() } else { client };
+        let large = Arc::new(Semaphore::new(MAX_LARGE));
+        Ok(Self::over(url, client.build()?, headers, Arc::default(), large))
     }
 
     /// The same service in a session of its own.
     #[must_use]
     pub fn another(&self) -> Self {
-        let Inner { url, client, headers, annotated, .. } = &*self.0;
-        Self::over(url.clone(), client.clone(), headers.clone(), Arc::clone(annotated))
+        let Inner { url, client, headers, annotated, large, .. } = &*self.0;
+        Self::over(url.clone(), client.clone(), headers.clone(), Arc::clone(annotated), Arc::clone(large))
     }
 
-    fn over(url: Url, client: Client, headers: HeaderMap, annotated: Arc<Mutex<Annotated>>) -> Self {
+    fn over(
+        url: Url,
+        client: Client,
+        headers: HeaderMap,
+        annotated: Arc<Mutex<Annotated>>,
+        large: Arc<Semaphore>,
+    ) -> Self {
         let (state, output, renewing) = Default::default();
         let (begun, listens) = (Notify::new(), Notify::new());
-        Self(Arc::new(Inner { url, client, headers, annotated, state, output, renewing, begun, listens }))
+        Self(Arc::new(Inner { url, client, headers, annotated, state, output, large, renewing, begun, listens }))
     }
 
     /// What headers have to say about a request.
@@ -142,10 +174,11 @@ impl Service {
         let (output, theirs) = duplex(BUFFER);
         let (input, told) = duplex(BUFFER);
         let service = self.clone();
-        let serving = tokio::spawn(async move {
-            *service.0.output.lock().await = Some(theirs);
-            service.serve(told).await;
-        });
+        let (send, lines) = mpsc::channel(MAX_LINES);
+        *self.output() = Some(send);
+        // Alone it writes: a request that is given up while it is writing would leave half of a line.
+        tokio::spawn(write(lines, theirs));
+        let serving = tokio::spawn(async move { service.serve(told).await });
         self.state().serving = Some(serving.abort_handle());
         (output, input)
     }
@@ -155,6 +188,12 @@ impl Service {
         let mut state = self.state();
         let tasks = [state.serving.take(), state.listening.take()];
         tasks.into_iter().flatten().for_each(|task| task.abort());
+        drop(state);
+        *self.output() = None;
+    }
+
+    fn output(&self) -> MutexGuard<'_, Option<mpsc::Sender<Bytes>>> {
+        self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -217,12 +256,11 @@ impl Service {
     async fn answered(&self, id: &Id, message: &Message) -> Result<(), String> {
         let response = self.post(message).await?;
         let status = response.status();
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if kind.starts_with("text/event-stream") && status.is_success() {
+        if is_stream(response.headers()) && status.is_success() {
             return self.stream(response, Some((id, message))).await;
         }
         let session = response.headers().get(SESSION).cloned();
-        let body = body(response).await?;
+        let (body, _room) = self.body(response).await?;
         // An error can be an answer of the protocol as well.
         match Message::of(body) {
             Ok(answer) if matches!(&answer.kind, Kind::Response { id: of } if of == id) => {
@@ -238,50 +276,71 @@ impl Service {
 
     /// Posts a message. Where the service has forgotten the session, another one is begun, as the client began it.
     async fn post(&self, message: &Message) -> Result<Response, String> {
-        let session = self.state().session.clone();
-        let response = self.post_once(message).await?;
+        if is_stateless(message) {
+            return self.post_in(None, message).await;
+        }
+        let session = {
+            // Where another session is being begun, this belongs to that one.
+            let _renewing = self.0.renewing.lock().await;
+            self.state().session.clone()
+        };
+        let response = self.post_in(session.as_ref(), message).await?;
         match session {
-            Some(session) if response.status() == StatusCode::NOT_FOUND && !is_stateless(message) => {
-                if self.renewed(&session).await? { self.post_once(message).await } else { Ok(response) }
+            Some(session) if response.status() == StatusCode::NOT_FOUND => {
+                let renewed = timeout(FOR_A_SESSION, self.renewed(&session)).await;
+                if !renewed.map_err(|_| "the service does not begin another session".to_owned())?? {
+                    return Ok(response);
+                }
+                let session = self.state().session.clone();
+                self.post_in(session.as_ref(), message).await
             }
             _ => Ok(response),
         }
     }
 
-    /// Begins a session in place of one that the service has forgotten; `false` where it refuses.
+    /// Begins a session in place of one that the service has forgotten; `false` where it refuses. The forgotten one stays until
+    /// there is another: the next message tries it again.
     async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
         let _one = self.0.renewing.lock().await;
         let hello = {
-            let mut state = self.state();
+            let state = self.state();
             // Another request has renewed it.
             if state.session.as_ref() != Some(forgotten) {
                 return Ok(true);
             }
-            state.session = None;
             state.hello.clone()
         };
         let Some(hello) = hello else { return Ok(false) };
-        let response = self.post_once(&hello).await?;
+        let response = self.post_in(None, &hello).await?;
         if !response.status().is_success() {
             return Ok(false);
         }
-        self.state().session = response.headers().get(SESSION).cloned();
-        body(response).await?;
+        let session = response.headers().get(SESSION).cloned();
+        if !is_stream(response.headers()) {
+            let (answer, _room) = self.body(response).await?;
+            if Message::of(answer).is_ok_and(|answer| answer.members.get("error").is_some()) {
+                return Ok(false);
+            }
+        }
         let begun = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         let begun = Message::of(begun).map_err(|error| error.to_string())?;
-        let is_begun = self.post_once(&begun).await?.status().is_success();
-        self.start_listening(&mut self.state());
+        if !self.post_in(session.as_ref(), &begun).await?.status().is_success() {
+            return Ok(false);
+        }
+        let mut state = self.state();
+        state.session = session;
+        self.start_listening(&mut state);
         self.0.begun.notify_one();
-        Ok(is_begun)
+        Ok(true)
     }
 
-    async fn post_once(&self, message: &Message) -> Result<Response, String> {
+    async fn post_in(&self, session: Option<&HeaderValue>, message: &Message) -> Result<Response, String> {
         let mut request = self.0.client.post(self.0.url.clone()).headers(self.0.headers.clone());
         request =
             request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json, text/event-stream");
         {
             let state = self.state();
-            if let Some(session) = &state.session {
+            if let Some(session) = session {
                 request = request.header(SESSION, session);
             }
             if let Some(version) = version(message).or_else(|| state.version.clone()) {
@@ -318,16 +377,28 @@ impl Service {
                 if silent > MAX_SILENT {
                     return Err(broken);
                 }
-                sleep(events.retry().unwrap_or(PAUSES.0).min(PAUSES.1)).await;
+                sleep(events.retry().unwrap_or(PAUSES.0).clamp(MIN_PAUSE, PAUSES.1)).await;
                 response = self.get(Some(&last)).await.map_err(|_| broken.clone())?;
                 if !response.status().is_success() {
                     return Err(broken);
                 }
                 continue;
             };
-            silent = 0;
             for data in events.take(&part).map_err(|error| error.to_string())? {
-                let Ok(message) = Message::of(data) else { continue };
+                silent = 0;
+                let message = match Message::of(data.clone()) {
+                    Ok(message) => message,
+                    // What waits for this answer would wait for ever.
+                    Err(why) if why.is_answer && why.id.as_ref() == asked.map(|(id, _)| id) && why.id.is_some() => {
+                        return Err(format!("the service's answer cannot be passed on: {why}"));
+                    }
+                    Err(why) if why.is_answer => continue,
+                    // The proxy refuses it, and says so.
+                    Err(_) => {
+                        self.say(data).await;
+                        continue;
+                    }
+                };
                 match (&message.kind, asked) {
                     (Kind::Response { id: of }, Some((id, request))) if of == id => {
                         self.learn(request, &message, session);
@@ -408,15 +479,15 @@ impl Service {
     }
 
     async fn say(&self, bytes: Bytes) {
-        let mut line = message::on_one_line(bytes).to_vec();
-        line.push(b'\n');
-        if let Some(output) = self.0.output.lock().await.as_mut() {
+        let output = self.output().clone();
+        if let Some(output) = output {
             // Nobody reads it any more.
-            let _ = output.write_all(&line).await;
+            let _ = output.send(bytes).await;
         }
     }
 
-    async fn end(&self) {
+    /// Tells the service that the session is over, where one has begun. It waits a moment for that.
+    pub async fn end(&self) {
         let (session, version) = {
             let mut state = self.state();
             if let Some(listening) = state.listening.take() {
@@ -432,22 +503,42 @@ impl Service {
             }
             let _ = timeout(FOR_THE_END, request.send()).await;
         }
-        *self.0.output.lock().await = None;
+        *self.output() = None;
+    }
+
+    /// The body of an answer, as far as a message may be long, and its room where it is large.
+    async fn body(&self, mut response: Response) -> Result<(Bytes, Option<OwnedSemaphorePermit>), String> {
+        let (mut body, mut room) = (BytesMut::new(), None);
+        loop {
+            let part =
+                response.chunk().await.map_err(|error| format!("the service's answer broke off: {}", cause(&error)))?;
+            let Some(part) = part else { return Ok((body.freeze(), room)) };
+            if body.len() + part.len() > MAX_BYTES {
+                return Err(format!("the service's answer has more than {MAX_BYTES} bytes"));
+            }
+            if room.is_none() && body.len() + part.len() > LARGE {
+                room = Arc::clone(&self.0.large).acquire_owned().await.ok();
+            }
+            body.extend_from_slice(&part);
+        }
     }
 }
 
-/// The body of an answer, as far as a message may be long.
-async fn body(mut response: Response) -> Result<Bytes, String> {
-    let mut body = BytesMut::new();
-    loop {
-        let part =
-            response.chunk().await.map_err(|error| format!("the service's answer broke off: {}", cause(&error)))?;
-        let Some(part) = part else { return Ok(body.freeze()) };
-        if body.len() + part.len() > MAX_BYTES {
-            return Err(format!("the service's answer has more than {MAX_BYTES} bytes"));
+/// Writes lines, each whole, until nobody says or reads any more.
+async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
+    while let Some(bytes) = lines.recv().await {
+        let mut line = message::on_one_line(bytes).to_vec();
+        line.push(b'\n');
+        if output.write_all(&line).await.is_err() {
+            return;
         }
-        body.extend_from_slice(&part);
     }
+}
+
+/// Whether an answer comes as events. Case does not count in a media type.
+fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// The revision that a request says itself.

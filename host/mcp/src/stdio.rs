@@ -1,6 +1,7 @@
 //! The proxy between a client and a server that both speak lines: what each of them says is taken up in order, and goes to the
 //! other one in that order.
 
+use crate::busy::Busy;
 use crate::judge::{Begun, Client, Decision, Elicit, Expected, Judge};
 use crate::lane::{Lane, Place, Room};
 use crate::lines::{self, Line};
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{interval, sleep, timeout};
@@ -31,8 +32,11 @@ const BEFORE_OTHERS: Duration = Duration::from_secs(1);
 /// How large the buffer of a stream is, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// The notification that has the state of a task, and its result with it.
-const TASK_STATE: &str = "notifications/tasks";
+/// The notifications that have the state of a task, and perhaps its result with it.
+const TASK_STATES: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
+
+/// How many unreadable lines of a server the user is told of at once, and the interval after which there is one more.
+const MAX_UNREADABLE: (u32, Duration) = (20, Duration::from_secs(10));
 
 /// Whose message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +73,46 @@ impl Drop for Own<'_> {
     }
 }
 
+/// The place of a message that is asked about. What takes long, as where a person is waited for, gives its place up to others;
+/// what only could take long keeps it as long as it does not.
+struct HeldPlace {
+    place: Mutex<Option<(Place, Option<Room>)>>,
+    takes_long: Notify,
+}
+
+impl HeldPlace {
+    fn new(place: Place, room: Option<Room>) -> Self {
+        Self { place: Mutex::new(Some((place, room))), takes_long: Notify::new() }
+    }
+
+    fn give_up(&self) {
+        drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Waits for what is asked; gives the place up where that was announced to take long, and does.
+    async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
+        let late = async {
+            self.takes_long.notified().await;
+            sleep(BEFORE_OTHERS).await;
+            self.give_up();
+        };
+        tokio::pin!(asked, late);
+        tokio::select! {
+            biased;
+            done = &mut asked => done,
+            () = &mut late => asked.await,
+        }
+    }
+
+    /// Puts the message into its place; at the end of the lane where that was given up.
+    async fn fill(self, bytes: Bytes, lane: &Lane) {
+        match self.place.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((place, room)) => place.fill(bytes, room),
+            None => lane.put(bytes, None).await,
+        }
+    }
+}
+
 /// Why a proxy has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -90,6 +134,10 @@ struct Inner {
     judge: Arc<Judge>,
     to_client: Lane,
     to_server: Lane,
+    /// The requests that are asked about.
+    asks: Busy,
+    /// The answers that are judged.
+    answers: Busy,
     state: Mutex<State>,
 }
 
@@ -102,6 +150,29 @@ struct State {
     own: HashMap<Id, oneshot::Sender<Value>>,
     /// Whether the server tells when its listing changes.
     tells_changes: bool,
+    unreadable: Unreadables,
+}
+
+/// The unreadable lines of a server that the user was told of: a server that logs where it should answer writes many.
+#[derive(Debug, Default)]
+struct Unreadables {
+    told: u32,
+    untold: u64,
+    last: Option<Instant>,
+}
+
+impl Unreadables {
+    /// Whether the user is told of one more; how many there were since the last one.
+    fn next(&mut self, now: Instant) -> Option<u64> {
+        let (max, interval) = MAX_UNREADABLE;
+        if self.told >= max && self.last.is_some_and(|last| now < last + interval) {
+            self.untold += 1;
+            return None;
+        }
+        self.told = self.told.saturating_add(1);
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.untold))
+    }
 }
 
 /// What of a proxy its caller waits for.
@@ -127,11 +198,15 @@ where
 {
     let (to_client, client_exit) = Lane::new();
     let (to_server, server_exit) = Lane::new();
-    let session = Session(Arc::new(Inner { judge, to_client, to_server, state: Mutex::default() }));
+    let (asks, answers, state) = Default::default();
+    let session = Session(Arc::new(Inner { judge, to_client, to_server, asks, answers, state }));
     let begin = {
         let session = session.clone();
         // The first request finds the resident host there.
-        tokio::spawn(async move { session.0.judge.begin_session().await })
+        tokio::spawn(async move {
+            // Where that fails, each event tries it again, and says why.
+            let _ = session.0.judge.begin_session().await;
+        })
     };
     let write_client = client_exit.write(client_output);
     let write_server = server_exit.write(server.input);
@@ -152,10 +227,13 @@ where
     if ended == Ended::Client {
         // What is still asked about, and what the server still says.
         let rest = async {
-            tokio::join!(session.0.to_server.end(), async {
-                let _ = write_server.await;
-            });
-            read_server.await;
+            // All at once: a server may wait until its answers are read, before it reads more.
+            let all_sent = async {
+                session.0.asks.idle().await;
+                session.0.to_server.end().await;
+            };
+            let ((), _written, ()) = tokio::join!(all_sent, write_server, read_server);
+            session.0.answers.idle().await;
         };
         let vanished = timeout(patience, async {
             tokio::select! {
@@ -168,6 +246,14 @@ where
         }
     }
     if ended != Ended::Vanished {
+        // The last answers of a server that has ended may still be judged.
+        let judged = async {
+            tokio::select! {
+                () = session.0.answers.idle() => {}
+                _ = &mut write_client => {}
+            }
+        };
+        let _ = timeout(patience, judged).await;
         let last = async {
             session.answer_what_is_left().await;
             session.0.to_client.end().await;
@@ -225,7 +311,7 @@ impl Session {
                 if method == "notifications/cancelled" && self.cancelled(from, &message) {
                     return;
                 }
-                if method == TASK_STATE && from == Side::Server {
+                if TASK_STATES.contains(&method.as_str()) && from == Side::Server {
                     return self.pushed_task(message, room).await;
                 }
                 self.lane(from.other()).put(message.bytes, room).await;
@@ -237,13 +323,22 @@ impl Session {
 
     /// Says why a message is not passed on, to the side that waits for an answer.
     async fn refuse(&self, from: Side, refused: &Unreadable) {
-        self.0.judge.tell(&format!("the {}: {refused}", from.name()));
         let Unreadable { code, id, is_answer, why } = refused;
+        let told = match from {
+            Side::Client => Some(0),
+            Side::Server => self.state().unreadable.next(Instant::now()),
+        };
+        if let Some(untold) = told {
+            let more = if untold > 0 { format!("; before that, {untold} more") } else { String::new() };
+            self.0.judge.tell(&format!("the {}: {refused}{more}", from.name()));
+        }
         if !is_answer {
-            return self
-                .lane(from)
-                .put(message::error(self.unless_under_way(from, id.as_ref()), *code, why), None)
-                .await;
+            // A server that logs where it should answer would log the answer as well.
+            if from == Side::Server && id.is_none() {
+                return;
+            }
+            let id = self.unless_under_way(from, id.as_ref());
+            return self.lane(from).put(message::error(id, *code, why), None).await;
         }
         let Some(id) = id else { return };
         let waits = {
@@ -292,7 +387,7 @@ impl Session {
                 let place = self.lane(from).place().await;
                 let session = self.clone();
                 tokio::spawn(async move {
-                    session.0.judge.note_held_back(&[(tool, why.to_owned())]).await;
+                    session.0.judge.note_held_back(&[(tool, why.to_owned())], &|_| {}).await;
                     place.fill(answer, None);
                 });
             }
@@ -301,7 +396,11 @@ impl Session {
                 let (session, own) = (self.clone(), id.clone());
                 // The table is locked until the request is in it.
                 self.table(from, |table| {
-                    let task = tokio::spawn(async move { session.ask(from, &own, request, place, room).await });
+                    let one = session.0.asks.one();
+                    let task = tokio::spawn(async move {
+                        let _one = one;
+                        session.ask(from, &own, request, place, room).await;
+                    });
                     table.insert(id.clone(), Stage::Asked(task.abort_handle()));
                 });
             }
@@ -314,44 +413,22 @@ impl Session {
     }
 
     async fn ask(&self, from: Side, id: &Id, request: crate::judge::Request, place: Place, room: Option<Room>) {
-        // Where a person is waited for, others go first. What only could take long keeps its place as long as it does not.
-        let kept = Mutex::new(Some((place, room)));
-        let give_up = || drop(kept.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let takes_long = Notify::new();
-        let waits = |_: u32| takes_long.notify_one();
-        let late = async {
-            takes_long.notified().await;
-            sleep(BEFORE_OTHERS).await;
-            give_up();
-        };
+        let kept = HeldPlace::new(place, room);
+        let waits = |_: u32| kept.takes_long.notify_one();
         let asks: Elicit<'_> = &|form| {
-            give_up();
+            kept.give_up();
             Box::pin(self.elicit(form))
         };
-        let decision = {
-            let asked = self.0.judge.ask(&request, &waits, asks);
-            tokio::pin!(asked, late);
-            tokio::select! {
-                biased;
-                decision = &mut asked => decision,
-                () = &mut late => asked.await,
-            }
-        };
-        let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let decision = kept.during(self.0.judge.ask(&request, &waits, asks)).await;
         match decision {
             Decision::Passed { bytes, expected } => {
-                if !self.table(from, |table| table.send(id, expected)) {
-                    return;
-                }
-                match kept {
-                    Some((place, room)) => place.fill(bytes, room),
-                    None => self.lane(from.other()).put(bytes, None).await,
+                if self.table(from, |table| table.send(id, expected)) {
+                    kept.fill(bytes, self.lane(from.other())).await;
                 }
             }
             Decision::Answered(answer) => {
                 self.table(from, |table| table.remove(id));
                 self.lane(from).put(answer, None).await;
-                drop(kept);
             }
         }
     }
@@ -360,10 +437,14 @@ impl Session {
     async fn pushed_task(&self, message: Message, room: Option<Room>) {
         let place = self.0.to_client.place().await;
         let session = self.clone();
+        let one = self.0.answers.one();
         tokio::spawn(async move {
-            match session.0.judge.pushed_task(&message).await {
-                Ok(bytes) => place.fill(bytes, room),
-                Err(why) => session.0.judge.tell(&format!("{TASK_STATE} was not passed on: {why}")),
+            let _one = one;
+            let kept = HeldPlace::new(place, room);
+            let waits = |_: u32| kept.takes_long.notify_one();
+            match kept.during(session.0.judge.pushed_task(&message, &waits)).await {
+                Ok(bytes) => kept.fill(bytes, &session.0.to_client).await,
+                Err(why) => session.0.judge.tell(&format!("the state of a task was not passed on: {why}")),
             }
         });
     }
@@ -402,9 +483,13 @@ impl Session {
             expected => {
                 let place = self.lane(from.other()).place().await;
                 let (session, id) = (self.clone(), id.clone());
+                let one = self.0.answers.one();
                 tokio::spawn(async move {
-                    let answer = session.0.judge.answer(&id, &expected, &message).await;
-                    place.fill(answer, room);
+                    let _one = one;
+                    let kept = HeldPlace::new(place, room);
+                    let waits = |_: u32| kept.takes_long.notify_one();
+                    let answer = kept.during(session.0.judge.answer(&id, &expected, &message, &waits)).await;
+                    kept.fill(answer, session.lane(from.other())).await;
                 });
             }
         }
@@ -436,5 +521,47 @@ impl Session {
                 self.0.to_client.put(Bytes::from_static(changed.as_bytes()), None).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Duration, HeldPlace, Instant, MAX_UNREADABLE, Unreadables};
+    use crate::lane::Lane;
+    use bytes::Bytes;
+
+    #[test]
+    fn of_many_unreadable_lines_some_are_told_and_the_rest_are_counted() {
+        let (mut lines, start) = (Unreadables::default(), Instant::now());
+        for _ in 0..MAX_UNREADABLE.0 {
+            assert_eq!(lines.next(start), Some(0));
+        }
+        for _ in 0..500 {
+            assert_eq!(lines.next(start), None);
+        }
+        assert_eq!(lines.next(start + Duration::from_secs(11)), Some(500));
+        assert_eq!(lines.next(start + Duration::from_secs(12)), None);
+    }
+
+    #[tokio::test]
+    async fn what_takes_long_gives_its_place_up_and_comes_nevertheless() {
+        let (lane, exit) = Lane::new();
+        let slow = HeldPlace::new(lane.place().await, None);
+        let quick = HeldPlace::new(lane.place().await, None);
+        slow.takes_long.notify_one();
+        slow.during(async {
+            while slow.place.lock().unwrap().is_some() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        quick.takes_long.notify_one();
+        quick.during(async {}).await;
+        slow.fill(Bytes::from_static(b"slow"), &lane).await;
+        quick.fill(Bytes::from_static(b"quick"), &lane).await;
+        lane.end().await;
+        let mut written = Vec::new();
+        exit.write(&mut written).await.unwrap();
+        assert_eq!(written, b"quick\nslow\n");
     }
 }

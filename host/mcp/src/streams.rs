@@ -1,11 +1,14 @@
 //! The standard input and output of this process. A pipe or a socket is waited for by the runtime, and not by a thread: that
 //! costs less than everything else that happens to a message.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
@@ -39,6 +42,34 @@ pub fn output() -> io::Result<Output> {
     })
 }
 
+/// What is read until something has come; then it is at its end.
+pub struct Until<S> {
+    input: Input,
+    stop: Pin<Box<S>>,
+    has_stopped: bool,
+}
+
+impl<S: Future<Output = ()>> Until<S> {
+    /// What is read from `input` until `stop` has come.
+    pub fn new(input: Input, stop: S) -> Self {
+        Self { input, stop: Box::pin(stop), has_stopped: false }
+    }
+}
+
+impl<S: Future<Output = ()>> AsyncRead for Until<S> {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        this.has_stopped = this.has_stopped || this.stop.as_mut().poll(context).is_ready();
+        if this.has_stopped { Poll::Ready(Ok(())) } else { Pin::new(&mut this.input).poll_read(context, into) }
+    }
+}
+
+impl<S> fmt::Debug for Until<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Until").field("has_stopped", &self.has_stopped).finish_non_exhaustive()
+    }
+}
+
 enum Found {
     Pipe(OwnedFd),
     Socket(UnixStream),
@@ -60,5 +91,28 @@ impl Found {
             return UnixStream::from_std(socket).map(Self::Socket);
         }
         Ok(Self::Other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Until;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::sync::oneshot;
+
+    #[tokio::test]
+    async fn an_input_ends_when_something_has_come_although_the_other_side_is_there() {
+        let (mut other, input) = duplex(16);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut input = Until::new(Box::new(input), async {
+            let _ = stopped.await;
+        });
+        other.write_all(b"ab").await.unwrap();
+        let mut read = [0; 2];
+        input.read_exact(&mut read).await.unwrap();
+        let end = tokio::spawn(async move { input.read(&mut [0; 2]).await.unwrap() });
+        tokio::task::yield_now().await;
+        stop.send(()).unwrap();
+        assert_eq!((&read, end.await.unwrap()), (b"ab", 0));
     }
 }

@@ -130,7 +130,9 @@ impl Slot {
 pub(crate) fn content(call: &HookCall) -> String {
     match &call.event {
         HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => content_of(tool),
-        HookEvent::AfterToolCall { call: tool, result } => json!([tool.name, tool.arguments, result.text]).to_string(),
+        HookEvent::AfterToolCall { call: tool, result } => {
+            json!([tool.name, tool.arguments, result.text, result.is_error, result.raw]).to_string()
+        }
         HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.clone(),
         _ => String::new(),
     }
@@ -138,4 +140,24 @@ pub(crate) fn content(call: &HookCall) -> String {
 
 fn content_of(tool: &ToolUse) -> String {
     json!([tool.name, tool.arguments]).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::content;
+    use hookhost::contract::{Json, ToolResult};
+    use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
+    use serde_json::json;
+
+    #[test]
+    fn results_that_differ_in_anything_are_not_one() {
+        let of = |result: ToolResult| {
+            let call = ToolUse::new(Some("1".to_owned()), "say", json!({}));
+            let session = AgentSession::new(Some("s".to_owned()), "/".into());
+            content(&HookCall::new("result", session, HookEvent::AfterToolCall { call, result }, Json::default()))
+        };
+        let text = of(ToolResult::text("x"));
+        let raw = ToolResult { raw: Some(json!({ "k": "sk-1" }).into()), ..ToolResult::text("x") };
+        assert!(text != of(ToolResult::error("x")) && text != of(raw) && text == of(ToolResult::text("x")));
+    }
 }

@@ -65,6 +65,60 @@ fn a_client_that_goes_takes_a_hanging_server_with_it() {
 }
 
 #[test]
+fn a_client_that_says_nothing_more_gets_each_answer_of_a_server_that_waits_until_it_is_read() {
+    let user = user_with(json!({}), FIRST_USE);
+    let said = json!({ "content": [{ "type": "text", "text": "x".repeat(64 * 1024) }] });
+    let line = format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{said}}}"#);
+    let script = json!({ "tools": [tool("say", "says")], "rules": [{ "on": "tools/call", "say": [line] }] });
+    let mut proxied = Proxied::start(&user, &script);
+    proxied.begin(&json!({}));
+    // More than a pipe holds, in both directions.
+    let arguments = json!({ "text": "y".repeat(2048) });
+    for _ in 0..300 {
+        proxied.request("tools/call", &json!({ "name": "say", "arguments": arguments }));
+    }
+    drop(proxied.input.take());
+    for _ in 0..300 {
+        let answer = proxied.next();
+        assert_eq!(text(&answer).len(), 64 * 1024);
+    }
+    assert_eq!(proxied.end().0, Some(0));
+}
+
+#[test]
+fn a_server_that_logs_where_it_should_answer_is_not_answered() {
+    let user = user();
+    let record = user.project().join("told");
+    let script =
+        format!(r#"while read -r line; do echo "$line" >> {}; echo "log: got a line"; done"#, record.display());
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
+    let mut proxied = Proxied::of(&mut command, record.clone(), record);
+    for _ in 0..3 {
+        proxied.request("ping", &json!({}));
+    }
+    let (code, said) = proxied.end_and_told();
+    assert_eq!((code.0, said.len()), (Some(0), 3), "{said:?}");
+    assert!(code.1.contains("the MCP server: a message is not a JSON object"), "{code:?}");
+}
+
+#[test]
+fn a_signal_lets_the_server_end_by_itself() {
+    let user = user_with(json!({}), FIRST_USE);
+    let ended = user.project().join("ended");
+    let script = format!(
+        "read line; echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{}}}}'; cat > /dev/null; echo yes > {}",
+        ended.display()
+    );
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
+    let mut proxied = Proxied::of(&mut command, ended.clone(), ended.clone());
+    proxied.ask("ping", &json!({}));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(proxied.child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(super::wait(&mut proxied.child), Some(130));
+    assert_eq!(std::fs::read_to_string(&ended).unwrap(), "yes\n");
+}
+
+#[test]
 fn an_answer_that_is_too_long_is_an_error_for_its_request() {
     let user = user();
     let script = r#"read line; printf '{"jsonrpc":"2.0","id":1,"result":"'; head -c 17000000 /dev/zero | tr '\0' x; printf '"}\n'; cat > /dev/null"#;

@@ -234,3 +234,39 @@ fn the_key_of_a_service_is_lent_to_those_alone_who_bring_one() {
     assert_eq!(listening.post(&[("authorization", "Bearer sk-client")], &begin).status, 200);
     assert_eq!(service.got("initialize")[0].headers["authorization"], "Bearer sk-service");
 }
+
+#[test]
+fn a_session_that_was_unused_for_long_makes_room_and_one_that_did_not_begin_takes_none() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
+    let begin = || listening.post(&[], &request(0, "initialize", &params));
+    service.refuse(1);
+    let refused = begin();
+    assert!(refused.messages[0]["error"].is_object() && !refused.headers.contains_key("mcp-session-id"), "{refused:?}");
+    let ping = |session: &str| listening.post(&[("mcp-session-id", session)], &request(9, "ping", &json!({}))).status;
+    let first = begin().headers["mcp-session-id"].clone();
+    for _ in 0..64 {
+        let begun = begin();
+        assert_eq!(begun.status, 200, "{begun:?}");
+    }
+    assert_eq!(ping(&first), 404, "it was the oldest");
+}
+
+#[test]
+fn a_signal_ends_the_sessions_of_the_service() {
+    let (user, service) = (user(), Service::start());
+    let mut listening = Listening::start(&user, &service, &[]);
+    listening.begin();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(listening.child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    super::wait(&mut listening.child);
+    assert_eq!(service.got("DELETE").len(), 1);
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_at_is_said_with_one_that_can() {
+    let user = user();
+    let run = user.run(["mcp", "--http", "http://127.0.0.1:1/mcp", "--listen", "localhost:8931"]);
+    run.expect(2, &["write 127.0.0.1:8931"]);
+}

@@ -8,6 +8,7 @@ mod lifetime;
 mod listen;
 mod questions;
 mod service;
+mod withheld;
 
 use hookhost_tests::{Entry, User};
 use serde_json::{Value, json};
@@ -163,6 +164,14 @@ impl Proxied {
 
     fn rewrite(&self, script: &Value) {
         std::fs::write(&self.script, script.to_string()).unwrap();
+    }
+
+    /// The same as `end`, with what the server was told.
+    fn end_and_told(self) -> ((Option<i32>, String), Vec<String>) {
+        let record = self.record.clone();
+        let ended = self.end();
+        let text = std::fs::read_to_string(record).unwrap_or_default();
+        (ended, text.lines().map(str::to_owned).collect())
     }
 
     /// Says nothing more, and waits for the end; what the proxy said to its user.

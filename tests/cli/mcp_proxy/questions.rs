@@ -99,6 +99,57 @@ fn a_yes_under_other_rules_is_no_yes() {
 }
 
 #[test]
+fn what_the_user_answered_is_recorded_and_what_the_client_brought_for_the_server_reaches_it() {
+    let user = asking();
+    let mut proxied = Proxied::start(&user, &script());
+    proxied.begin(&json!({}));
+    let own = json!({ "requestState": "the server's own", "inputResponses": { "a": { "action": "accept" } } });
+    let mut answers = own.clone();
+    // The rules change between the rounds: the question is put again.
+    let file = user.path("config/hookhost.toml");
+    for (id, action) in [(40, "accept"), (41, "accept"), (42, "accept")] {
+        proxied.send(&stateless(id, &answers));
+        let answer = proxied.answer_to(&json!(id))["result"].clone();
+        if answer["resultType"] != "input_required" {
+            let why = answer["content"][0]["text"].as_str().unwrap();
+            assert!(id == 42 && why.contains("cannot be asked"), "a third round is not put: {answer}");
+            break;
+        }
+        assert!(id < 42, "{answer}");
+        answers =
+            json!({ "requestState": answer["requestState"], "inputResponses": { "hookhost": { "action": action } } });
+        let rules = std::fs::read_to_string(&file).unwrap();
+        if id == 40 || id == 41 {
+            std::fs::write(&file, format!("{rules}\n# changed\n")).unwrap();
+        }
+    }
+    // Two rounds, and the server gets what is its own.
+    let mut answers = own;
+    for id in [50, 51] {
+        proxied.send(&stateless(id, &answers));
+        let answer = proxied.answer_to(&json!(id))["result"].clone();
+        assert_eq!(answer["resultType"], "input_required", "{answer}");
+        answers =
+            json!({ "requestState": answer["requestState"], "inputResponses": { "hookhost": { "action": "accept" } } });
+        if id == 50 {
+            let rules = std::fs::read_to_string(&file).unwrap();
+            std::fs::write(&file, format!("{rules}\n# changed\n")).unwrap();
+        }
+    }
+    proxied.send(&stateless(52, &answers));
+    assert_eq!(text(&proxied.answer_to(&json!(52))), r#"ran say {"text":"risky"}"#);
+    let told = &proxied.told_of("tools/call")[0]["params"];
+    assert_eq!(
+        (&told["requestState"], &told["inputResponses"]["a"]["action"]),
+        (&json!("the server's own"), &json!("accept"))
+    );
+    proxied.end();
+    let records = user.records();
+    let answered = records.iter().filter(|record| record.to_string().contains(r#""answer":"yes""#));
+    assert_eq!(answered.count(), 4, "also one that came too late: {records:#?}");
+}
+
+#[test]
 fn a_question_that_no_client_can_be_asked_waits_for_an_approval() {
     let user = asking();
     let mut proxied = Proxied::start(&user, &script());

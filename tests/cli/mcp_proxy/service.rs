@@ -28,6 +28,8 @@ struct Noted {
     got: Mutex<Vec<Got>>,
     /// How often it has forgotten its sessions.
     forgotten: AtomicU64,
+    /// How often it still refuses to begin a session.
+    refuses: AtomicU64,
 }
 
 impl Service {
@@ -43,6 +45,11 @@ impl Service {
             }
         });
         Self { address, noted }
+    }
+
+    /// Refuses to begin so many sessions.
+    pub(super) fn refuse(&self, times: u64) {
+        self.noted.refuses.store(times, Ordering::SeqCst);
     }
 
     pub(super) fn got(&self, method: &str) -> Vec<Got> {
@@ -87,6 +94,10 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
         }
         _ if method != "POST" => ("405 Method Not Allowed", "", String::new()),
         _ if is_of_another => ("404 Not Found", "", String::new()),
+        Some("initialize") if noted.refuses.load(Ordering::SeqCst) > 0 => {
+            noted.refuses.fetch_sub(1, Ordering::SeqCst);
+            ("503 Service Unavailable", "", String::new())
+        }
         Some("initialize") => {
             let info = json!({ "name": "scripted", "version": "1" });
             let said = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info });
@@ -182,6 +193,31 @@ fn a_session_that_the_service_has_forgotten_is_begun_again() {
 }
 
 #[test]
+fn a_session_that_could_not_be_begun_again_is_tried_again_with_the_next_request() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    service.noted.forgotten.fetch_add(1, Ordering::SeqCst);
+    service.refuse(1);
+    assert!(proxied.call("say", &json!({ "region": "eu" }))["error"].is_object());
+    assert_eq!(text(&proxied.call("say", &json!({ "region": "eu" }))), "in \"eu\"");
+    assert_eq!(service.got("tools/call").last().unwrap().headers["mcp-session-id"], "s-1");
+}
+
+#[test]
+fn a_service_of_this_machine_is_reached_without_a_proxy_of_http() {
+    let (user, service) = (user(), Service::start());
+    let mut command = user.command(["mcp", "--name", "files", "--http", &service.address, "--key-variable", "MCP_KEY"]);
+    let nothing = user.project().join("nothing");
+    // Nobody is there.
+    command
+        .env("MCP_KEY", "sk-service")
+        .env("HTTP_PROXY", "http://127.0.0.1:1")
+        .env("http_proxy", "http://127.0.0.1:1");
+    assert_eq!(Proxied::of(&mut command, nothing.clone(), nothing).begin(&json!({})), ["say"]);
+}
+
+#[test]
 fn a_key_is_not_sent_in_the_clear_and_a_missing_one_is_named() {
     let user = user();
     let run = |address: &str, key: &str| {
@@ -190,5 +226,6 @@ fn a_key_is_not_sent_in_the_clear_and_a_missing_one_is_named() {
     };
     run("http://mcp.example.com/mcp", "sk-1").expect(2, &["use https"]);
     run("https://mcp.example.com/mcp", "").expect(2, &["MCP_KEY"]);
+    run("https://user:sk-1@mcp.example.com/mcp", "sk-1").expect(2, &["before the `@`"]);
     run("ftp://mcp.example.com/mcp", "sk-1").expect(2, &["no http or https address"]);
 }

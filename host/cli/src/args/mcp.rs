@@ -39,7 +39,7 @@ pub(crate) struct McpArgs {
     pub(crate) key_variable: Option<String>,
 
     /// Serve clients over HTTP at this address of this machine, such as 127.0.0.1:0, in the place of the standard input and output
-    #[arg(long, value_name = "ADDRESS", requires = "http")]
+    #[arg(long, value_name = "ADDRESS", requires = "http", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
 
     /// The environment variable with a key that each client has to bring as `Authorization: Bearer …`
@@ -94,4 +94,9 @@ pub(crate) struct InterceptorArgs {
     /// The name of the server whose messages they are, as rules have it
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()).unwrap_or(8931);
+    text.parse().map_err(|_| format!("it is not an IP address with a port: write 127.0.0.1:{port}"))
 }

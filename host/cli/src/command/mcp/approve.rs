@@ -5,6 +5,7 @@ use crate::args::ApproveToolsArgs;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
+use crate::nearest::nearest;
 use crate::output::{
     self, difference, one_line, quoted,
     style::{DIM, GOOD, NAME, WARNING},
@@ -18,9 +19,16 @@ use std::fmt::Write as _;
 pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     inside_agent::refuse("approves tools of MCP servers")?;
     ServerName::new(&args.server).map_err(CliError::usage)?;
-    let directory = HeldBack::below(&configuration::places()?.state);
     let file = lock_file(&configuration::cwd()?)?;
+    let directory = HeldBack::below(&configuration::places()?.state, &file);
     let held = directory.read(&args.server).map_err(CliError::not_loaded)?;
+    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    if held.is_empty() && !lock.servers.contains_key(&args.server) {
+        let known: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
+        let why =
+            format!("no server {} was listed here{}", one_line(&args.server), known_servers(&args.server, &known));
+        return Err(CliError::usage(why).advise("hookhost mcp list"));
+    }
     let (never, chosen): (HeldTools, HeldTools) = chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
     for (tool, held) in &never {
         output::note(&output::notice(&format!("{}: {}; nobody can approve that", escaped(tool), escaped(&held.why))));
@@ -29,7 +37,6 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
         output::print(&format!("Nothing of {} is held back.\n", one_line(&args.server)))?;
         return Ok(Exit::Done);
     }
-    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
     for (tool, held) in &chosen {
         output::note(&described(tool, held, lock.definition(&args.server, tool)));
     }
@@ -61,6 +68,15 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
         quoted(&file.to_string_lossy())
     ))?;
     Ok(Exit::Done)
+}
+
+/// The servers that somebody may have meant, as the end of a sentence.
+pub(super) fn known_servers(typed: &str, known: &BTreeSet<String>) -> String {
+    match nearest(typed, known.iter().map(String::as_str)) {
+        Some(nearest) => format!(": did you mean {nearest}?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; known are {}", known.iter().map(String::as_str).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn chosen(args: &ApproveToolsArgs, mut held: HeldTools) -> Result<HeldTools, CliError> {
@@ -99,8 +115,8 @@ fn escaped(text: &str) -> String {
 }
 
 pub(crate) fn list(as_json: bool) -> Result<Exit, CliError> {
-    let directory = HeldBack::below(&configuration::places()?.state);
     let file = lock_file(&configuration::cwd()?)?;
+    let directory = HeldBack::below(&configuration::places()?.state, &file);
     let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
     let servers: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
     let mut all = serde_json::Map::new();

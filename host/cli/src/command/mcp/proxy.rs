@@ -6,29 +6,35 @@ use crate::exit::{CliError, Exit};
 use crate::output::{self, quoted};
 use crate::{configuration, interrupt};
 use anyhow::anyhow;
+use hookhost::schema::Schema;
 use hookhost_hook::place::Place;
 use hookhost_hook::start;
-use hookhost_mcp::judge::Judge;
+use hookhost_mcp::judge::{Checks, Judge, Rules as _};
 use hookhost_mcp::listen::{self, ClientKey, NewJudge, PATH};
 use hookhost_mcp::lock::HeldBack;
 use hookhost_mcp::name::ServerName;
 use hookhost_mcp::resident::Resident;
 use hookhost_mcp::service::Service;
 use hookhost_mcp::stdio::{self, Ended, Server};
-use hookhost_mcp::streams::{self, Input, Output};
+use hookhost_mcp::streams::{self, Output, Until};
 use hookhost_processes::ProcessGroup;
+use serde_json::Value;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::AsyncRead;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 /// How long a server has to end once its client has nothing more to say.
 const FOR_THE_SERVER: Duration = Duration::from_secs(10);
+
+/// How long it has after a signal.
+const AFTER_A_SIGNAL: Duration = Duration::from_secs(3);
 
 /// How long its exit code is waited for, once it says nothing more.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
@@ -50,7 +56,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
     let proxying = async {
         let Some(address) = &args.http else {
             let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
-            let ended = before_program(Arc::clone(&judge), &server, &args.program).await;
+            let ended = before_program(Arc::clone(&judge), &server, &args.program, &cancel).await;
             judge.end_session().await;
             return ended;
         };
@@ -63,24 +69,42 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
                     let why = "any program of this machine could use the key of the service through this address";
                     return Err(CliError::usage(why).advise("--client-key-variable VARIABLE"));
                 }
-                listen(service, Box::new(new_judge), at, client_key.as_deref()).await
+                listen(service, Box::new(new_judge), at, client_key.as_deref(), &cancel).await
             }
             None => {
                 let judge = Arc::new(new_judge().map_err(|why| anyhow!(why))?);
                 let (output, input) = service.connect();
-                stdio::run(Arc::clone(&judge), client()?, Server { output, input }, FOR_THE_SERVER).await;
-                judge.end_session().await;
+                let server = Server { output, input };
+                let proxied = stdio::run(Arc::clone(&judge), client(&cancel)?, server, FOR_THE_SERVER);
+                soon(proxied, &cancel).await;
+                // Where it has not ended by itself.
+                tokio::join!(service.end(), judge.end_session());
                 Ok(Exit::Done)
             }
         }
     };
+    let ended = proxying.await;
+    if cancel.is_cancelled() { Ok(Exit::Interrupted) } else { ended }
+}
+
+/// Waits for the end of what runs; after a signal only a moment: then there is none.
+async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
+    let too_late = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(AFTER_A_SIGNAL).await;
+    };
     tokio::select! {
-        ended = proxying => ended,
-        () = cancel.cancelled() => Ok(Exit::Interrupted),
+        ended = runs => Some(ended),
+        () = too_late => None,
     }
 }
 
-async fn before_program(judge: Arc<Judge>, server: &ServerName, command: &[OsString]) -> Result<Exit, CliError> {
+async fn before_program(
+    judge: Arc<Judge>,
+    server: &ServerName,
+    command: &[OsString],
+    cancel: &CancellationToken,
+) -> Result<Exit, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::usage("name the server's command after `--`").advise("hookhost mcp --help"));
     };
@@ -92,8 +116,9 @@ async fn before_program(judge: Arc<Judge>, server: &ServerName, command: &[OsStr
     let (Some(input), Some(output), _) = group.take_pipes() else {
         return Err(anyhow!("the MCP server {server} has no standard input and output").into());
     };
-    match stdio::run(judge, client()?, Server { output, input }, FOR_THE_SERVER).await {
-        Ended::Server => {
+    let proxied = stdio::run(judge, client(cancel)?, Server { output, input }, FOR_THE_SERVER);
+    match soon(proxied, cancel).await {
+        Some(Ended::Server) => {
             let status = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
             let how = status.ok().and_then(Result::ok).map(|status| format!(" ({status})")).unwrap_or_default();
             Err(anyhow!("the MCP server {server} has ended{how}").into())
@@ -103,7 +128,13 @@ async fn before_program(judge: Arc<Judge>, server: &ServerName, command: &[OsStr
 }
 
 /// Serves clients over HTTP, until it is interrupted.
-async fn listen(service: Service, judge: NewJudge, at: SocketAddr, key: Option<&str>) -> Result<Exit, CliError> {
+async fn listen(
+    service: Service,
+    judge: NewJudge,
+    at: SocketAddr,
+    key: Option<&str>,
+    cancel: &CancellationToken,
+) -> Result<Exit, CliError> {
     if !at.ip().is_loopback() {
         let why = format!("{at} is reached from other machines: listen at 127.0.0.1 or [::1]");
         return Err(CliError::usage(why));
@@ -111,7 +142,8 @@ async fn listen(service: Service, judge: NewJudge, at: SocketAddr, key: Option<&
     let listener = TcpListener::bind(at).await.map_err(|error| anyhow!("nobody can listen at {at}: {error}"))?;
     let at = listener.local_addr().map_err(|error| anyhow!(error))?;
     output::print(&format!("listening at http://{at}{PATH}\n"))?;
-    match listen::serve(listener, service, judge, key.map(ClientKey::new)).await {}
+    soon(listen::serve(listener, service, judge, key.map(ClientKey::new), cancel.cancelled()), cancel).await;
+    Ok(Exit::Done)
 }
 
 /// The key in an environment variable.
@@ -121,9 +153,10 @@ fn key(variable: &str) -> Result<String, CliError> {
     Ok(key.ok_or_else(missing)?.trim().to_owned())
 }
 
-/// What the client says, and where it is told something.
-fn client() -> Result<(Input, Output), CliError> {
-    let client = streams::input().and_then(|input| Ok((input, streams::output()?)));
+/// What the client says, until a signal comes, and where it is told something.
+fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
+    let stop = cancel.clone().cancelled_owned();
+    let client = streams::input().and_then(|input| Ok((Until::new(input, stop), streams::output()?)));
     client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
@@ -134,12 +167,18 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     let program = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
     let resident = Arc::new(Resident::new(Place::below(&places.state), program));
     let rules = Arc::new(UserRules::of(&cwd)?);
-    let (server, held_back) = (server.clone(), HeldBack::below(&places.state));
+    let (server, held_back) = (server.clone(), HeldBack::below(&places.state, &rules.lock_file()));
+    let checks = Checks { is_unseen: hookhost::is_unseen, fits };
     Ok(move || {
         let (resident, rules, held_back) = (Arc::clone(&resident), Arc::clone(&rules), held_back.clone());
         let tell = |text: &str| output::note(&output::notice(text));
-        Judge::new(server.clone(), cwd.clone(), resident, rules, held_back, hookhost::is_unseen, tell)
+        Judge::new(server.clone(), cwd.clone(), resident, rules, held_back, checks, tell)
     })
+}
+
+/// Whether arguments fit a tool's schema. Nothing fits one that cannot be checked.
+fn fits(schema: &Value, arguments: &Value) -> bool {
+    Schema::compile(schema).is_ok_and(|schema| schema.problems(arguments).is_empty())
 }
 
 fn server_name(args: &McpArgs) -> Result<ServerName, CliError> {

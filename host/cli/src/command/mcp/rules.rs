@@ -50,7 +50,7 @@ impl Rules for UserRules {
 }
 
 /// The section of the user's own file.
-fn section() -> Result<Section, CliError> {
+pub(super) fn section() -> Result<Section, CliError> {
     let own = configuration::places()?.config;
     configuration::mcp_proxy(&configuration::find(None, &own)?.config)
 }

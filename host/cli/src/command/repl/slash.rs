@@ -1,5 +1,6 @@
 //! What is typed after a slash: the commands of a conversation, which the model does not see.
 
+use crate::nearest::nearest;
 use hookhost::contract::EventKind;
 
 /// A command: what is typed, and what it does.
@@ -110,11 +111,6 @@ fn no_event(name: &str) -> String {
         Some(nearest) => format!("there is no event `{name}`: did you mean `{nearest}`?"),
         None => format!("there is no event `{name}`: /hooks shows all"),
     }
-}
-
-fn nearest(word: &str, words: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    let near = words.map(|known| (strsim::jaro_winkler(word, known), known)).filter(|(likeness, _)| *likeness > 0.75);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
 #[cfg(test)]

@@ -1,0 +1,50 @@
+//! How many messages are asked about now, for those who wait until there are no more.
+
+use tokio::sync::watch;
+
+/// A count of what is under way.
+#[derive(Clone, Debug, Default)]
+pub struct Busy(watch::Sender<usize>);
+
+/// Counts as one until it is dropped.
+#[derive(Debug)]
+pub struct One(watch::Sender<usize>);
+
+impl Busy {
+    /// One more.
+    #[must_use]
+    pub fn one(&self) -> One {
+        self.0.send_modify(|count| *count += 1);
+        One(self.0.clone())
+    }
+
+    /// Waits until nothing is under way.
+    pub async fn idle(&self) {
+        // The sender is there.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Busy;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn it_is_idle_once_all_are_dropped() {
+        let busy = Busy::default();
+        busy.idle().await;
+        let (one, other) = (busy.one(), busy.one());
+        drop(one);
+        assert!(timeout(Duration::ZERO, busy.idle()).await.is_err());
+        drop(other);
+        busy.idle().await;
+    }
+}

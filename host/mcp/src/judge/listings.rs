@@ -1,0 +1,191 @@
+//! Listings of tools: which definitions the client gets, and which tools it can call therefore.
+
+use super::{Begun, Judge, Known, failed};
+use crate::answer;
+use crate::listing::Pins;
+use crate::lock::{Lock, bound, is_same};
+use crate::message::{Id, Members, Message};
+use crate::operation::Method;
+use crate::policy::{Pinning, Policy};
+use crate::resident::Waits;
+use bytes::Bytes;
+use hookhost_adapters::mcp_proxy::Point;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+impl Judge {
+    /// The answer to a call of a tool that is not there for this client; `None` where it is.
+    pub(super) fn is_missing(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<Begun> {
+        let rejected = |why: &str| answer::rejected(Method::CallTool, id, why, is_stateless);
+        let refused = |answer: Bytes, why: &'static str| Some(Begun::Refused { answer, tool: tool.to_owned(), why });
+        let policy = match self.rules.policy(&self.server) {
+            Ok(policy) => policy,
+            Err(why) => return Some(Begun::Answered(rejected(&failed(&why)))),
+        };
+        if !policy.has(tool) {
+            return refused(answer::no_such_tool(id, tool), "it was called, and the configuration forbids it");
+        }
+        let mut known = self.known();
+        if let Err(why) = self.refresh(&mut known) {
+            return Some(Begun::Answered(rejected(&failed(&why))));
+        }
+        if let Some(held) = known.held.get(tool) {
+            let why = format!(
+                "The tool {tool} of the MCP server {server} is held back: {}. Tell the user: `hookhost mcp approve {server}` \
+                 shows it.",
+                held.why,
+                server = self.server
+            );
+            return refused(rejected(&why), "it was called while it is held back");
+        }
+        let own = known.lock.servers.get(self.server.as_str());
+        let is_there = match own {
+            Some(tools) => tools.contains_key(tool),
+            // Nothing was listed yet.
+            None => policy.definitions == Pinning::FirstUse,
+        };
+        if is_there {
+            None
+        } else {
+            refused(answer::no_such_tool(id, tool), "it was called, and nobody has approved it")
+        }
+    }
+
+    /// Records that tools are held back, each with why.
+    pub async fn note_held_back(&self, tools: &[(String, String)], waits: Waits<'_>) {
+        let mut event = self.event(Point::HeldBack, None);
+        event.arguments = tools.iter().map(|(tool, why)| (tool.clone(), Value::from(why.as_str()))).collect();
+        self.settle(&event, waits).await;
+    }
+
+    /// Reads the lock file again where it has changed. Whatever was approved meanwhile is held back no longer.
+    fn refresh(&self, known: &mut Known) -> Result<(), String> {
+        let path = self.rules.lock_file();
+        let stamp = std::fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
+        let stamp = Some((path, stamp));
+        if known.stamp == stamp {
+            return Ok(());
+        }
+        let lock = Lock::read(&self.rules.lock_file()).map_err(|error| error.to_string())?;
+        known.held.retain(|tool, held| {
+            let approved = lock.definition(self.server.as_str(), tool);
+            held.is_final || !approved.is_some_and(|approved| is_same(approved, &held.definition))
+        });
+        known.lock = Arc::new(lock);
+        known.stamp = stamp;
+        Ok(())
+    }
+
+    /// Whether a listing could differ from the last one, by what was approved or what the configuration says since. True once
+    /// for each change.
+    #[must_use]
+    pub fn has_listing_changed(&self) -> bool {
+        // What cannot be read now is read with the next request, and refused there.
+        let Ok(policy) = self.rules.policy(&self.server) else { return false };
+        let mut known = self.known();
+        if self.refresh(&mut known).is_err() || known.seen.is_none() {
+            return false;
+        }
+        let now = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy));
+        let has_changed = known.seen != now;
+        known.seen = now;
+        has_changed
+    }
+
+    /// A listing of tools as the client gets it. The user learns once what is held back.
+    pub(super) async fn listing(
+        &self,
+        cursor: Option<&str>,
+        message: &Message,
+        waits: Waits<'_>,
+    ) -> Result<Bytes, String> {
+        if message.members.get("error").is_some() {
+            return Ok(message.bytes.clone());
+        }
+        let result = message.members.within("result")?;
+        let policy = self.rules.policy(&self.server)?;
+        let (listed, new) = self.filtered(cursor, &result, &policy)?;
+        for (tool, why) in &new {
+            self.tell(&format!(
+                "the tool {tool} of the MCP server {server} is held back: {why}; `hookhost mcp approve {server}` shows it",
+                server = self.server
+            ));
+        }
+        if !new.is_empty() {
+            self.note_held_back(&new, waits).await;
+        }
+        Ok(if listed.to_json() == result.to_json() {
+            message.bytes.clone()
+        } else {
+            message.with_result(listed.to_raw())
+        })
+    }
+
+    /// The filtered result, and the tools that were not held back before, each with why.
+    fn filtered(
+        &self,
+        cursor: Option<&str>,
+        result: &Members,
+        policy: &Policy,
+    ) -> Result<(Members, Vec<(String, String)>), String> {
+        let failed = |error: crate::lock::LockError| error.to_string();
+        let _changing = self.held_back.changing().map_err(failed)?;
+        let mut known = self.known();
+        self.refresh(&mut known)?;
+        let is_new = !known.lock.servers.contains_key(self.server.as_str());
+        let is_first = policy.definitions == Pinning::FirstUse
+            && (cursor.is_none() && is_new || cursor.is_some_and(|cursor| known.first_pages.remove(cursor)));
+        let lock = Arc::clone(&known.lock);
+        let pins = Pins { lock: &lock, server: &self.server, policy, is_first, is_unseen: self.checks.is_unseen };
+        let listed = pins.filter(result)?;
+        if listed.nameless > 0 {
+            let count = listed.nameless;
+            self.tell(&format!("{count} tools of the MCP server {} have no name, and are left out", self.server));
+        }
+        if is_first {
+            known.first_pages.extend(result.text("nextCursor"));
+            let mut approved = Lock::clone(&lock);
+            approved.approve(self.server.as_str(), listed.approved);
+            approved.write(&self.rules.lock_file()).map_err(failed)?;
+            known.stamp = None;
+            self.refresh(&mut known)?;
+        }
+        let before = known.held.clone();
+        let is_whole = cursor.is_none() && result.get("nextCursor").is_none();
+        let is_listed: HashSet<&String> = listed.tools.iter().collect();
+        known.held.retain(|tool, _| !is_whole && !is_listed.contains(tool));
+        known.held.extend(listed.held);
+        let left_out = bound(&mut known.held);
+        if left_out > 0 {
+            let server = &self.server;
+            self.tell(&format!(
+                "{left_out} more tools of the MCP server {server} are too many to be held back, and are left out"
+            ));
+        }
+        known.seen = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy.clone()));
+        let new = known
+            .held
+            .iter()
+            .filter(|(tool, held)| before.get(*tool) != Some(*held))
+            .map(|(tool, held)| (tool.clone(), held.why.clone()))
+            .collect();
+        // Another proxy of this server may hold others back: those that this one has not known stay.
+        let kept = self.held_back.read(self.server.as_str()).map_err(failed)?;
+        let mut held = kept.clone();
+        held.retain(|tool, _| !before.contains_key(tool) && !is_listed.contains(tool));
+        held.extend(known.held.clone());
+        if bound(&mut held) > 0 {
+            held.clone_from(&known.held);
+        }
+        if held != kept {
+            self.held_back.write(self.server.as_str(), &held).map_err(failed)?;
+        }
+        Ok((listed.result, new))
+    }
+
+    /// The schema of a tool's arguments that was approved.
+    pub(super) fn pinned_schema(&self, tool: &str) -> Option<Value> {
+        self.known().lock.definition(self.server.as_str(), tool)?.get("inputSchema").cloned()
+    }
+}

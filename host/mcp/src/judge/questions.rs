@@ -1,0 +1,85 @@
+//! Questions of rules to the client's user: how they are put by an answer, and what comes back.
+
+use super::{Decision, Judge, NOT_AGREED, Request};
+use crate::answer;
+use crate::message::{self, INVALID_PARAMS, Members, raw};
+use crate::operation::{Method, Operation};
+use crate::question::{self, Asked, Seals};
+use bytes::Bytes;
+use hookhost_adapters::mcp_proxy::Point;
+use serde_json::{Map, Value, json};
+
+impl Judge {
+    /// What was agreed to, where the client brings an answer to a question of ours. Nothing of it is left in the parameters.
+    pub(super) fn came_back(
+        &self,
+        params: &mut Members,
+        operation: &Operation,
+    ) -> Result<Option<(Asked, u32)>, CameBack> {
+        let Some(state) = params.text("requestState").filter(|state| Seals::is_ours(state)) else { return Ok(None) };
+        let sealed = self.seals.open(&state, &self.server, operation).map_err(CameBack::Bad)?;
+        let answers = params.value("inputResponses").unwrap_or_default();
+        *params = params.without("requestState").without("inputResponses");
+        for (key, value) in &sealed.inner {
+            *params = params.with(key, raw(value));
+        }
+        match answers.get(question::KEY) {
+            Some(answer) if question::is_yes(answer) => Ok(Some((sealed.asked, sealed.round))),
+            _ => Err(CameBack::No),
+        }
+    }
+
+    /// The answer that asks the client's user, and has the request sent again. `params` are those for the server: what the client
+    /// has brought for it comes back with the answer.
+    pub(super) fn input_required(
+        &self,
+        request: &Request,
+        params: &Members,
+        form: Value,
+        asked: Asked,
+        round: u32,
+    ) -> Result<Bytes, String> {
+        let Request { id, operation, .. } = request;
+        let of_server = |key: &str| params.value(key).filter(|value| !value.as_str().is_some_and(Seals::is_ours));
+        let inner: Map<String, Value> = match of_server("requestState") {
+            Some(state) => {
+                let responses =
+                    params.value("inputResponses").map(|responses| ("inputResponses".to_owned(), responses));
+                std::iter::once(("requestState".to_owned(), state)).chain(responses).collect()
+            }
+            None => Map::new(),
+        };
+        let mut form = form;
+        form["mode"] = json!("form");
+        let state = self.seals.seal(&self.server, operation, asked, round, inner)?;
+        let question = json!({ "method": Method::Elicit.name(), "params": form });
+        let result = json!({
+            "resultType": "input_required", "inputRequests": { question::KEY: question }, "requestState": state,
+        });
+        Ok(message::result(id, &result))
+    }
+
+    /// Records what the client's user has answered, or that they have not. It is what the client says: nobody else has asked them.
+    pub(super) async fn note_answer(&self, operation: &Operation, is_yes: bool) {
+        let mut event = self.event(Point::Answered, Some(operation));
+        event.arguments = json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": event.arguments });
+        self.settle(&event, &|_| {}).await;
+    }
+}
+
+/// Why a request that was sent again is not asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CameBack {
+    Bad(question::BadState),
+    No,
+}
+
+impl CameBack {
+    pub(super) fn answer(&self, request: &Request) -> Decision {
+        let Request { id, operation, client, .. } = request;
+        Decision::Answered(match self {
+            Self::Bad(why) => message::error(Some(id), INVALID_PARAMS, &why.to_string()),
+            Self::No => answer::rejected(operation.method, id, NOT_AGREED, client.is_stateless),
+        })
+    }
+}

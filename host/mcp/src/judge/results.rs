@@ -1,0 +1,287 @@
+//! Answers: each is judged before it is passed on. What is passed on in the place of one is recorded as well.
+
+use super::{Expected, Judge, NOT_ASKED, failed};
+use crate::answer;
+use crate::message::{self, INTERNAL_ERROR, Id, Members, Message, raw};
+use crate::operation::{Method, Operation};
+use crate::policy::{Mode, Policy};
+use crate::resident::Waits;
+use bytes::Bytes;
+use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
+use hookhost_adapters::reason;
+use hookhost_contract::ToolResult;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The members of a result that asks the client's user or model something, and has nothing else.
+const OF_QUESTION: &[&str] = &["resultType", "inputRequests", "requestState"];
+
+/// The members by which a result is judged, or a client knows what it is.
+const OF_RESULT: &[&str] = &[
+    "action",
+    "content",
+    "contents",
+    "error",
+    "inputRequests",
+    "isError",
+    "messages",
+    "requestState",
+    "result",
+    "resultType",
+    "role",
+    "status",
+    "statusMessage",
+    "structuredContent",
+    "task",
+    "taskId",
+    "_meta",
+];
+
+/// The members of a question of a server to the client's user or model.
+const OF_INPUT_REQUEST: &[&str] = &["method", "params"];
+
+/// Upper bound of the questions in one result: each is an event.
+const MAX_INPUT_REQUESTS: usize = 64;
+
+/// What an answer is judged as.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    /// The request, as it was passed on.
+    pub(super) operation: &'a Operation,
+    /// What tells it from all others of the session.
+    pub(super) event: &'a str,
+    /// What the configuration says.
+    pub(super) policy: &'a Policy,
+    /// Told before something takes long.
+    pub(super) waits: Waits<'a>,
+}
+
+impl Judge {
+    /// What is passed on in answer to a request. `waits` is told before something takes long.
+    pub async fn answer(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
+        match expected {
+            Expected::Anything | Expected::Capabilities => message.bytes.clone(),
+            Expected::Listing { cursor } => match self.listing(cursor.as_deref(), message, waits).await {
+                Ok(bytes) => bytes,
+                Err(why) => {
+                    self.tell(&why);
+                    message::error(Some(id), INTERNAL_ERROR, &failed(&why))
+                }
+            },
+            Expected::Result { operation, event, is_stateless } => {
+                let judged = self.judged(operation, event, message, waits).await;
+                judged.unwrap_or_else(|why| answer::rejected(operation.method, id, &why, *is_stateless))
+            }
+            Expected::Task { event, is_stateless, operation, task } => {
+                let judged = self.judged_task(operation, event, task, message, waits).await;
+                judged.unwrap_or_else(|why| answer::rejected(Method::TaskResult, id, &why, *is_stateless))
+            }
+        }
+    }
+
+    /// The answer as rules left it.
+    ///
+    /// # Errors
+    /// What its reader reads in its place.
+    async fn judged(
+        &self,
+        operation: &Operation,
+        event: &str,
+        message: &Message,
+        waits: Waits<'_>,
+    ) -> Result<Bytes, String> {
+        let policy = self.rules.policy(&self.server).map_err(|why| failed(&why))?;
+        let about = About { operation, event, policy: &policy, waits };
+        self.bounded(about, message.bytes.len()).await?;
+        if let Some(error) = message.members.get("error") {
+            return Ok(message.with_error(self.error(about, error).await?));
+        }
+        let mut result = self.whole(about, message.members.within("result")).await?;
+        if let Err(why) = self.note_task(operation, &result) {
+            return Err(self.withheld(about, &why).await);
+        }
+        if result.get("inputRequests").is_some() {
+            result = match self.input_requests(result, about).await {
+                Ok(result) => result,
+                Err(why) => return Err(self.substituted(about, why).await),
+            };
+        }
+        // A question is no result, unless there is more in it than a question.
+        let is_question = result.text("resultType").as_deref() == Some("input_required")
+            && result.keys().all(|key| OF_QUESTION.contains(&key));
+        if !is_question && let Some(changed) = self.result(about, &result).await? {
+            return Ok(message.with_result(raw(&changed)));
+        }
+        // Most results ask nothing, and are not written once more.
+        let asks = result.get("inputRequests").is_some();
+        Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.bytes.clone() })
+    }
+
+    /// The members of a result that each reader reads alike.
+    ///
+    /// # Errors
+    /// What its reader reads in its place.
+    pub(super) async fn whole(&self, about: About<'_>, result: Result<Members, String>) -> Result<Members, String> {
+        match result.map(|result| (result.ambiguity(OF_RESULT).is_none(), result)) {
+            Ok((true, result)) => Ok(result),
+            Ok((false, _)) => Err(self.withheld(about, "the result has keys that differ in case alone").await),
+            Err(why) => Err(self.withheld(about, &why).await),
+        }
+    }
+
+    /// A result, or an error, that is larger than results may be is an error.
+    pub(super) async fn bounded(&self, about: About<'_>, bytes: usize) -> Result<(), String> {
+        let max = about.policy.max_result;
+        if bytes <= max {
+            return Ok(());
+        }
+        let tool = &about.operation.tool;
+        let why =
+            format!("The result of {tool} has {bytes} bytes, and {max} are the most that is passed on: ask for less.");
+        Err(self.substituted(about, why).await)
+    }
+
+    /// Why a result that cannot be judged is not passed on.
+    pub(super) async fn withheld(&self, about: About<'_>, why: &str) -> String {
+        self.substituted(about, failed(why)).await
+    }
+
+    /// Records what is passed on in the place of a result, and returns it.
+    pub(super) async fn substituted(&self, about: About<'_>, why: String) -> String {
+        let mut event = self.result_event(about, ToolResult::error(why.clone()));
+        event.audit = true;
+        self.settle(&event, about.waits).await;
+        why
+    }
+
+    /// An error as rules left it; `None` where it is as it came.
+    pub(super) async fn error(&self, about: About<'_>, error: &RawValue) -> Result<Option<Value>, String> {
+        let whole: Value = match hookhost_adapters::json::value(error.get()) {
+            Ok(whole) => whole,
+            Err(why) => return Err(self.withheld(about, &why).await),
+        };
+        let mut before = ToolResult::error(answer::said(&whole));
+        before.raw = Some((&whole).into());
+        let after = self.replaced(about, before).await?;
+        Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))
+    }
+
+    /// What the server asks the client's user and model before it answers.
+    pub(super) async fn input_requests(&self, result: Members, about: About<'_>) -> Result<Members, String> {
+        let mut requests = result.within("inputRequests").map_err(|why| failed(&why))?;
+        let keys: Vec<String> = requests.keys().map(str::to_owned).collect();
+        if keys.len() > MAX_INPUT_REQUESTS {
+            return Err(failed(&format!("the server asks more than {MAX_INPUT_REQUESTS} questions at once")));
+        }
+        for key in keys {
+            let request = requests.within(&key).map_err(|_| failed("a question of the server is not an object"))?;
+            if request.ambiguity(OF_INPUT_REQUEST).is_some() {
+                return Err(failed("a question of the server has keys that differ in case alone"));
+            }
+            let name = request.text("method").unwrap_or_default();
+            let params = request.within("params").map_err(|why| failed(&why))?;
+            let method = match Method::of(&name).filter(|method| Method::OF_SERVER.contains(method)) {
+                Some(method) => method,
+                None if name == "roots/list" => continue,
+                // It is not named: no rule has judged the name.
+                None => return Err(failed("the server asks for a method that is unknown")),
+            };
+            let operation = Operation::of(method, &params)
+                .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
+            let mut event = self.event(Point::Request, Some(&operation));
+            event.audit = about.policy.mode == Mode::Audit;
+            // The answer would wait for a person, and all that follow with it.
+            event.asks = true;
+            match self.settle(&event, about.waits).await {
+                Settled::Allowed { notices } => notices.iter().for_each(|notice| self.tell(notice)),
+                Settled::Ask { questions, .. } if event.audit => self.tell(&reason::asked(&questions)),
+                Settled::Ask { .. } => return Err(NOT_ASKED.to_owned()),
+                Settled::Changed { arguments } => {
+                    let params = operation.write_back(&params, &arguments)?;
+                    requests = requests.with(&key, request.with("params", params.to_raw()).to_raw());
+                }
+                Settled::Rejected { why } => return Err(why),
+                Settled::Failed { why } => return Err(failed(&why)),
+                _ => return Err(failed("a plugin answered in the place of the client's user or model")),
+            }
+        }
+        if requests.to_json() == result.within("inputRequests").unwrap_or_default().to_json() {
+            return Ok(result);
+        }
+        Ok(result.with("inputRequests", requests.to_raw()))
+    }
+
+    /// The answers that the client's user and model gave to questions of the server, which are on their way to it.
+    pub(super) async fn input_responses(
+        &self,
+        params: Members,
+        policy: &Policy,
+        waits: Waits<'_>,
+    ) -> Result<Members, String> {
+        if params.get("inputResponses").is_none() {
+            return Ok(params);
+        }
+        let mut responses = params.within("inputResponses")?;
+        let keys: Vec<String> = responses.keys().map(str::to_owned).collect();
+        for key in keys {
+            let response = responses.within(&key)?;
+            let method = if response.get("action").is_some() {
+                Method::Elicit
+            } else if response.get("roots").is_some() {
+                continue;
+            } else {
+                Method::Sample
+            };
+            let operation = Operation { method, tool: method.name().to_owned(), arguments: json!({}) };
+            let id = self.event(Point::Result, None).id;
+            let about = About { operation: &operation, event: &id, policy, waits };
+            if let Some(changed) = self.result(about, &response).await? {
+                responses = responses.with(&key, raw(&changed));
+            }
+        }
+        Ok(params.with("inputResponses", responses.to_raw()))
+    }
+
+    fn result_event(&self, about: About<'_>, result: ToolResult) -> Event {
+        let mut told = self.event(Point::Result, Some(about.operation));
+        about.event.clone_into(&mut told.id);
+        told.audit = about.policy.mode == Mode::Audit;
+        told.result = Some(result);
+        told
+    }
+
+    /// The result as rules left it; `None` where it is as it came.
+    ///
+    /// # Errors
+    /// What its reader reads in its place.
+    async fn result(&self, about: About<'_>, result: &Members) -> Result<Option<Value>, String> {
+        let before = match answer::read(about.operation.method, result) {
+            Ok(before) => before,
+            Err(why) => return Err(self.withheld(about, &why).await),
+        };
+        let after = self.replaced(about, before.clone()).await?;
+        after.map(|after| answer::write_back(about.operation, &before, &after, result)).transpose()
+    }
+
+    /// The result that plugins put in the place of this one; `None` where they let it pass.
+    ///
+    /// # Errors
+    /// What its reader reads in its place.
+    pub(super) async fn replaced(&self, about: About<'_>, before: ToolResult) -> Result<Option<ToolResult>, String> {
+        match self.settle(&self.result_event(about, before), about.waits).await {
+            Settled::Allowed { notices } => {
+                notices.iter().for_each(|notice| self.tell(notice));
+                Ok(None)
+            }
+            Settled::Replaced { result } => Ok(Some(result)),
+            Settled::Rejected { why } => Err(why),
+            Settled::Failed { why } => Err(failed(&why)),
+            _ => Err(failed("the outcome is of another event")),
+        }
+    }
+}
+
+/// The code of an error; one of ours where it has something else in that place.
+pub(super) fn code(error: &Value) -> i64 {
+    error.get("code").and_then(Value::as_i64).unwrap_or(answer::REJECTED)
+}
