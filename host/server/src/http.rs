@@ -167,7 +167,8 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
         return last(text(StatusCode::FORBIDDEN, "hookhost answers no page of a browser\n"));
     }
     let is_known = is_known(served, &request);
-    if !is_known && !(is_acs && served.acs.is_signed()) {
+    let may_ask = is_known || (is_acs && served.acs.is_signed());
+    if !may_ask {
         let mut answer =
             text(StatusCode::UNAUTHORIZED, "the token is missing or wrong: `hookhost serve --http` says where it is\n");
         answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -20,7 +20,7 @@ pub(super) fn check(running: Option<&Value>) -> Check {
         return Check::problem("rules", says, "hookhost hooks");
     }
     let notes = rules.and_then(|rules| rules["notes"].as_array()).into_iter().flatten().filter_map(Value::as_str);
-    if let Some(kept) = notes.filter(|note| note.starts_with(NOT_TAKEN_UP)).last() {
+    if let Some(kept) = notes.rev().find(|note| note.starts_with(NOT_TAKEN_UP)) {
         let says = format!("the resident host denies calls once it has ended: {}", one_line(kept));
         return Check::problem("rules", says, "hookhost hooks");
     }
