@@ -1,6 +1,5 @@
 //! State values in JSON, and how many bytes a value takes as JSON.
 
-use data_encoding::HEXLOWER;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Bytes of a state value: in JSON a text where they are UTF-8, else `{"hex": "00ff…"}`.
@@ -24,7 +23,7 @@ impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = match std::str::from_utf8(&self.0) {
             Ok(text) => InJson::Text(text.into()),
-            Err(_) => InJson::Hex { hex: HEXLOWER.encode(&self.0) },
+            Err(_) => InJson::Hex { hex: self.0.iter().map(|byte| format!("{byte:02x}")).collect() },
         };
         written.serialize(serializer)
     }

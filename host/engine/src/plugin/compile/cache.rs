@@ -6,7 +6,6 @@
 
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
-use data_encoding::HEXLOWER;
 use etcetera::BaseStrategy as _;
 use hmac::digest::KeyInit;
 use hmac::{Hmac, Mac as _};
@@ -200,7 +199,7 @@ impl Cache {
                 OUTCOMES
             }
         };
-        let name = HEXLOWER.encode(&hasher.0.finalize());
+        let name = Digest::from_bytes(hasher.0.finalize().into()).to_string();
         self.directory.join(name).with_extension(extension)
     }
 
