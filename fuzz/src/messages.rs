@@ -33,7 +33,11 @@ pub fn messages(bytes: &[u8]) {
     };
     if call.parts().iter().any(|part| adapter.abilities(part).rejects) {
         let neutral = adapter.neutral(Some(&call.point));
-        assert!(reply.stdout != neutral.stdout || reply.exit != neutral.exit, "{}: a no that is none", call.point);
+        assert!(
+            reply.stdout != neutral.stdout || reply.exit != neutral.exit,
+            "{}: the reply to a rejected event is the neutral one",
+            call.point
+        );
     }
     adapter.unsettled(&call, "the resident host has ended");
 }

@@ -49,7 +49,7 @@ impl Answers {
         }
         self.slots.retain(|_, slot| slot.is_kept());
         if self.slots.len() >= MAX_KEPT {
-            // What is under way is settled once all the same.
+            // What is under way is still settled once.
             self.slots.retain(|_, slot| !slot.answer.initialized());
         }
         self.swept_at = (2 * self.slots.len()).min(MAX_KEPT.max(self.slots.len() + SWEPT_AT));

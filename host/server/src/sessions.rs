@@ -188,7 +188,7 @@ impl Handle {
     pub(crate) fn is_said_first(&self, text: &str) -> bool {
         let mut memory = self.memory();
         if memory.said.len() >= MAX_SAID {
-            // It is said once more rather than kept for ever: some agents tell of no prompt.
+            // The text is reported once more, and not kept for ever: some agents tell of no prompt.
             memory.said.clear();
         }
         memory.said.insert(text.to_owned())

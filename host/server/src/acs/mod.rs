@@ -232,7 +232,7 @@ impl Acs {
             result = denied("modify_unsupported", why);
         }
         result["metadata"] = json!({ "evaluator": "deterministic", "evaluator_version": env!("CARGO_PKG_VERSION") });
-        // A session that has ended meanwhile has no chain any more, and the decision counts all the same.
+        // A session that has ended meanwhile has no chain any more, and the decision counts nevertheless.
         if let Some(head) = self.sessions.append(session, request) {
             result["chain_hash"] = json!(head);
         }

@@ -69,10 +69,10 @@ impl Secret {
 
 /// Whether a value has an integer that the canonical form of JSON, whose numbers are doubles, does not tell from its neighbours.
 pub(super) fn is_ambiguous(value: &Value) -> bool {
-    const MOST: u64 = (1 << 53) - 1;
+    const MAX_EXACT: u64 = (1 << 53) - 1;
     match value {
         Value::Number(number) => {
-            let beyond = |size: u64| size > MOST;
+            let beyond = |size: u64| size > MAX_EXACT;
             number.as_u64().is_some_and(beyond) || number.as_i64().is_some_and(|number| beyond(number.unsigned_abs()))
         }
         Value::Array(list) => list.iter().any(is_ambiguous),

@@ -65,7 +65,7 @@ pub struct Exposed {
     pub phases: Vec<Phase>,
     /// Whether what it says changes nothing.
     pub audit: bool,
-    /// Whether a message passes where it fails; in a chain that is run here a plugin's no counts all the same. The default of the
+    /// Whether a message passes where it fails; in a chain that is run here a plugin's no counts nevertheless. The default of the
     /// draft is no. Another invoker cannot tell a mutator's no from a failure: leave it `false` for mutators that others invoke.
     pub fail_open: bool,
     /// The rules that are asked; `None` for those of the host.

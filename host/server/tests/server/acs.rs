@@ -263,7 +263,7 @@ async fn a_stranger_can_send_no_large_request_and_a_page_none() {
 }
 
 #[tokio::test]
-async fn a_command_that_stands_beside_the_arguments_is_never_left_as_it_was() {
+async fn a_command_in_addition_to_the_arguments_is_never_left_as_it_was() {
     let agent = Agent::new(Some(KEY)).await;
     agent.hello().await;
     let mut twice = call("cat original");

@@ -63,7 +63,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
     match &outcome.answer {
         Answer::Rejected(rejection) => rejected(rejection),
         Answer::Changed { arguments, by } if has_raw_command(call) => {
-            // The agent may run the command as it stands beside the arguments, which no modification reaches.
+            // The agent may run the command that is given in addition to the arguments, which no modification reaches.
             deny(&reason::make_this_call(by, arguments), "modify_unsupported", by)
         }
         Answer::Changed { arguments, by } => match overrides(call, arguments) {
