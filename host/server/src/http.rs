@@ -178,7 +178,7 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
         return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
     };
     if request.method() != Method::POST {
-        return text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n");
+        return last(text(StatusCode::METHOD_NOT_ALLOWED, "this path takes POST\n"));
     }
     let within = within(&request);
     let most = if is_known { MAX_BYTES } else { MAX_SIGNED };
