@@ -24,7 +24,10 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The name of the extension, by which both sides say that they have it.
+const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 
 /// The session of a client that names none.
 const NO_SESSION: &str = "mcp";
@@ -103,7 +106,7 @@ impl Interceptors {
         let result = match method {
             "initialize" => Ok(self.initialize(params)),
             "ping" => Ok(json!({})),
-            "interceptors/list" => Ok(self.list(params)),
+            "interceptors/list" => self.list(params),
             "interceptor/invoke" => self.invoke(params).await,
             "interceptor/executeChain" => self.execute(params).await,
             other => Err(Fault::new(-32601, format!("there is no method `{other}` here"))),
@@ -119,15 +122,22 @@ impl Interceptors {
         let events: Vec<&str> = self.exposed.iter().flat_map(|exposed| &exposed.events).map(String::as_str).collect();
         json!({
             "protocolVersion": version,
-            "capabilities": { "interceptor": { "supportedEvents": events } },
+            "capabilities": {
+                // The draft's name now, and the one before.
+                "extensions": { EXTENSION: { "supportedEvents": events } },
+                "interceptor": { "supportedEvents": events },
+            },
             "serverInfo": { "name": "hookhost", "version": env!("CARGO_PKG_VERSION") },
         })
     }
 
-    fn list(&self, params: &Map<String, Value>) -> Value {
+    fn list(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
         let event = params.get("event").and_then(Value::as_str);
+        if event.is_some_and(|event| event.contains('*')) {
+            return Err(Fault::new(-32602, "`event` is the name of one event: leave it out to list all interceptors"));
+        }
         let listed = self.exposed.iter().filter(|exposed| event.is_none_or(|event| exposed.hooks(event)));
-        json!({ "interceptors": listed.map(Exposed::descriptor).collect::<Vec<_>>() })
+        Ok(json!({ "interceptors": listed.map(Exposed::descriptor).collect::<Vec<_>>() }))
     }
 
     async fn invoke(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
@@ -135,6 +145,12 @@ impl Interceptors {
         let index = self.exposed.iter().position(|exposed| exposed.name == name);
         let index = index.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name:?} here")))?;
         let message = Intercepted::of(params)?;
+        let exposed = &self.exposed[index];
+        if !exposed.hooks(&message.event) || !exposed.phases.contains(&message.phase) {
+            let why = format!("{name} is not for {} in the phase {}", message.event, message.phase.name());
+            let data = json!({ "interceptor": name, "advertisedHooks": exposed.descriptor()["hooks"] });
+            return Err(Fault { data: Some(data), ..Fault::new(-32602, why) });
+        }
         self.run(index, &message).await
     }
 
@@ -142,12 +158,19 @@ impl Interceptors {
     async fn run(&self, index: usize, message: &Intercepted) -> Result<Value, Fault> {
         let exposed = &self.exposed[index];
         let began = Instant::now();
-        let outcome = self.outcome(index, message).await;
+        let outcome = self.outcome(index, message);
+        let outcome = match message.within {
+            None => outcome.await,
+            Some(within) => {
+                tokio::time::timeout(within, outcome).await.map_err(|_| Fault::too_late(exposed, message))?
+            }
+        };
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         let mut result = match exposed.kind {
-            Kind::Validation => validation(outcome, message.phase)?,
-            Kind::Mutation => mutation(outcome, &message.payload)?,
-        };
+            Kind::Validation => validation(outcome, message.phase),
+            Kind::Mutation => mutation(outcome, &message.payload),
+        }
+        .map_err(|fault| fault.of(exposed))?;
         result["interceptor"] = json!(exposed.name);
         result["type"] = json!(exposed.kind.name());
         result["phase"] = json!(message.phase.name());
@@ -299,6 +322,8 @@ struct Intercepted {
     phase: Phase,
     payload: Value,
     session: String,
+    /// How long each interceptor may take.
+    within: Option<Duration>,
 }
 
 impl Intercepted {
@@ -310,7 +335,16 @@ impl Intercepted {
         let payload = params.get("payload").cloned().ok_or_else(|| Fault::new(-32602, "`payload` is missing"))?;
         let session = params.get("context").and_then(|context| context.get("sessionId")).and_then(Value::as_str);
         let session = session.filter(|session| !session.is_empty()).unwrap_or(NO_SESSION).to_owned();
-        Ok(Self { event: event.to_owned(), phase, payload, session })
+        let within = match params.get("timeoutMs") {
+            None | Some(Value::Null) => None,
+            Some(said) => {
+                let millis = said.as_u64().filter(|millis| *millis > 0);
+                Some(Duration::from_millis(millis.ok_or_else(|| {
+                    Fault::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
+                })?))
+            }
+        };
+        Ok(Self { event: event.to_owned(), phase, payload, session, within })
     }
 }
 
@@ -327,6 +361,20 @@ struct Fault {
 impl Fault {
     fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None, is_verdict: false }
+    }
+
+    fn too_late(exposed: &Exposed, message: &Intercepted) -> Self {
+        let millis = message.within.map_or(0, |within| u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+        let data = json!({ "interceptor": exposed.name, "timeoutMs": millis, "phase": message.phase.name() });
+        Self { data: Some(data), ..Self::new(-32000, "Interceptor execution timeout") }
+    }
+
+    /// The same, with whose it is.
+    fn of(mut self, exposed: &Exposed) -> Self {
+        let data = self.data.get_or_insert_with(|| json!({}));
+        data["interceptor"] = json!(exposed.name);
+        data["reason"] = json!(self.message);
+        self
     }
 
     fn to_json(&self, id: &Value) -> Value {

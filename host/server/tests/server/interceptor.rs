@@ -11,6 +11,8 @@ use hookhost_server::interceptor::Interceptors;
 use hookhost_server::interceptor::exposed::{Exposed, Kind, Phase};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
 
 /// The directory of the published fixtures: `conformance/fixtures` of modelcontextprotocol/experimental-ext-interceptors.
 const VARIABLE: &str = "HOOKHOST_MCP_INTERCEPTORS";
@@ -119,6 +121,48 @@ async fn a_change_that_was_not_made_and_a_denied_change_are_a_no() {
     assert_eq!((&denied["error"]["code"], &denied["error"]["message"]), (&json!(-32603), &json!("it is denied")));
     let unread = invoke(&interceptors, "hookhost/check", "request", json!({ "arguments": {} })).await;
     assert_eq!(unread["error"]["code"], -32603);
+}
+
+#[tokio::test]
+async fn an_error_says_whose_it_is_and_why() {
+    let (host, _) = host(rule()).await;
+    let only_requests = Exposed { phases: vec![Phase::Request], ..Exposed::new("only", Kind::Mutation) };
+    let interceptors = Interceptors::of(host, "/work", "files", vec![only_requests]);
+    let denied = invoke(&interceptors, "only", "request", call("denied")).await;
+    let data = json!({ "interceptor": "only", "reason": "it is denied", "by": ["rule"], "code": "test.denied" });
+    assert_eq!(denied["error"]["data"], data);
+    let other = invoke(&interceptors, "only", "response", json!({ "content": [] })).await;
+    let hooks = json!([{ "events": ["*"], "phase": "request" }]);
+    assert_eq!(other["error"]["code"], -32602);
+    assert_eq!(other["error"]["data"], json!({ "interceptor": "only", "advertisedHooks": hooks }));
+    let any = ask(&interceptors, "interceptors/list", json!({ "event": "*" })).await;
+    assert_eq!(any["error"]["code"], -32602);
+    let begun = ask(&interceptors, "initialize", json!({ "protocolVersion": "2025-11-25" })).await;
+    let says = &begun["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/interceptors"];
+    assert_eq!(says, &json!({ "supportedEvents": ["*"] }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interceptor_has_the_time_that_the_invoker_gives_it() {
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let slow = Rule::new().before_tool_call(move |_, _: &ToolCall| {
+        let _ = waits.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        ToolCallVerdict::Allow
+    });
+    let (interceptors, _) = served(slow).await;
+    let within = |millis: Value| json!({ "name": "hookhost/check", "event": "tools/call", "phase": "request", "payload": call("a"), "timeoutMs": millis });
+    let late = ask(&interceptors, "interceptor/invoke", within(json!(5))).await;
+    assert_eq!(late["error"]["code"], -32000);
+    let data = json!({ "interceptor": "hookhost/check", "timeoutMs": 5, "phase": "request" });
+    assert_eq!(late["error"]["data"], data);
+    for odd in [json!(0), json!(-1), json!("5"), json!(1.5)] {
+        let refused = ask(&interceptors, "interceptor/invoke", within(odd.clone())).await;
+        assert_eq!(refused["error"]["code"], -32602, "{odd}");
+    }
+    drop(done);
+    let settled = ask(&interceptors, "interceptor/invoke", within(json!(30_000))).await;
+    assert_eq!(settled["result"]["valid"], true);
 }
 
 #[tokio::test]
