@@ -59,12 +59,9 @@ impl Interceptors {
         let mut result = match self.run(index, message).await {
             Ok(result) => result,
             Err(fault) => {
-                let mut error = json!({ "code": fault.code, "message": fault.message });
-                if let Some(data) = &fault.data {
-                    error["data"] = data.clone();
-                }
                 done.results.push(json!({
-                    "interceptor": exposed.name, "type": exposed.kind.name(), "phase": message.phase.name(), "error": error,
+                    "interceptor": exposed.name, "type": exposed.kind.name(), "phase": message.phase.name(),
+                    "error": fault.to_error(),
                 }));
                 if (fault.is_verdict || !exposed.fail_open) && !exposed.audit {
                     done.abort(&exposed.name, exposed.kind, &fault.message);

@@ -16,6 +16,7 @@ mod payload;
 
 use crate::events::{Said, said};
 use exposed::{Exposed, Kind, Phase};
+use hookhost::audit::DeliveryKind;
 use hookhost::contract::{Cause, Rejection};
 use hookhost::session::DispatchOptions;
 use hookhost::{Host, Session, SessionSpec};
@@ -162,7 +163,7 @@ impl Interceptors {
         let outcome = match message.within {
             None => outcome.await,
             Some(within) => {
-                tokio::time::timeout(within, outcome).await.map_err(|_| Fault::too_late(exposed, message))?
+                tokio::time::timeout(within, outcome).await.map_err(|_| self.too_late(index, message, within))?
             }
         };
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -176,6 +177,19 @@ impl Interceptors {
         result["phase"] = json!(message.phase.name());
         result["durationMs"] = json!(micros.div_ceil(1000));
         Ok(result)
+    }
+
+    /// What the invoker is told where plugins took longer than it waits. The event was given up, so that the log says it here.
+    fn too_late(&self, index: usize, message: &Intercepted, within: Duration) -> Fault {
+        let (name, phase) = (&self.exposed[index].name, message.phase.name());
+        if let Ok(served) = self.served(index, message) {
+            let point = format!("{}/{phase}", message.event);
+            let why = format!("{name} took longer than the {within:?} that its invoker waits");
+            served.session.note_delivery(None, &point, DeliveryKind::Unanswered, &why);
+        }
+        let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        let data = json!({ "interceptor": name, "timeoutMs": millis, "phase": phase });
+        Fault { data: Some(data), ..Fault::new(-32000, "Interceptor execution timeout") }
     }
 
     async fn outcome(&self, index: usize, message: &Intercepted) -> Outcome {
@@ -363,12 +377,6 @@ impl Fault {
         Self { code, message: message.into(), data: None, is_verdict: false }
     }
 
-    fn too_late(exposed: &Exposed, message: &Intercepted) -> Self {
-        let millis = message.within.map_or(0, |within| u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
-        let data = json!({ "interceptor": exposed.name, "timeoutMs": millis, "phase": message.phase.name() });
-        Self { data: Some(data), ..Self::new(-32000, "Interceptor execution timeout") }
-    }
-
     /// The same, with whose it is.
     fn of(mut self, exposed: &Exposed) -> Self {
         let data = self.data.get_or_insert_with(|| json!({}));
@@ -377,11 +385,15 @@ impl Fault {
         self
     }
 
-    fn to_json(&self, id: &Value) -> Value {
+    fn to_error(&self) -> Value {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(data) = &self.data {
             error["data"] = data.clone();
         }
-        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+        error
+    }
+
+    fn to_json(&self, id: &Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "error": self.to_error() })
     }
 }

@@ -150,12 +150,17 @@ async fn an_interceptor_has_the_time_that_the_invoker_gives_it() {
         let _ = waits.lock().unwrap().recv_timeout(Duration::from_secs(30));
         ToolCallVerdict::Allow
     });
-    let (interceptors, _) = served(slow).await;
-    let within = |millis: Value| json!({ "name": "hookhost/check", "event": "tools/call", "phase": "request", "payload": call("a"), "timeoutMs": millis });
+    let (interceptors, log) = served(slow).await;
+    let within = |millis: Value| {
+        let payload = call("a");
+        json!({ "name": "hookhost/check", "event": "tools/call", "phase": "request", "payload": payload, "timeoutMs": millis })
+    };
     let late = ask(&interceptors, "interceptor/invoke", within(json!(5))).await;
     assert_eq!(late["error"]["code"], -32000);
     let data = json!({ "interceptor": "hookhost/check", "timeoutMs": 5, "phase": "request" });
     assert_eq!(late["error"]["data"], data);
+    let is_told = log.records().iter().any(|record| matches!(record, Record::Delivery(_)));
+    assert!(is_told, "the log says that an event was given up: {:?}", log.records());
     for odd in [json!(0), json!(-1), json!("5"), json!(1.5)] {
         let refused = ask(&interceptors, "interceptor/invoke", within(odd.clone())).await;
         assert_eq!(refused["error"]["code"], -32602, "{odd}");
