@@ -1,11 +1,12 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! instructions | embed | fuzz | agents | mcp | conformance | ci`. Each does all its own set-up and says what it does. Standard library only, so
-//! that the first of them starts within seconds of a clone.
+//! instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up and says what it
+//! does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod agents;
 mod bench;
 mod checks;
 mod conformance;
+mod corpus;
 mod demo;
 mod embed;
 mod fuzz;
@@ -30,7 +31,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 15] = [
+const TASKS: [Task; 16] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -96,6 +97,11 @@ const TASKS: [Task; 15] = [
         name: "conformance",
         help: "run the conformance vectors of AGENT-HOOKS-0.1 and print the report, by part",
         run: |workspace, _| conformance::conformance(workspace),
+    },
+    Task {
+        name: "shell-corpus",
+        help: "judge a table of shell commands with shell-guard; `--classifier` adds a model that is always right",
+        run: corpus::judge,
     },
     Task {
         name: "ci",

@@ -1,0 +1,206 @@
+//! The two ways in which a command is judged: natively, in this process, and as the component in a host.
+
+use crate::table::{Label, Row};
+use anyhow::{Context as _, Result, bail};
+use futures_util::future::BoxFuture;
+use hookhost::capability::{Model, ModelRequest};
+use hookhost::config::{Config, Digest, Entry, ModelGrant, Settings, StateGrant};
+use hookhost::contract::{Action, ToolOrigin};
+use hookhost::{GateOutcome, Host, Session, SessionSpec};
+use hookhost_guest::testing;
+use shell_guard_rules::Guard;
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The directory in which each command is judged, which is also the workspace.
+const WORKSPACE: &str = "/work/project";
+
+/// What happens to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It runs as it is.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// It is refused.
+    Deny,
+    /// This runs in its place.
+    Rewrite(String),
+}
+
+impl Decision {
+    /// Whether the command runs neither as it is nor changed, unless somebody says so.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Ask | Self::Deny)
+    }
+}
+
+/// What was decided about one command, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What happens to it.
+    pub decision: Decision,
+    /// The rules that had something to say, the most important first.
+    pub rules: Vec<String>,
+}
+
+/// The rules of `shell-guard` in this process.
+#[derive(Debug)]
+pub struct Native(Guard);
+
+impl Native {
+    /// With the default config, and no stack.
+    ///
+    /// # Errors
+    /// The embedded catalogues do not load.
+    pub fn new() -> Result<Self> {
+        let config = serde_json::from_value(serde_json::json!({ "stacks": [] }))?;
+        Guard::new(config).map(Self).map_err(anyhow::Error::msg)
+    }
+
+    /// Judges one command.
+    ///
+    /// # Errors
+    /// The verdict is one that `shell-guard` never gives.
+    pub fn judge(&self, command: &str) -> Result<Judged> {
+        use hookhost_guest::prelude::{Action, ToolCallVerdict};
+        testing::prime(|_| {});
+        let verdict = self.0.verdict(&testing::session(), &testing::shell(command));
+        let decision = match verdict {
+            None | Some(ToolCallVerdict::Allow) => Decision::Allow,
+            Some(ToolCallVerdict::Reject(_)) => Decision::Deny,
+            Some(ToolCallVerdict::Escalate(_)) => Decision::Ask,
+            Some(ToolCallVerdict::Rewrite(Action::Shell(shell))) => Decision::Rewrite(shell.command),
+            Some(other) => bail!("`{command}`: {other:?} is no verdict of shell-guard"),
+        };
+        let rules = testing::inspect(|host| host.findings.iter().map(|finding| finding.code.clone()).collect());
+        Ok(Judged { decision, rules })
+    }
+}
+
+/// What judging all commands as a component took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Units of fuel, of all commands together.
+    pub fuel: u64,
+    /// Questions to the model.
+    pub questions: u64,
+    /// Bytes of the instructions and the inputs of these questions.
+    pub question_bytes: u64,
+}
+
+/// A component in a host.
+#[derive(Debug)]
+pub struct Component {
+    session: Session,
+    model: Arc<Labels>,
+    // The compiled code lies here.
+    _cache: tempfile::TempDir,
+}
+
+impl Component {
+    /// `shell-guard`, from the directory of built plugins.
+    ///
+    /// # Errors
+    /// The component cannot be read or does not load.
+    pub async fn guard(plugins: &Path) -> Result<Self> {
+        Self::load(plugins, "shell_guard.wasm", Vec::new()).await
+    }
+
+    /// `shell-guard-classifier`, with a model that answers as the table is labelled.
+    ///
+    /// # Errors
+    /// The component cannot be read or does not load.
+    pub async fn classifier(plugins: &Path, rows: &[Row]) -> Result<Self> {
+        Self::load(plugins, "shell_guard_classifier.wasm", rows.to_vec()).await
+    }
+
+    async fn load(plugins: &Path, file: &str, rows: Vec<Row>) -> Result<Self> {
+        let path = plugins.join(file);
+        let missing = || format!("cannot read {}: `cargo xtask plugins` builds it", path.display());
+        let digest = Digest::of_file(&path).with_context(missing)?;
+        let mut entry = Entry::new("shell-guard", &path, digest);
+        // What counts here is the fuel; a busy machine may take its time.
+        (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(60)), Some(Duration::from_secs(60)));
+        entry.config = serde_json::Map::from_iter([("stacks".to_owned(), serde_json::json!([]))]);
+        if file.contains("classifier") {
+            let mut grant = ModelGrant::new("labels");
+            grant.max_calls = NonZeroU32::MAX;
+            entry.grants.model = Some(grant);
+            entry.grants.state = Some(StateGrant::default());
+        }
+        let model = Arc::new(Labels::new(rows));
+        let cache = tempfile::tempdir()?;
+        let config = Config::from_entries(vec![entry], Settings::default())?;
+        let host =
+            Host::builder(config).cache(cache.path()).model(Arc::clone(&model) as Arc<dyn Model>).build().await?;
+        let session = host.open_session(SessionSpec::new("shell-corpus", Path::new(WORKSPACE)))?;
+        Ok(Self { session, model, _cache: cache })
+    }
+
+    /// Judges one command, and adds to `cost` what it took.
+    ///
+    /// # Errors
+    /// The component failed, or its verdict is one that `shell-guard` never gives.
+    pub async fn judge(&self, command: &str, cost: &mut Cost) -> Result<Judged> {
+        let arguments = serde_json::json!({ "command": command });
+        let call = self.session.tool_call("1", "bash", &arguments, ToolOrigin::Builtin);
+        let settled = self.session.before_tool_call(call).await;
+        let [call] = settled.record.calls.as_slice() else { bail!("`{command}`: the guard was not called once") };
+        if let Some(failure) = &call.failure {
+            bail!("`{command}`: the component failed: {failure:?}");
+        }
+        cost.fuel += call.fuel;
+        (cost.questions, cost.question_bytes) = self.model.asked();
+        let decision = match settled.outcome {
+            GateOutcome::Allowed { value } => match value.action {
+                Action::Shell(shell) if shell.command != command => Decision::Rewrite(shell.command),
+                _ => Decision::Allow,
+            },
+            GateOutcome::Rejected(rejection) if rejection.to_string().starts_with("Rejected: not approved") => {
+                Decision::Ask
+            }
+            GateOutcome::Rejected(_) => Decision::Deny,
+            other => bail!("`{command}`: {other:?} is no outcome of shell-guard"),
+        };
+        Ok(Judged { decision, rules: call.findings.iter().map(|finding| finding.code.clone()).collect() })
+    }
+}
+
+/// A model that is always right: it answers as the table is labelled. What it adds is the most that a model can add.
+#[derive(Debug)]
+struct Labels {
+    labels: HashMap<String, Label>,
+    questions: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Labels {
+    fn new(rows: Vec<Row>) -> Self {
+        // The plugin asks about a command without the blanks around it.
+        let labels = rows.into_iter().map(|row| (row.command.trim().to_owned(), row.label)).collect();
+        Self { labels, questions: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    fn asked(&self) -> (u64, u64) {
+        (self.questions.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Model for Labels {
+    fn complete<'a>(&'a self, _: &'a str, request: ModelRequest) -> BoxFuture<'a, Result<String, String>> {
+        self.questions.fetch_add(1, Ordering::Relaxed);
+        let bytes = (request.instructions.len() + request.input.len()) as u64;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let kind = match self.labels.get(&request.input) {
+            Some(Label::Block) => "deny",
+            _ => "allow",
+        };
+        Box::pin(async move { Ok(format!(r#"{{"kind": "{kind}", "confidence": 1}}"#)) })
+    }
+}

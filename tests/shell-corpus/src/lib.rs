@@ -1,0 +1,54 @@
+//! Judges a table of shell commands with `shell-guard`, natively and through its component in a host, which must agree.
+
+pub mod judged;
+pub mod report;
+pub mod table;
+
+use anyhow::{Result, bail};
+use judged::{Component, Cost, Judged, Native};
+use report::Report;
+use std::path::Path;
+use table::Row;
+
+/// The figures of a table, and what they took.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Of `shell-guard`.
+    pub guard: Report,
+    /// What the component took for all commands.
+    pub guard_cost: Cost,
+    /// Of `shell-guard-classifier`, where that was wanted.
+    pub classifier: Option<(Report, Cost)>,
+}
+
+/// Judges each row natively and through the component in `plugins`; and with a model that is always right, where that is wanted.
+///
+/// # Errors
+/// Names the first command that both judge differently, or on which the component failed.
+pub async fn judge(rows: &[Row], plugins: &Path, with_classifier: bool) -> Result<Outcome> {
+    let (native, component) = (Native::new()?, Component::guard(plugins).await?);
+    let (mut guard, mut guard_cost) = (Report::default(), Cost::default());
+    for row in rows {
+        let judged = component.judge(&row.command, &mut guard_cost).await?;
+        agree(&row.command, &native.judge(&row.command)?, &judged)?;
+        guard.add(row, &judged);
+    }
+    let classifier = if with_classifier {
+        let component = Component::classifier(plugins, rows).await?;
+        let (mut report, mut cost) = (Report::default(), Cost::default());
+        for row in rows {
+            report.add(row, &component.judge(&row.command, &mut cost).await?);
+        }
+        Some((report, cost))
+    } else {
+        None
+    };
+    Ok(Outcome { guard, guard_cost, classifier })
+}
+
+fn agree(command: &str, native: &Judged, component: &Judged) -> Result<()> {
+    if native != component {
+        bail!("`{command}`: natively it is {native:?}, and as a component {component:?}");
+    }
+    Ok(())
+}
