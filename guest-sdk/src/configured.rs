@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,9 +20,40 @@ pub struct NoConfig {}
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     // By way of a value, so that the error speaks of keys and not of columns in a text that nobody has written.
-    let value: serde_json::Value =
+    let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
-    T::deserialize(value).map_err(|error| format!("the plugin's config does not fit: {error}"))
+    T::deserialize(&value).map_err(|error| {
+        let why = error.to_string();
+        let fails_otherwise = |value: &Value| T::deserialize(value).err().is_none_or(|error| error.to_string() != why);
+        let mut keys = Vec::new();
+        culprit(&value, &fails_otherwise, &mut keys);
+        // Of an unknown key the error speaks by itself.
+        if keys.last().is_some_and(|last| why.contains(&format!("`{last}`"))) {
+            keys.pop();
+        }
+        let place = if keys.is_empty() { String::new() } else { format!("`{}`: ", keys.join(".")) };
+        format!("the plugin's config does not fit: {place}{why}")
+    })
+}
+
+/// The keys that lead to the value that does not fit: without it the config fits, or fails in another way. Serde's errors do not
+/// have them.
+fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut Vec<String>) {
+    let Value::Object(table) = value else { return };
+    for (key, inner) in table {
+        let with = |changed: Option<&Value>| {
+            let mut table = table.clone();
+            match changed {
+                Some(changed) => table.insert(key.clone(), changed.clone()),
+                None => table.remove(key),
+            };
+            fails_otherwise(&Value::Object(table))
+        };
+        if with(None) {
+            keys.push(key.clone());
+            return culprit(inner, &|changed| with(Some(changed)), keys);
+        }
+    }
 }
 
 /// What [`configure`](crate::Plugin::configure) has worked out, for the events that follow. Put it into a `static`.
@@ -156,6 +188,39 @@ mod tests {
         let error = parse_config::<Config>(r#"{"limits": 3}"#).unwrap_err();
         assert_eq!(error, "the plugin's config does not fit: unknown field `limits`, expected `limit`");
         assert!(parse_config::<Config>(r#"{"limit": 3}"#).is_ok());
+    }
+
+    #[test]
+    fn an_error_about_a_value_names_the_keys_that_lead_to_it() {
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        struct Inner {
+            #[serde(rename = "depth")]
+            _depth: u8,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Config {
+            #[serde(rename = "name")]
+            _name: String,
+            #[serde(rename = "limit")]
+            _limit: u8,
+            #[serde(rename = "inner", default)]
+            _inner: Inner,
+        }
+        for (text, expected) in [
+            (r#"{"limit": "two", "name": "x"}"#, "`limit`: invalid type: string \"two\", expected u8"),
+            (r#"{"limit": 2, "name": 1}"#, "`name`: invalid type: integer `1`, expected a string"),
+            (
+                r#"{"limit": 2, "name": "x", "inner": {"depth": -1}}"#,
+                "`inner.depth`: invalid value: integer `-1`, expected u8",
+            ),
+            (r#"{"limit": 2, "name": "x", "inner": {"deep": 1}}"#, "`inner`: unknown field `deep`, expected `depth`"),
+            (r#"{"limit": 2}"#, "missing field `name`"),
+        ] {
+            let error = parse_config::<Config>(text).unwrap_err();
+            assert_eq!(error, format!("the plugin's config does not fit: {expected}"));
+        }
     }
 
     #[test]
