@@ -329,7 +329,7 @@ fn a_key_is_typed_at_a_terminal_that_does_not_show_it() {
     let key = "sk-typed-8c1f";
     let user = User::new();
     let mut session = Session::start(user.command(["auth", "set", "openai"]).env("TERM", "dumb"));
-    session.sees("The key of openai (it is not shown): ");
+    session.sees("The key of openai (it is not shown; Ctrl-C to leave): ");
     // What was pressed by mistake is taken back, as anywhere else.
     session.types(&format!("{key}x\u{7f}\n"));
     session.sees("kept a key of openai for https://api.openai.com in ");
@@ -346,9 +346,9 @@ fn a_key_is_typed_at_a_terminal_that_does_not_show_it() {
 fn ctrl_c_in_the_middle_of_a_key_keeps_nothing() {
     let user = User::new();
     let mut session = Session::start(user.command(["auth", "set", "openai"]).env("TERM", "dumb"));
-    session.sees("(it is not shown): ");
-    session.types("sk-half\u{3}\n");
+    session.sees("(it is not shown; Ctrl-C to leave): ");
+    session.types("sk-half\u{3}");
     let (code, screen) = session.end();
-    assert_eq!(code, Some(2), "{screen}");
+    assert_eq!(code, Some(130), "{screen}");
     assert!(!screen.contains("sk-half") && !user.path("config/keys.toml").exists(), "{screen}");
 }

@@ -15,6 +15,10 @@ use std::path::{Path, PathBuf};
 /// Names another hook program, by an absolute path.
 const PROGRAM_VARIABLE: &str = "HOOKHOST_HOOK_PROGRAM";
 
+/// What a person reads where no agent is found, with what helps.
+pub(crate) const NO_AGENT: &str = "No agent is found here, neither by a program on the PATH nor by a directory.\n\
+  To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n";
+
 /// Everything that says where an agent's files are.
 pub(crate) struct AgentPlaces {
     pub(crate) directories: UserDirectories,

@@ -171,6 +171,8 @@ impl Resident {
         let shared = Arc::new(Shared {
             directories: place::directories(),
             is_on_demand: self.is_on_demand,
+            socket: self.place.socket(),
+            http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
             settler,
             told: Notify::new(),
             at_work: AtomicUsize::new(0),
@@ -286,6 +288,9 @@ struct Shared {
     /// Where this process's own environment has hookhost's files.
     directories: Vec<(String, String)>,
     is_on_demand: bool,
+    socket: PathBuf,
+    /// Where it serves HTTP, if it does.
+    http_address: Option<std::net::SocketAddr>,
     /// Notified when the process has to end.
     told: Notify,
     at_work: AtomicUsize,
@@ -349,6 +354,10 @@ async fn converse(at_work: AtWork, mut stream: UnixStream) -> io::Result<()> {
         Ok(Request::Status { directory }) => {
             let mut status = shared.settler.status(&directory).await;
             status["on-demand"] = shared.is_on_demand.into();
+            status["socket"] = shared.socket.display().to_string().into();
+            if let Some(address) = shared.http_address {
+                status["http"] = address.to_string().into();
+            }
             let status = status.to_string();
             say(&mut stream, &Response::Status(status)).await
         }

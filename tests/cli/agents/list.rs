@@ -8,7 +8,8 @@ fn agents_that_are_here_are_listed_with_what_is_known_of_them() {
     let person = Person::without_agent();
     assert_eq!(
         person.run(&["agents"]).stdout,
-        "No agent is found here, neither by a program on the PATH nor by a directory.\n"
+        "No agent is found here, neither by a program on the PATH nor by a directory.\n\
+         To prepare for one that comes later: hookhost install AGENT. The names: hookhost install --help\n"
     );
     let person = Person::new("2.1.330");
     let ended = person.run(&["agents"]);

@@ -2,6 +2,7 @@
 
 use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
 use rustix::process::{Signal, kill_process};
+use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -194,4 +195,21 @@ fn a_secret_that_is_short_or_that_others_can_read_is_not_used() {
         let said = String::from_utf8(ended.stderr).unwrap();
         assert!(ended.status.code() == Some(5) && said.contains(why), "{said}");
     }
+}
+
+#[test]
+fn the_status_names_the_socket_the_address_and_the_file_of_the_token() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--http", "127.0.0.1:0"]);
+    let mut resident = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let status = || home.command(&["serve", "--status"]).output().unwrap();
+    wait_for("the resident host", || status().status.success());
+    let says: Value = serde_json::from_slice(&status().stdout).unwrap();
+    assert_eq!(says["socket"], home.socket().to_str().unwrap(), "{says}");
+    let address: std::net::SocketAddr = says["http"].as_str().unwrap().parse().unwrap();
+    assert!(address.ip().is_loopback() && std::net::TcpStream::connect(address).is_ok(), "{says}");
+    let token = fs::read_to_string(says["token-file"].as_str().unwrap()).unwrap();
+    assert!(token.trim().len() >= 32, "{token}");
+    assert!(home.command(&["serve", "--stop"]).output().unwrap().status.success());
+    assert!(resident.wait().unwrap().success());
 }

@@ -1,7 +1,7 @@
 //! `hookhost agents`: the agents that are here.
 
 use super::doctor::LastEvents;
-use crate::agent_places::{AgentPlaces, adapters, is_second_way};
+use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};
 use crate::args::AgentsArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
         let agents: Vec<_> = found.iter().map(|found| as_json(found, &events)).collect();
         output::print_json(&json!({ "agents": agents }))?;
     } else if found.is_empty() {
-        output::print("No agent is found here, neither by a program on the PATH nor by a directory.\n")?;
+        output::print(NO_AGENT)?;
     } else {
         output::print(&found.iter().map(|found| as_text(found, &events)).collect::<String>())?;
     }

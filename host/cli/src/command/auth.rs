@@ -10,7 +10,7 @@ use crate::output::{
 use anyhow::anyhow;
 use hookhost_agent::config::AgentSection;
 use hookhost_agent::provider::{Keys, KeysError};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _};
@@ -94,19 +94,25 @@ fn typed(provider: &str) -> Result<String, CliError> {
     if input.is_terminal() {
         // Turns echo off before the prompt, so that early keystrokes are neither echoed nor lost.
         let shown = Unshown::begin();
-        output::note(&format!("The key of {} (it is not shown): ", one_line(provider)));
+        output::note(&format!("The key of {} (it is not shown; Ctrl-C to leave): ", one_line(provider)));
         let read = input.read_line(&mut key);
         drop(shown);
         output::note("\n");
         read.map_err(unreadable)?;
+        if key.ends_with(CTRL_C) {
+            return Err(CliError::new(Exit::Interrupted, anyhow!("no key was kept")));
+        }
     } else {
         input.take(MAX_KEY_BYTES).read_to_string(&mut key).map_err(unreadable)?;
     }
     Ok(key)
 }
 
-/// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character
-/// meanwhile, and so no key: otherwise it would leave the terminal as it is.
+/// What Ctrl-C types.
+const CTRL_C: char = '\u{3}';
+
+/// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character meanwhile that ends the line, as
+/// Enter does: a signal would end the process, and the terminal would stay silent.
 struct Unshown(Option<Termios>);
 
 impl Unshown {
@@ -115,6 +121,7 @@ impl Unshown {
         if let Some(before) = &before {
             let mut unshown = before.clone();
             unshown.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
+            unshown.special_codes[SpecialCodeIndex::VEOL] = CTRL_C as u8;
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &unshown);
         }
         Self(before)

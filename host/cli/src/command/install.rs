@@ -38,7 +38,8 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
         });
     }
     if chosen.is_empty() {
-        return Err(CliError::usage("no agent is found here, neither by a program on the PATH nor by a directory"));
+        return Err(CliError::usage("no agent is found here, neither by a program on the PATH nor by a directory")
+            .advise("hookhost install AGENT"));
     }
     let mut exit = Exit::Done;
     for adapter in chosen {

@@ -84,8 +84,11 @@ async fn serve_or_tell(args: &ServeArgs) -> Result<Served, CliError> {
     }
     if args.status {
         let status = hook::status(&place, &configuration::cwd()?, FOR_STATUS).map_err(not_answering)?;
-        let status: Value = serde_json::from_str(&status)
+        let mut status: Value = serde_json::from_str(&status)
             .map_err(|error| anyhow!("the resident host's status cannot be read: {error}"))?;
+        if status["http"].is_string() {
+            status["token-file"] = token_file()?.display().to_string().into();
+        }
         output::print_json(&status)?;
         return Ok(Exit::Done.into());
     }
@@ -243,9 +246,13 @@ fn secret(file: Option<&Path>) -> Result<Option<Secret>, CliError> {
     secret.map(Some).map_err(|why| CliError::not_loaded(anyhow!("{}: {why}; write a longer one", file.display())))
 }
 
+fn token_file() -> Result<PathBuf, CliError> {
+    Ok(configuration::places()?.state.join("http.token"))
+}
+
 /// The secret that HTTP clients have to know: the user's own, made when it is first needed.
 fn token() -> Result<(PathBuf, String), CliError> {
-    let file = configuration::places()?.state.join("http.token");
+    let file = token_file()?;
     match files::read(&file, Guard::OnlyMineToRead, Links::Refused, MAX_TOKEN) {
         Ok(bytes) => {
             let secret = String::from_utf8_lossy(&bytes).trim().to_owned();

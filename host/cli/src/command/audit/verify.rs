@@ -61,11 +61,15 @@ fn as_text(log: &Log, report: &Report, args: &VerifyArgs) -> String {
     if report.is_sound() && args.head.is_none() {
         let log = args.log.log.as_deref().map(|log| format!(" --log {}", quoted(&log.to_string_lossy())));
         let log = one_line(&log.unwrap_or_default());
-        let what = if report.last_is_vouched_for { "removed" } else { "removed, and its last record not changed," };
+        let what = if report.last_is_vouched_for {
+            "the newest records"
+        } else {
+            "the newest records, or change the last one,"
+        };
         let _ = writeln!(
             text,
-            "  {DIM}That its end was not {what} no log can show by itself. Note the head elsewhere; later:\n  hookhost audit \
-             verify{log} --head HEAD{DIM:#}"
+            "  {DIM}Somebody could remove {what} without a trace in the log. Note the head elsewhere, and compare it later:\n  \
+             hookhost audit verify{log} --head HEAD{DIM:#}"
         );
     }
     text

@@ -8,7 +8,7 @@ mod rules;
 
 pub(super) use last_event::LastEvents;
 
-use crate::agent_places::{AgentPlaces, adapters, is_second_way};
+use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};
 use crate::args::DoctorArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
         output::print_json(&json!({ "agents": objects, "checks": common }))?;
     } else {
         if objects.is_empty() {
-            text.push_str("No agent is found here, neither by a program on the PATH nor by a directory.\n");
+            text.push_str(NO_AGENT);
         }
         let _ = writeln!(text, "{NAME}hookhost{NAME:#}");
         common.iter().for_each(|check| line(&mut text, check));
