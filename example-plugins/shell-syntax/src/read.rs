@@ -1,7 +1,7 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::guarded::directory_of_variable;
-use super::places::Places;
+use super::places::{MADE_UP, Places};
 use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
@@ -105,6 +105,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         addresses: String::new(),
         unpacked: Vec::new(),
         copied: BTreeMap::new(),
+        made_of: BTreeMap::new(),
+        cases: BTreeMap::new(),
         expression: None,
         references: BTreeMap::new(),
     };
@@ -197,6 +199,10 @@ pub(super) struct Reader<'a> {
     pub(super) unpacked: Vec<(String, bool)>,
     /// The programs that it gives other names, by their new paths.
     pub(super) copied: Variables,
+    /// The secrets of which it makes other files, by the paths of these.
+    pub(super) made_of: BTreeMap<String, Word>,
+    /// The case of the letters of variables that `declare` gives one: `l` or `u`.
+    pub(super) cases: BTreeMap<String, char>,
     /// How deep the commands lie that are the parts of an expression.
     expression: Option<usize>,
     /// Variables that have two names.
@@ -412,6 +418,7 @@ impl Reader<'_> {
             }
             self.keeps(stages[stages.len() - 1], &upstream)?;
         }
+        self.piped_secrets(begin)?;
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
             let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
@@ -425,6 +432,11 @@ impl Reader<'_> {
 
     fn names(&self, range: Range<usize>) -> Vec<String> {
         self.script.commands[range].iter().map(|command| command.program.clone()).collect()
+    }
+
+    /// The names of the programs that are noted since.
+    pub(super) fn programs_since(&self, begin: usize) -> Vec<String> {
+        self.names(begin..self.script.commands.len())
     }
 
     /// Reads a command that is given `input`, and returns what it prints where that is known.
@@ -594,9 +606,6 @@ impl Reader<'_> {
 
     /// Notes a command, and what it does to the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
-        if self.script.commands.len() >= MAX_COMMANDS {
-            return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
-        }
         let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT_BYTES_PER_UNIT);
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
@@ -610,6 +619,15 @@ impl Reader<'_> {
         command.location = self.location;
         self.fetches(&command)?;
         self.copies(&command)?;
+        self.secrets(&command)?;
+        self.push(command)
+    }
+
+    /// Adds a command to the script.
+    pub(super) fn push(&mut self, mut command: Command) -> Result<(), Unreadable> {
+        if self.script.commands.len() >= MAX_COMMANDS {
+            return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
+        }
         let targets = command.redirects.iter_mut().map(|redirect| &mut redirect.target);
         let values = command.environment.iter_mut().map(|(_, value)| value);
         command.args.iter_mut().chain(targets).chain(values).chain([&mut command.program_word]).for_each(Word::unmark);
@@ -663,7 +681,7 @@ impl Reader<'_> {
             "HOOKHOST_CONFIG_DIR" => Some(in_home("~/.config/hookhost")),
             "HOOKHOST_STATE_DIR" => Some(in_home("~/.local/state/hookhost")),
             "HOOKHOST_CACHE_DIR" => Some(in_home("~/.cache/hookhost")),
-            "TMPDIR" => Some(Word::literal("/tmp/session")),
+            "TMPDIR" => Some(Word::literal(MADE_UP[0])),
             "IFS" => Some(Word::literal(" \t\n")),
             name => directory_of_variable(name).map(in_home),
         }
@@ -696,14 +714,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The shell script that the text has written into a file.
-    pub(super) fn written_in(&self, file: &Word) -> Option<String> {
+    /// What the text has written into a file.
+    pub(super) fn text_in(&self, file: &Word) -> Option<String> {
         if self.files.is_empty() {
             return None;
         }
-        let text = &self.files.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?.text;
+        let text = self.files.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?;
+        Some(text.text.clone())
+    }
+
+    /// The shell script that the text has written into a file.
+    pub(super) fn written_in(&self, file: &Word) -> Option<String> {
+        let text = self.text_in(file)?;
         let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
-        (!names_another).then(|| text.clone())
+        (!names_another).then_some(text)
     }
 
     pub(super) fn positional(&self, number: u32) -> Option<Word> {
@@ -750,7 +774,7 @@ impl Reader<'_> {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
             ("cat", []) => command.input.clone().filter(Word::is_known),
-            ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
+            ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
                 let is_itself = name.contains('/') || self.defines(name) || self.aliases.contains_key(*name);
