@@ -97,7 +97,13 @@ impl Reader<'_> {
                 Some(word) if name == "deno" && word.text == "eval" => {
                     texts.extend(args[at + 1..].iter().map(|word| word.text.clone()));
                 }
-                Some(word) => texts.extend(self.code_in(word)),
+                Some(word) => {
+                    let text = self.code_in(word);
+                    let is_open_file =
+                        ["/dev/fd/", "/proc/self/fd/", "/dev/tcp/"].iter().any(|begin| word.text.starts_with(begin));
+                    self.script.runs_unknown |= is_open_file && text.is_none();
+                    texts.extend(text);
+                }
                 None => texts.extend(inner.input.as_ref().map(|input| input.text.clone())),
             }
         }

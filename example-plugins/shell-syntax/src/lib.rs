@@ -17,6 +17,7 @@ pub mod path;
 mod places;
 mod plain;
 mod read;
+mod repair;
 mod scripts;
 mod secrets;
 mod sed;

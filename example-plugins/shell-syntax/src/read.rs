@@ -2,6 +2,8 @@
 
 use super::guarded::directory_of_variable;
 use super::places::{MADE_UP, Places};
+use super::repair::repaired;
+use super::secrets::hands_on;
 use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
@@ -232,6 +234,25 @@ impl Reader<'_> {
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
+        // Within quotes the parser takes the bracket of a pattern for the end, and says nothing.
+        let is_misread = text.contains("$(") && text.contains("case ");
+        if is_misread && let Some(program) = self.parse_repaired(text) {
+            return Ok(program);
+        }
+        let result = self.parse_as(text);
+        let repaired = if result.is_err() && !is_misread { self.parse_repaired(text) } else { None };
+        repaired.map_or(result, Ok)
+    }
+
+    /// The same of a text in a spelling that the parser reads. Its places are not those of the text.
+    fn parse_repaired(&mut self, text: &str) -> Option<ast::Program> {
+        let repaired = if text.len() <= bounds::MAX_LENGTH { repaired(text) } else { None };
+        let program = self.parse_as(&repaired?).ok()?;
+        self.exact = false;
+        Some(program)
+    }
+
+    fn parse_as(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE + text.len())?;
         if let Some(program) = plain::program(text) {
@@ -409,8 +430,8 @@ impl Reader<'_> {
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
             // What an unknown stage prints is still read.
-            output =
-                self.subshell(&mut |reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
+            output = self.subshell(&mut |reader| reader.command(stage, output.take()))?;
+            output = output.or_else(|| self.output_since(stages[stages.len() - 1])).or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
             self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
@@ -781,7 +802,13 @@ impl Reader<'_> {
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
             // Nothing that a rule would know.
-            (program, _) if wrappers::is_hook(program, &command.args) && self.is_installed(command) => {
+            (program, _)
+                if (wrappers::is_hook(program, &command.args)
+                    || (wrappers::is_setup(program, &command.args)
+                        && !writes_or_runs(program)
+                        && !hands_on(program)))
+                    && self.is_installed(command) =>
+            {
                 Some(Word::literal(":"))
             }
             _ => None,

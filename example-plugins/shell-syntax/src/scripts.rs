@@ -70,7 +70,10 @@ impl Reader<'_> {
 
     /// What a script in a file does is not seen, unless another command writes it: `bash <(…)`, `echo … > x; sh x`.
     pub(super) fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
-        let Some((file, args)) = words.split_first() else { return Ok(()) };
+        // In fish, `source` reads its input then.
+        let Some((file, args)) = words.split_first() else {
+            return input.map_or(Ok(()), |input| self.text(name, &input.text));
+        };
         let text = match file.text.as_str() {
             "/dev/stdin" | "/dev/fd/0" | "-" => input,
             text if text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/") => self.substitution_at(text),

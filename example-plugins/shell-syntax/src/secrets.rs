@@ -49,9 +49,8 @@ impl Reader<'_> {
 
     /// The secret that a command copies or hands on.
     fn secret_of(&self, command: &Command) -> Option<Word> {
-        let program = format!(" {} ", command.program);
-        let reads = READERS.contains(&program);
-        if command.program.is_empty() || !(reads || COPIERS.contains(&program)) {
+        let reads = hands_on(&command.program);
+        if command.program.is_empty() || !(reads || copies_files(&command.program)) {
             return None;
         }
         let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
@@ -106,7 +105,7 @@ impl Reader<'_> {
                 Word::literal(format!("{}{}", &word.text[..begin], secret.text))
             };
         }
-        if changes > 0 && !COPIERS.contains(&format!(" {} ", command.program)) {
+        if changes > 0 && !copies_files(&command.program) {
             self.variant(renamed)?;
         } else if changes > 0 && command.args.last().is_some_and(|last| last.text.contains(':')) {
             // To another machine.
@@ -133,6 +132,16 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a program prints what it reads, or a part of it.
+pub(super) fn hands_on(program: &str) -> bool {
+    READERS.contains(&format!(" {program} "))
+}
+
+/// Whether a program makes a file of another.
+pub(super) fn copies_files(program: &str) -> bool {
+    COPIERS.contains(&format!(" {program} "))
+}
+
 /// Whether a path is that of a file of which everybody knows that it holds secrets.
 pub(super) fn is_secret(text: &str) -> bool {
     let text = text.trim_end_matches('/');
@@ -156,7 +165,7 @@ pub(super) fn is_secret(text: &str) -> bool {
 }
 
 /// The files that a command makes, by its words.
-fn made_by(command: &Command) -> Vec<Word> {
+pub(super) fn made_by(command: &Command) -> Vec<Word> {
     let args = command.args.as_slice();
     let operands = || args.iter().filter(|word| !word.text.starts_with('-'));
     let name = |word: &Word| word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
@@ -183,7 +192,7 @@ fn made_by(command: &Command) -> Vec<Word> {
         "gpg" => ended("gpg"),
         "tee" => operands().cloned().collect(),
         "dd" => args.iter().filter_map(|word| word.text.strip_prefix("of=").map(Word::marked)).collect(),
-        program if COPIERS.contains(&format!(" {program} ")) => {
+        program if copies_files(program) => {
             let option = args.iter().position(|word| matches!(word.text.as_str(), "-t" | "--target-directory"));
             let target = option.map_or_else(|| operands().next_back(), |at| args.get(at + 1));
             let within = |target: &Word| {

@@ -55,6 +55,7 @@ impl Reader<'_> {
         for (name, value) in &command.environment {
             self.commands_in(name, value)?;
         }
+        self.settings_in(&command.environment)?;
         let program = words.first().map_or("", |word| program_name(&word.text));
         if command.input.is_none()
             && let Some(input) = self.stdin.as_ref().filter(|_| reads_commands(program))

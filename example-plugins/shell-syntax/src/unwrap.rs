@@ -3,6 +3,7 @@
 use super::code::language;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
+use super::simple::printed_by;
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
 use super::{Command, lower, names, program_name, windows};
@@ -182,7 +183,8 @@ impl Reader<'_> {
                 if let Some(variable) = args.first().and_then(|word| word.text.strip_prefix("-v")) {
                     let variable =
                         if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
-                    self.set(variable.unwrap_or_default(), None);
+                    let format = &args[args.len().min(1 + usize::from(args[0].text == "-v"))..];
+                    self.set(variable.unwrap_or_default(), printed_by("printf", format));
                 }
                 Ok(())
             }
@@ -259,9 +261,13 @@ impl Reader<'_> {
                     });
                 text.map_or(Ok(()), |text| self.windows_text(&name, text.trim_start()))
             }
-            Some(Special::Powershell) => match windows::powershell_text(args)? {
-                Some(text) => self.windows_text(&name, &text),
-                None => Ok(()),
+            Some(Special::Powershell) => match (windows::powershell_text(args)?, inner.input) {
+                (Some(text), input) if text == "-" => self.powershell_input(&name, input),
+                (Some(text), _) => self.windows_text(&name, &text),
+                (None, input) if args.iter().all(|word| word.text.starts_with('-')) => {
+                    self.powershell_input(&name, input)
+                }
+                (None, _) => Ok(()),
             },
             None => Ok(()),
         }
@@ -280,6 +286,14 @@ impl Reader<'_> {
         }
         for text in wrapper.values_of(args, wrapper.beside) {
             self.option(name, &text)?;
+        }
+        if !wrapper.escapes.is_empty() || !wrapper.brackets.is_empty() {
+            for word in args.iter().chain(&inner.input) {
+                self.spend(word.text.len())?;
+                for text in wrapper.escaped(&word.text) {
+                    self.option(name, &Word::marked(text.trim_start_matches('!').trim()))?;
+                }
+            }
         }
         let directory = wrapper.values_of(args, wrapper.directories).pop();
         let is_elsewhere = wrapper.location != Location::Here;
@@ -411,6 +425,13 @@ impl Reader<'_> {
         self.text(wrapper, &text.text.replace(UNKNOWN, "$_"))
     }
 
+    /// What PowerShell reads: `… | pwsh -Command -`.
+    fn powershell_input(&mut self, name: &str, input: Option<Word>) -> Result<(), Unreadable> {
+        let Some(input) = input else { return Ok(()) };
+        self.script.runs_unknown |= !input.is_known();
+        self.windows_text(name, &input.text)
+    }
+
     fn windows_text(&mut self, wrapper: &str, text: &str) -> Result<(), Unreadable> {
         self.within(wrapper, |reader| reader.nested_windows(text))
     }
@@ -441,7 +462,22 @@ impl Reader<'_> {
         let is_setting = variable.starts_with("GIT_CONFIG_VALUE_") && value.text.starts_with('!');
         // A file that each shell runs first.
         if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
+            let class = self.places.class(value, self.scope.cwd.as_deref());
+            let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);
+            self.script.runs_unknown |= is_path && self.text_in(value).is_none();
             return self.file("source", std::slice::from_ref(value), None);
+        }
+        // A prompt runs what it substitutes.
+        if matches!(variable, "PS0" | "PS1" | "PS2" | "PS4") {
+            return self.within_word(&value.text);
+        }
+        if variable == "GIT_CONFIG_PARAMETERS" {
+            let settings = value.text.split('\'').filter_map(|setting| setting.split_once('='));
+            return settings
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect::<Vec<_>>()
+                .iter()
+                .try_for_each(|(name, value)| self.setting(name, value));
         }
         if value.is_known() && !value.text.is_empty() && (is_setting || wrappers::is_command(variable)) {
             return self.text("env", value.text.trim_start_matches(['!', '|', '-']));

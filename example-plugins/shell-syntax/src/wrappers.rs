@@ -18,6 +18,10 @@ pub(super) struct Wrapper {
     pub(super) texts: &'static [&'static str],
     /// The same, of a text that is run beside all else. It is read as if it ran here, also where another machine runs it.
     pub(super) beside: &'static [&'static str],
+    /// What a word begins with, or a value of an option, if the rest of it is the text of a command: `!`, `.shell `.
+    pub(super) escapes: &'static [&'static str],
+    /// What a word or a value holds before a command in brackets: `execute(…)`.
+    pub(super) brackets: &'static [&'static str],
     /// Those whose value is the directory that the command runs in.
     pub(super) directories: &'static [&'static str],
     /// Those whose value is the program; its arguments follow.
@@ -70,6 +74,8 @@ const NOTHING: Wrapper = Wrapper {
     pairs: &[],
     texts: &[],
     beside: &[],
+    escapes: &[],
+    brackets: &[],
     directories: &[],
     entry: &[],
     asks: &[],
@@ -131,6 +137,17 @@ pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
         })
 }
 
+/// Whether the words ask a program for what sets a shell up: `tool init fish`. Its output says no more than the program itself would
+/// do, unless it prints or fetches what others have written.
+pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
+    let verb = args.first().map_or("", |word| word.text.as_str());
+    let asks = matches!(verb, "init" | "hook" | "activate" | "completion" | "completions" | "shell-init" | "shellenv");
+    let is_shell = |word: &Word| matches!(word.text.as_str(), "bash" | "zsh" | "fish" | "sh" | "posix");
+    let prints = matches!(program, "echo" | "printf" | "curl" | "wget" | "nc" | "ncat" | "http" | "fetch" | "");
+    let options = |words: &[Word]| words.iter().all(|word| word.text.starts_with('-') && word.is_known());
+    asks && !prints && args.get(1).is_some_and(is_shell) && args.get(2..).is_some_and(options) && !is_known(program)
+}
+
 /// Whether the value of a variable is run as a command.
 pub(super) fn is_command(variable: &str) -> bool {
     VARIABLES.contains(&variable)
@@ -153,18 +170,38 @@ impl Wrapper {
         self.after.iter().find_map(|path| {
             let mut rest = args;
             for part in path.split(' ') {
-                let global = Wrapper { values: self.before, ..NOTHING };
-                let (first, tail) = global.skip(rest, 0).split_first()?;
-                rest = (first.text == part).then_some(tail)?;
+                rest = self.after_word(rest, part)?;
             }
             Some(rest)
         })
     }
 
+    /// What follows a word of a subcommand, which options may precede. The word after an option that is not known may be its value.
+    fn after_word<'a>(&self, args: &'a [Word], part: &str) -> Option<&'a [Word]> {
+        let (mut at, mut may_be_value) = (0, false);
+        loop {
+            let text = args.get(at)?.text.as_str();
+            at += 1;
+            if text == part {
+                return args.get(at..);
+            }
+            if text.starts_with('-') && text.len() > 1 {
+                let takes = self.before.contains(&text);
+                at += usize::from(takes);
+                may_be_value = !takes && text != "--" && !text.contains('=');
+            } else if !std::mem::take(&mut may_be_value) {
+                return None;
+            }
+        }
+    }
+
     /// How many words after an option belong to it.
     fn taken_by(&self, option: &str) -> usize {
         let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
-        let is_listed = lists.iter().any(|list| list.iter().any(|other| named(other).0 == option));
+        let is_short =
+            |other: &str| other.starts_with("--") && !option.contains('=') && attached(option, other).is_some();
+        let is_same = |other: &str| other == option || is_short(other);
+        let is_listed = lists.iter().any(|list| list.iter().any(|other| is_same(named(other).0)));
         if self.pairs.contains(&option) { 2 } else { usize::from(is_listed) }
     }
 
@@ -234,6 +271,44 @@ impl Wrapper {
         found
     }
 
+    /// The texts that words hold after what leads out of a program's own language: `:!ls`, `.shell ls`, `execute(ls)`.
+    pub(super) fn escaped<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let mut found = Vec::new();
+        let lines = text.lines().filter(|_| !self.escapes.is_empty());
+        for line in lines {
+            let value = line.split_once('=').filter(|(option, _)| option.starts_with("--"));
+            let mut begin = value.map_or(line, |(_, value)| value);
+            loop {
+                let next = begin.trim_start_matches(['+', ':', ' ', '\t', '%']);
+                let next = next.strip_prefix("silent").map_or(next, |rest| rest.strip_prefix("! ").unwrap_or(rest));
+                if next.len() == begin.len() {
+                    break;
+                }
+                begin = next;
+            }
+            found.extend(self.escapes.iter().find_map(|escape| match escape.strip_prefix('*') {
+                // Anywhere in the line.
+                Some(escape) => line.split_once(escape).map(|(_, rest)| rest),
+                None => begin.strip_prefix(escape),
+            }));
+        }
+        for bracket in self.brackets {
+            let mut rest = text;
+            while let Some((_, inner)) = rest.split_once(bracket) {
+                let close = match bracket.chars().last() {
+                    Some('(' | ' ') => ')',
+                    Some('"') => '"',
+                    _ => '\'',
+                };
+                let end =
+                    inner.rfind(close).filter(|_| close == ')').or_else(|| inner.find(close)).unwrap_or(inner.len());
+                found.push(&inner[..end]);
+                rest = &inner[end..];
+            }
+        }
+        found
+    }
+
     /// The values of such options, after them or in the same word.
     pub(super) fn values_of(&self, args: &[Word], options: &[&str]) -> Vec<Word> {
         let mut found = Vec::new();
@@ -269,6 +344,9 @@ impl Wrapper {
     }
 }
 
+/// Minimum length of an option that is cut short.
+const MIN_ABBREVIATION: usize = 5;
+
 /// An option, and the name that its value begins with.
 fn named(option: &str) -> (&str, &str) {
     option.split_once(' ').unwrap_or((option, ""))
@@ -299,7 +377,10 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
         return Some("");
     }
     if option.starts_with("--") {
-        return text.strip_prefix(option)?.strip_prefix('=');
+        let (given, value) = text.split_once('=').unwrap_or((text, ""));
+        // GNU's programs take the beginning of an option for it, where no other begins so.
+        let is_short = given.len() >= MIN_ABBREVIATION && given != "--checkpoint" && option.starts_with(given);
+        return (given == option || is_short).then_some(value);
     }
     let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'))?;
     let (flags, rest) = cluster.split_once(option.chars().nth(1)?)?;

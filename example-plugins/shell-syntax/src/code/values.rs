@@ -445,6 +445,7 @@ fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
         (Value::One(word), "split") if arguments.is_empty() => {
             Value::Many(word.text.split_whitespace().take(MAX_WORDS).map(Word::marked).collect())
         }
+        (_, "homedir") => Value::One(Word { home: true, ..Word::literal("~") }),
         (value, _) if is_one_of(DECODES, method) => match value {
             Value::One(_) | Value::Many(_) | Value::Unknown | Value::Decoded => Value::Decoded,
         },
