@@ -11,7 +11,7 @@ pub(super) fn usual(name: &str) -> &str {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let version = &name[stem.len()..];
     let stem = stem.strip_suffix(['-', '_']).unwrap_or(stem);
-    if version.is_empty() || !VERSIONED.contains(&stem) {
+    if version.is_empty() || !VERSIONED.contains(stem) {
         return name;
     }
     match stem {

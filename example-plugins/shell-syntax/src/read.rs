@@ -108,7 +108,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         unpacked: Vec::new(),
         copied: BTreeMap::new(),
         made_of: BTreeMap::new(),
-        cases: BTreeMap::new(),
+        cases: Vec::new(),
         expression: None,
         references: BTreeMap::new(),
     };
@@ -202,9 +202,9 @@ pub(super) struct Reader<'a> {
     /// The programs that it gives other names, by their new paths.
     pub(super) copied: Variables,
     /// The secrets of which it makes other files, by the paths of these.
-    pub(super) made_of: BTreeMap<String, Word>,
+    pub(super) made_of: Variables,
     /// The case of the letters of variables that `declare` gives one: `l` or `u`.
-    pub(super) cases: BTreeMap<String, char>,
+    pub(super) cases: Vec<(String, char)>,
     /// How deep the commands lie that are the parts of an expression.
     expression: Option<usize>,
     /// Variables that have two names.

@@ -68,7 +68,7 @@ impl Reader<'_> {
         if self.made_of.is_empty() {
             return None;
         }
-        self.made_of.get(&self.places.path(word, command.cwd.as_deref())?)
+        self.made_of.get(&self.places.path(word, command.cwd.as_deref())?)?.as_ref()
     }
 
     fn made(&mut self, secret: &Word, files: &[Word], command: &Command) -> Result<(), Unreadable> {
@@ -79,7 +79,7 @@ impl Reader<'_> {
             }
             if let Some(path) = self.places.path(file, command.cwd.as_deref()) {
                 self.spend(path.len() + secret.text.len())?;
-                self.made_of.insert(path, secret.clone());
+                self.made_of.insert(path, Some(secret.clone()));
             }
         }
         Ok(())

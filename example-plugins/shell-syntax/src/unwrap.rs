@@ -202,7 +202,7 @@ impl Reader<'_> {
                 }
                 None => {
                     if let Some(case) = letter_case(args).filter(|_| !word.text.starts_with(['-', '+'])) {
-                        self.cases.insert(word.text.clone(), case);
+                        self.cases.push((word.text.clone(), case));
                     }
                     Ok(())
                 }
@@ -338,7 +338,7 @@ impl Reader<'_> {
             return texts.iter().try_for_each(|text| self.text(name, &text.text));
         }
         let words = wrapper.words(args);
-        if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text.as_str())) {
+        if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text)) {
             let command = &args[at + 1..];
             if wrapper.runs != Runs::Words || command.len() != words.len() {
                 self.wrapped(name, command, inner.clone())?;
@@ -445,9 +445,8 @@ impl Reader<'_> {
 
     /// Sets a variable, and reads what a program will run by its value.
     pub(super) fn assign(&mut self, name: &str, mut value: Option<Word>) -> Result<(), Unreadable> {
-        if !self.cases.is_empty()
-            && let (Some(case), Some(value)) = (self.cases.get(name), &mut value)
-        {
+        let case = self.cases.iter().rev().find(|(other, _)| other == name);
+        if let (Some((_, case)), Some(value)) = (case, &mut value) {
             value.text = cased(&value.text, Some(*case));
         }
         if let Some(value) = &value {
@@ -507,8 +506,8 @@ fn letter_case(args: &[Word]) -> Option<char> {
 
 pub(super) fn cased(value: &str, case: Option<char>) -> String {
     match case {
-        Some('l') => value.to_lowercase(),
-        Some('u') => value.to_uppercase(),
+        Some('l') => value.to_ascii_lowercase(),
+        Some('u') => value.to_ascii_uppercase(),
         _ => value.to_owned(),
     }
 }

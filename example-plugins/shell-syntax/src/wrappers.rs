@@ -7,29 +7,29 @@ use super::word::{UNKNOWN, Word};
 #[derive(Debug)]
 pub(super) struct Wrapper {
     /// Its subcommands, where only these run something.
-    after: &'static [&'static str],
+    after: List,
     /// Those before a subcommand that take a value.
-    before: &'static [&'static str],
+    before: List,
     /// Those that take a value.
-    values: &'static [&'static str],
+    values: List,
     /// Those that take two.
-    pairs: &'static [&'static str],
+    pairs: List,
     /// Those whose value is the text of a command.
-    pub(super) texts: &'static [&'static str],
+    pub(super) texts: List,
     /// The same, of a text that is run beside all else. It is read as if it ran here, also where another machine runs it.
-    pub(super) beside: &'static [&'static str],
+    pub(super) beside: List,
     /// What a word begins with, or a value of an option, if the rest of it is the text of a command: `!`, `.shell `.
-    pub(super) escapes: &'static [&'static str],
+    pub(super) escapes: List,
     /// What a word or a value holds before a command in brackets: `execute(…)`.
-    pub(super) brackets: &'static [&'static str],
+    pub(super) brackets: List,
     /// Those whose value is the directory that the command runs in.
-    pub(super) directories: &'static [&'static str],
+    pub(super) directories: List,
     /// Those whose value is the program; its arguments follow.
-    pub(super) entry: &'static [&'static str],
+    pub(super) entry: List,
     /// With one of these first it runs nothing.
-    pub(super) asks: &'static [&'static str],
+    pub(super) asks: List,
     /// Words after which the command begins, wherever they are.
-    pub(super) separators: &'static [&'static str],
+    pub(super) separators: List,
     /// Its own operands, before the command.
     operands: usize,
     pub(super) runs: Runs,
@@ -67,19 +67,37 @@ pub enum Location {
     Container,
 }
 
+/// Words, a line each: a table of them needs no pointers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List(pub(super) &'static str);
+
+impl List {
+    pub(super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
+        self.0.split_terminator('\n')
+    }
+
+    pub(super) fn contains(self, word: &str) -> bool {
+        self.iter().any(|other| other == word)
+    }
+}
+
 const NOTHING: Wrapper = Wrapper {
-    after: &[],
-    before: &[],
-    values: &[],
-    pairs: &[],
-    texts: &[],
-    beside: &[],
-    escapes: &[],
-    brackets: &[],
-    directories: &[],
-    entry: &[],
-    asks: &[],
-    separators: &[],
+    after: List(""),
+    before: List(""),
+    values: List(""),
+    pairs: List(""),
+    texts: List(""),
+    beside: List(""),
+    escapes: List(""),
+    brackets: List(""),
+    directories: List(""),
+    entry: List(""),
+    asks: List(""),
+    separators: List(""),
     operands: 0,
     runs: Runs::Words,
     assigns: false,
@@ -91,22 +109,7 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 /// `xargs`, whose options are no other program's.
 pub(super) static XARGS: Wrapper = Wrapper {
-    values: &[
-        "-I",
-        "-n",
-        "-P",
-        "-d",
-        "-E",
-        "-L",
-        "-s",
-        "-a",
-        "--arg-file",
-        "-j",
-        "--max-args",
-        "--max-procs",
-        "--delimiter",
-        "--jobs",
-    ],
+    values: List("-I\n-n\n-P\n-d\n-E\n-L\n-s\n-a\n--arg-file\n-j\n--max-args\n--max-procs\n--delimiter\n--jobs"),
     ..NOTHING
 };
 
@@ -150,7 +153,7 @@ pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
 
 /// Whether the value of a variable is run as a command.
 pub(super) fn is_command(variable: &str) -> bool {
-    VARIABLES.contains(&variable)
+    VARIABLES.contains(variable)
 }
 
 /// Whether the value of a setting of git is run as a command.
@@ -158,7 +161,7 @@ pub(super) fn is_setting(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SETTINGS.iter().any(|setting| match setting.split_once('*') {
         Some((begin, end)) => name.len() > begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
-        None => *setting == name,
+        None => setting == name,
     })
 }
 
@@ -186,7 +189,7 @@ impl Wrapper {
                 return args.get(at..);
             }
             if text.starts_with('-') && text.len() > 1 {
-                let takes = self.before.contains(&text);
+                let takes = self.before.contains(text);
                 at += usize::from(takes);
                 may_be_value = !takes && text != "--" && !text.contains('=');
             } else if !std::mem::take(&mut may_be_value) {
@@ -202,7 +205,7 @@ impl Wrapper {
             |other: &str| other.starts_with("--") && !option.contains('=') && attached(option, other).is_some();
         let is_same = |other: &str| other == option || is_short(other);
         let is_listed = lists.iter().any(|list| list.iter().any(|other| is_same(named(other).0)));
-        if self.pairs.contains(&option) { 2 } else { usize::from(is_listed) }
+        if self.pairs.contains(option) { 2 } else { usize::from(is_listed) }
     }
 
     /// The words after its own options and so many operands.
@@ -292,7 +295,7 @@ impl Wrapper {
                 None => begin.strip_prefix(escape),
             }));
         }
-        for bracket in self.brackets {
+        for bracket in self.brackets.iter() {
             let mut rest = text;
             while let Some((_, inner)) = rest.split_once(bracket) {
                 let close = match bracket.chars().last() {
@@ -310,7 +313,7 @@ impl Wrapper {
     }
 
     /// The values of such options, after them or in the same word.
-    pub(super) fn values_of(&self, args: &[Word], options: &[&str]) -> Vec<Word> {
+    pub(super) fn values_of(&self, args: &[Word], options: List) -> Vec<Word> {
         let mut found = Vec::new();
         if options.is_empty() {
             return found;

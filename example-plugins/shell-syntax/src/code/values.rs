@@ -3,7 +3,6 @@
 use super::Language;
 use super::tokens::Token;
 use crate::word::{UNKNOWN, Word};
-use std::collections::BTreeMap;
 
 /// Maximum nesting of brackets that are looked into.
 const MAX_DEPTH: usize = 12;
@@ -11,6 +10,8 @@ const MAX_DEPTH: usize = 12;
 const MAX_WORDS: usize = 64;
 /// Maximum number of tokens of one call or value that are looked at.
 const MAX_TOKENS: usize = 256;
+/// Maximum number of variables whose values are known.
+const MAX_VARIABLES: usize = 64;
 /// Maximum number of tokens between a method and what it is called of.
 const MAX_RECEIVER: usize = 32;
 
@@ -73,7 +74,8 @@ struct Scan<'a> {
     has_child_process: bool,
     has_pty: bool,
     language: Language,
-    variables: BTreeMap<&'a str, Value>,
+    /// Those that were set, the last ones last.
+    variables: Vec<(&'a str, Value)>,
     /// Tokens that were looked at.
     work: usize,
     depth: usize,
@@ -94,7 +96,7 @@ pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> V
         has_child_process: names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
         has_pty: names(&["pty", "pexpect"]),
         language,
-        variables: BTreeMap::new(),
+        variables: Vec::new(),
         work: 0,
         depth: 0,
     };
@@ -142,7 +144,9 @@ impl<'a> Scan<'a> {
         let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
         if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
             let value = self.value(&mut (at + 2));
-            self.variables.insert(name, value);
+            if self.variables.len() < MAX_VARIABLES {
+                self.variables.push((name, value));
+            }
             return;
         }
         let call = last(name);
@@ -375,6 +379,12 @@ impl<'a> Scan<'a> {
         value
     }
 
+    fn variable(&mut self, name: &str) -> Value {
+        self.work += self.variables.len();
+        let known = self.variables.iter().rev().find(|(other, _)| *other == name);
+        known.map_or(Value::Unknown, |(_, value)| value.clone())
+    }
+
     /// The value of a variable, or of a call.
     fn named(&mut self, name: &'a str, at: &mut usize) -> Value {
         let call = last(name);
@@ -425,7 +435,7 @@ impl<'a> Scan<'a> {
                 None => Value::Unknown,
             };
         }
-        if is_call { Value::Unknown } else { self.variables.get(name).cloned().unwrap_or(Value::Unknown) }
+        if is_call { Value::Unknown } else { self.variable(name) }
     }
 }
 

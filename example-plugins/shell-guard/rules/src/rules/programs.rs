@@ -32,9 +32,9 @@ pub(crate) struct Program {
     separate: bool,
     /// Whether long options may be cut short.
     abbreviations: bool,
-    /// All long options, with blanks between them, and those of subcommands. One that is cut short is the only one that begins so.
-    options: Box<str>,
-    options_of: BTreeMap<Box<str>, Box<str>>,
+    /// All long options, and those of subcommands. One that is cut short is the only one that begins so.
+    options: Words,
+    options_of: BTreeMap<Box<str>, Words>,
     /// Whether a first word `+nightly` chooses a toolchain.
     toolchain: bool,
     /// Options of subcommands that take a value.
@@ -78,7 +78,7 @@ impl Program {
             None => return (given, false),
         };
         let mut found = None;
-        for option in options.split(' ').filter(|option| option.starts_with(given)) {
+        for option in options.iter().filter(|option| option.starts_with(given)) {
             if option == given {
                 return (given, true);
             }
@@ -88,8 +88,8 @@ impl Program {
         }
         // Of those that are not negated, too: `--no-f` may be `--no-force`.
         let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
-        let may_be_negated = negated
-            .is_some_and(|rest| options.split(' ').any(|option| option[2.min(option.len())..].starts_with(rest)));
+        let may_be_negated =
+            negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
         match found.filter(|_| !may_be_negated && given.len() > 2) {
             Some(option) => (option, true),
             None => (given, false),
