@@ -70,7 +70,7 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
 fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     for (name, words) in file.as_object().into_iter().flatten().filter(|(_, words)| words[0].is_string()) {
-        text += &format!("pub(super) static {}: &[&str] = &{words};\n", name.to_ascii_uppercase());
+        text += &format!("pub(super) static {}: List = {};\n", name.to_ascii_uppercase(), list(words)?);
     }
     let wrappers = file["wrapper"].as_array().ok_or("wrappers.toml has no `wrapper`")?;
     let mut names: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -84,7 +84,7 @@ fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
                         names.entry(name).or_default().push(at);
                     }
                 }
-                (_, serde_json::Value::Array(_)) => text += &format!("{key}: &{value}, "),
+                (_, serde_json::Value::Array(_)) => text += &format!("{key}: {}, ", list(value)?),
                 ("runs", serde_json::Value::String(name)) => text += &format!("runs: Runs::{}, ", capital(name)),
                 ("elsewhere", serde_json::Value::String(name)) => {
                     text += &format!("location: Location::{}, ", capital(name));
@@ -99,6 +99,15 @@ fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
         text += &format!("    ({name:?}, &{wrappers:?}),\n");
     }
     Ok(text + "];\n")
+}
+
+/// A list of words, a line each.
+fn list(words: &serde_json::Value) -> Result<String, Box<dyn Error>> {
+    let words: Vec<&str> = words.as_array().into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
+    match words.iter().find(|word| word.is_empty() || word.contains('\n')) {
+        Some(word) => Err(format!("{word:?} is no word of a list").into()),
+        None => Ok(format!("List({:?})", words.join("\n"))),
+    }
 }
 
 fn capital(name: &str) -> String {

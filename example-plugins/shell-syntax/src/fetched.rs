@@ -2,6 +2,7 @@
 
 use super::places::Class;
 use super::read::{Reader, Unreadable};
+use super::secrets::{copies_files, hands_on, made_by};
 use super::word::Word;
 use super::{Command, RedirectKind};
 
@@ -13,6 +14,7 @@ impl Reader<'_> {
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
+        let mut is_copy = command.upstream.iter().any(|program| fetches(program));
         if !self.fetched.is_empty() || !self.unpacked.is_empty() {
             let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS_BYTES_PER_UNIT);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
@@ -35,18 +37,27 @@ impl Reader<'_> {
                     written.push(Word { text: name.to_owned(), ..word.clone() });
                 }
             }
-            if let ("mv" | "cp", [from @ .., to]) = (command.program.as_str(), command.args.as_slice()) {
-                for word in from.iter().filter(|word| is_fetched(word, false)) {
-                    let name = word.text.rsplit('/').next().unwrap_or_default();
-                    written.extend([to.clone(), Word { text: format!("{}/{name}", to.text), ..to.clone() }]);
-                }
+            let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+            let mut sources = command.args.iter().chain(read.map(|redirect| &redirect.target));
+            let source =
+                |word: &Word| is_fetched(&word.text.strip_prefix("if=").map_or(word.clone(), Word::marked), false);
+            if (copies_files(&command.program) || hands_on(&command.program)) && sources.any(source) {
+                written.extend(made_by(command));
+                is_copy = true;
             }
+            // Found where programs are looked for.
+            runs |= !program.text.is_empty()
+                && !program.text.contains('/')
+                && self.fetched.iter().any(|path| {
+                    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+                    name == program.text && directory.rsplit('/').next().is_some_and(|last| last.ends_with("bin"))
+                });
             self.script.runs_fetched |= runs;
         }
         if unpacks {
             self.unpack(command)?;
         }
-        if matches!(command.program.as_str(), "curl" | "wget") {
+        if fetches(&command.program) {
             for word in command.args.iter().filter(|word| word.text.contains('/')) {
                 self.spend(word.text.len())?;
                 self.addresses += "/";
@@ -56,7 +67,8 @@ impl Reader<'_> {
         written.extend(match command.program.as_str() {
             "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name"))),
             "wget" => outputs(&command.args, 'O', "--output-document", None),
-            _ if written.is_empty() => return Ok(()),
+            "aria2c" | "axel" | "fetch" => outputs(&command.args, 'o', "--out", None),
+            _ if written.is_empty() && !is_copy => return Ok(()),
             _ => Vec::new(),
         });
         self.keep(&written, command)
@@ -64,7 +76,7 @@ impl Reader<'_> {
 
     /// Notes the files into which commands put what others fetch, those from `begin` on: `curl … | tee x`.
     pub(super) fn keeps(&mut self, begin: usize, upstream: &[String]) -> Result<(), Unreadable> {
-        if !upstream.iter().any(|program| matches!(program.as_str(), "curl" | "wget")) {
+        if !upstream.iter().any(|program| fetches(program)) {
             return Ok(());
         }
         for at in begin..self.script.commands.len() {
@@ -122,6 +134,11 @@ impl Reader<'_> {
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
         self.places.path(word, command.cwd.as_deref())
     }
+}
+
+/// Whether a program fetches what a server sends.
+fn fetches(program: &str) -> bool {
+    matches!(program, "curl" | "wget" | "aria2c" | "axel" | "fetch")
 }
 
 /// Whether a command takes files out of an archive.

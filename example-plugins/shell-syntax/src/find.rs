@@ -1,8 +1,8 @@
 //! What `find` and `fd` do with what they find: `-delete` and `-exec`.
 
-use super::Command;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
+use super::{Command, Redirect, RedirectKind};
 
 /// The parts of an expression between its brackets.
 #[derive(Clone, Copy, Default)]
@@ -78,6 +78,14 @@ impl Reader<'_> {
             let text = word.text.as_str();
             at += 1;
             if expression.read(text, args.get(at)) {
+                at += 1;
+                continue;
+            }
+            if matches!(text, "-fprintf" | "-fprint" | "-fprint0" | "-fls") {
+                let redirects =
+                    args.get(at).map(|target| Redirect { kind: RedirectKind::Write, target: target.clone() });
+                let redirects = redirects.into_iter().collect();
+                self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
                 at += 1;
                 continue;
             }

@@ -7,11 +7,27 @@ use super::wrappers;
 impl Reader<'_> {
     /// Reads the commands in the settings that a git command is given, or that it makes.
     pub(super) fn git(&mut self, args: &[Word]) -> Result<(), Unreadable> {
+        // A helper that git starts by the name of the address: `ext::sh -c x`, where `% ` is a blank within a word.
+        for word in args.iter().filter(|word| word.text.starts_with("ext::")) {
+            self.text("git", &word.text["ext::".len()..].replace("% ", "\\ ").replace("%S", "x"))?;
+        }
         let mut rest = args;
         while let [option, tail @ ..] = rest
             && option.text.starts_with('-')
         {
-            let takes_value = matches!(option.text.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace");
+            let takes_value = matches!(
+                option.text.as_str(),
+                "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env"
+            );
+            // A setting whose value is that of a variable.
+            let from = option.text.strip_prefix("--config-env=").or_else(|| {
+                (option.text == "--config-env").then(|| tail.first().map(|word| word.text.as_str())).flatten()
+            });
+            if let Some((name, variable)) = from.and_then(|text| text.split_once('=')) {
+                let value = self.variable(variable).unwrap_or_else(Word::unknown);
+                self.setting(name, &value.text)?;
+            }
+
             if option.text == "-c"
                 && let Some((name, value)) = tail.first().and_then(|word| word.text.split_once('='))
             {
@@ -42,7 +58,21 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn setting(&mut self, name: &str, value: &str) -> Result<(), Unreadable> {
+    /// The same of the settings that variables give to git: `GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=…`.
+    pub(super) fn settings_in(&mut self, environment: &[(String, Word)]) -> Result<(), Unreadable> {
+        for (name, key) in environment {
+            if let Some(number) = name.strip_prefix("GIT_CONFIG_KEY_") {
+                let value =
+                    environment.iter().find(|(other, _)| other.strip_prefix("GIT_CONFIG_VALUE_") == Some(number));
+                if let Some((_, value)) = value {
+                    self.setting(&key.text, &value.text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn setting(&mut self, name: &str, value: &str) -> Result<(), Unreadable> {
         let text = match value.strip_prefix('!') {
             Some(text) => text.to_owned(),
             None if starts_with(name, "alias.") => format!("git {value}"),

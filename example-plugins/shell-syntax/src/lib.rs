@@ -4,6 +4,7 @@
 
 mod arithmetic;
 mod bounds;
+mod code;
 mod copies;
 mod expand;
 mod fetched;
@@ -11,11 +12,15 @@ mod find;
 mod git;
 pub mod guarded;
 mod known;
+mod names;
 pub mod path;
 mod places;
 mod plain;
 mod read;
+mod repair;
 mod scripts;
+mod secrets;
+mod sed;
 mod simple;
 mod unwrap;
 mod windows;

@@ -70,6 +70,9 @@ impl Class {
 const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
                       library system applications volumes windows programdata ";
 
+/// What stands for the directories that `$TMPDIR` and `mktemp` name.
+pub(crate) const MADE_UP: [&str; 2] = ["/tmp/session", "/tmp/mktemp"];
+
 /// hookhost's own directories, relative to a home.
 const HOST: [&str; 5] = [
     ".config/hookhost",
@@ -130,6 +133,9 @@ impl Places {
     /// not known after its beginning.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
+        if let Some(rest) = leads_out(&text) {
+            return Normal::Below(clean(rest));
+        }
         if word.home {
             let (user, rest) = text.split_once('/').unwrap_or((&text, ""));
             return match &self.home {
@@ -159,6 +165,9 @@ impl Places {
 
     /// The path that `word` denotes, likely where it is in doubt.
     pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
+        if leads_out(&word.text).is_some() {
+            return None;
+        }
         // One of several that fit a pattern is as good as any, unless that may be `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
@@ -182,6 +191,9 @@ impl Places {
     /// The same of a word that is not in doubt.
     fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
         let text = &*slashed(&word.text);
+        if leads_out(text).is_some() {
+            return Class::Unknown;
+        }
         if let Some(at) = text.find(UNKNOWN) {
             // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
             let slash = text[..at].rfind('/');
@@ -307,6 +319,33 @@ impl Places {
     }
 }
 
+/// What follows the last `..` that leads out of a directory which nobody knows, or which was made up for a variable: it may lead
+/// anywhere.
+fn leads_out(text: &str) -> Option<&str> {
+    if !text.contains("..") {
+        return None;
+    }
+    let made_up = MADE_UP.iter().find_map(|directory| below(text, directory)).map(|rest| text.len() - rest.len());
+    let unknown = || text.find(UNKNOWN).map(|at| text[at..].find('/').map_or(text.len(), |slash| at + slash));
+    let begin = made_up.or_else(unknown)?;
+    let (mut depth, mut at, mut out) = (0_i32, begin, None);
+    for part in text[begin..].split('/') {
+        at += part.len() + 1;
+        match part {
+            "" | "." => {}
+            ".." => depth -= 1,
+            // It may be a `..` as well.
+            part if part.contains(UNKNOWN) => {}
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            out = text.get(at..).or(Some(""));
+            depth = 0;
+        }
+    }
+    out
+}
+
 /// Without the scheme of a file's address.
 fn without_scheme(path: &str) -> &str {
     path.strip_prefix("file://").map_or(path, |path| path.strip_prefix("localhost").unwrap_or(path))
@@ -415,6 +454,12 @@ mod tests {
             ("build-$", Class::Inside),
             ("$", Class::Unknown),
             ("./$", Class::Unknown),
+            ("$/..", Class::Unknown),
+            ("build/$/..", Class::Unknown),
+            ("build/$/a/..", Class::Inside),
+            ("build/../$", Class::Unknown),
+            ("/tmp/session/../etc", Class::Unknown),
+            ("/tmp/session/a/../b", Class::Temporary),
             ("/tmp/x", Class::Temporary),
             ("/tmp/$", Class::Temporary),
             ("/tmp", Class::Outside),
@@ -465,6 +510,7 @@ mod tests {
         assert_eq!(places.resolve(&Word::literal("\u{1A}x/infra/x"), None), Normal::Below("infra/x".into()));
         assert_eq!(places.resolve(&Word::literal("infra/x"), None), Normal::Below("infra/x".into()));
         assert_eq!(places.resolve(&Word::literal("infra/x"), Some("~/a")), Normal::Below("a/infra/x".into()));
+        assert_eq!(places.resolve(&Word::literal("\u{1A}/../../infra/x"), None), Normal::Below("infra/x".into()));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::guarded::directory_of_variable;
-use super::places::Places;
+use super::places::{MADE_UP, Places};
+use super::repair::repaired;
+use super::secrets::hands_on;
 use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
@@ -105,6 +107,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         addresses: String::new(),
         unpacked: Vec::new(),
         copied: BTreeMap::new(),
+        made_of: BTreeMap::new(),
+        cases: Vec::new(),
         expression: None,
         references: BTreeMap::new(),
     };
@@ -197,6 +201,10 @@ pub(super) struct Reader<'a> {
     pub(super) unpacked: Vec<(String, bool)>,
     /// The programs that it gives other names, by their new paths.
     pub(super) copied: Variables,
+    /// The secrets of which it makes other files, by the paths of these.
+    pub(super) made_of: Variables,
+    /// The case of the letters of variables that `declare` gives one: `l` or `u`.
+    pub(super) cases: Vec<(String, char)>,
     /// How deep the commands lie that are the parts of an expression.
     expression: Option<usize>,
     /// Variables that have two names.
@@ -226,6 +234,25 @@ impl Reader<'_> {
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
+        // Within quotes the parser takes the bracket of a pattern for the end, and says nothing.
+        let is_misread = text.contains("$(") && text.contains("case ");
+        if is_misread && let Some(program) = self.parse_repaired(text) {
+            return Ok(program);
+        }
+        let result = self.parse_as(text);
+        let repaired = if result.is_err() && !is_misread { self.parse_repaired(text) } else { None };
+        repaired.map_or(result, Ok)
+    }
+
+    /// The same of a text in a spelling that the parser reads. Its places are not those of the text.
+    fn parse_repaired(&mut self, text: &str) -> Option<ast::Program> {
+        let repaired = if text.len() <= bounds::MAX_LENGTH { repaired(text) } else { None };
+        let program = self.parse_as(&repaired?).ok()?;
+        self.exact = false;
+        Some(program)
+    }
+
+    fn parse_as(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
         bounds::check(text).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE + text.len())?;
         if let Some(program) = plain::program(text) {
@@ -403,8 +430,8 @@ impl Reader<'_> {
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
             // What an unknown stage prints is still read.
-            output =
-                self.subshell(&mut |reader| reader.command(stage, output.take()))?.or_else(|| Some(Word::unknown()));
+            output = self.subshell(&mut |reader| reader.command(stage, output.take()))?;
+            output = output.or_else(|| self.output_since(stages[stages.len() - 1])).or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
             self.spend(upstream.len() * (self.script.commands.len() - stages[stages.len() - 1]) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
@@ -412,6 +439,7 @@ impl Reader<'_> {
             }
             self.keeps(stages[stages.len() - 1], &upstream)?;
         }
+        self.piped_secrets(begin)?;
         stages.push(self.script.commands.len());
         for at in 0..stages.len() - 1 {
             let downstream = self.names(stages[at + 1]..stages[stages.len() - 1]);
@@ -425,6 +453,11 @@ impl Reader<'_> {
 
     fn names(&self, range: Range<usize>) -> Vec<String> {
         self.script.commands[range].iter().map(|command| command.program.clone()).collect()
+    }
+
+    /// The names of the programs that are noted since.
+    pub(super) fn programs_since(&self, begin: usize) -> Vec<String> {
+        self.names(begin..self.script.commands.len())
     }
 
     /// Reads a command that is given `input`, and returns what it prints where that is known.
@@ -594,9 +627,6 @@ impl Reader<'_> {
 
     /// Notes a command, and what it does to the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
-        if self.script.commands.len() >= MAX_COMMANDS {
-            return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
-        }
         let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT_BYTES_PER_UNIT);
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
@@ -610,6 +640,15 @@ impl Reader<'_> {
         command.location = self.location;
         self.fetches(&command)?;
         self.copies(&command)?;
+        self.secrets(&command)?;
+        self.push(command)
+    }
+
+    /// Adds a command to the script.
+    pub(super) fn push(&mut self, mut command: Command) -> Result<(), Unreadable> {
+        if self.script.commands.len() >= MAX_COMMANDS {
+            return Err(Unreadable(format!("it runs more than {MAX_COMMANDS} commands")));
+        }
         let targets = command.redirects.iter_mut().map(|redirect| &mut redirect.target);
         let values = command.environment.iter_mut().map(|(_, value)| value);
         command.args.iter_mut().chain(targets).chain(values).chain([&mut command.program_word]).for_each(Word::unmark);
@@ -663,7 +702,7 @@ impl Reader<'_> {
             "HOOKHOST_CONFIG_DIR" => Some(in_home("~/.config/hookhost")),
             "HOOKHOST_STATE_DIR" => Some(in_home("~/.local/state/hookhost")),
             "HOOKHOST_CACHE_DIR" => Some(in_home("~/.cache/hookhost")),
-            "TMPDIR" => Some(Word::literal("/tmp/session")),
+            "TMPDIR" => Some(Word::literal(MADE_UP[0])),
             "IFS" => Some(Word::literal(" \t\n")),
             name => directory_of_variable(name).map(in_home),
         }
@@ -696,14 +735,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The shell script that the text has written into a file.
-    pub(super) fn written_in(&self, file: &Word) -> Option<String> {
+    /// What the text has written into a file.
+    pub(super) fn text_in(&self, file: &Word) -> Option<String> {
         if self.files.is_empty() {
             return None;
         }
-        let text = &self.files.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?.text;
+        let text = self.files.get(&self.places.path(file, self.scope.cwd.as_deref())?)?.as_ref()?;
+        Some(text.text.clone())
+    }
+
+    /// The shell script that the text has written into a file.
+    pub(super) fn written_in(&self, file: &Word) -> Option<String> {
+        let text = self.text_in(file)?;
         let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
-        (!names_another).then(|| text.clone())
+        (!names_another).then_some(text)
     }
 
     pub(super) fn positional(&self, number: u32) -> Option<Word> {
@@ -750,14 +795,20 @@ impl Reader<'_> {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
             ("cat", []) => command.input.clone().filter(Word::is_known),
-            ("mktemp", _) => Some(Word::literal("/tmp/mktemp")),
+            ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
                 let is_itself = name.contains('/') || self.defines(name) || self.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
             // Nothing that a rule would know.
-            (program, _) if wrappers::is_hook(program, &command.args) && self.is_installed(command) => {
+            (program, _)
+                if (wrappers::is_hook(program, &command.args)
+                    || (wrappers::is_setup(program, &command.args)
+                        && !writes_or_runs(program)
+                        && !hands_on(program)))
+                    && self.is_installed(command) =>
+            {
                 Some(Word::literal(":"))
             }
             _ => None,

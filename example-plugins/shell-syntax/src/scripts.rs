@@ -1,13 +1,14 @@
 //! What a shell is given to run: a text, its input, or a file that the same command has written.
 
-use super::Command;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::wrappers;
+use super::{Command, RedirectKind};
 
 impl Reader<'_> {
     pub(super) fn shell(&mut self, name: &str, args: &[Word], inner: Command) -> Result<(), Unreadable> {
         let (mut at, mut is_text, mut reads_input) = (0, false, false);
+        let (mut is_checked, mut is_interactive) = (false, false);
         while let Some(word) = args.get(at).map(|word| word.text.as_str()).filter(|word| word.starts_with(['-', '+'])) {
             if let Some(text) = word.strip_prefix("--command=").or_else(|| word.strip_prefix("--commands=")) {
                 return self.text(name, text);
@@ -22,10 +23,18 @@ impl Reader<'_> {
                 continue;
             }
             let is_cluster = !word.starts_with("--");
+            if is_cluster && word.contains('n') && !word.contains(['o', 'O']) {
+                is_checked = word.starts_with('-');
+            }
+            is_interactive |= is_cluster && word.contains('i');
             is_text |= (is_cluster && word.contains('c')) || matches!(word, "--command" | "--commands");
             reads_input |= is_cluster && word.contains('s');
             let takes_value = (is_cluster && word.contains(['o', 'O'])) || matches!(word, "--rcfile" | "--init-file");
             at += if takes_value { 2 } else { 1 };
+        }
+        // The syntax is looked at, and nothing is run.
+        if is_checked && !is_interactive && !matches!(name, "nu" | "xonsh" | "elvish") {
+            return Ok(());
         }
         match args.get(at) {
             Some(script) if is_text => {
@@ -45,16 +54,30 @@ impl Reader<'_> {
         }
         match inner.input {
             Some(input) => self.text(name, &input.text),
-            None => Ok(()),
+            None => {
+                let sources = inner.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+                for source in sources.map(|redirect| &redirect.target).collect::<Vec<_>>() {
+                    if is_socket(&source.text) {
+                        self.script.runs_unknown = true;
+                    } else if let Some(text) = self.written_in(source) {
+                        self.text(name, &text)?;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 
     /// What a script in a file does is not seen, unless another command writes it: `bash <(…)`, `echo … > x; sh x`.
     pub(super) fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
-        let Some((file, args)) = words.split_first() else { return Ok(()) };
+        // In fish, `source` reads its input then.
+        let Some((file, args)) = words.split_first() else {
+            return input.map_or(Ok(()), |input| self.text(name, &input.text));
+        };
         let text = match file.text.as_str() {
             "/dev/stdin" | "/dev/fd/0" | "-" => input,
             text if text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/") => self.substitution_at(text),
+            text if is_socket(text) => None,
             _ => match self.written_in(file) {
                 Some(text) => return self.script(name, &text, args),
                 None => return Ok(()),
@@ -77,4 +100,9 @@ impl Reader<'_> {
         self.leave(before);
         result
     }
+}
+
+/// Whether a shell takes a path for a connection to another machine.
+fn is_socket(path: &str) -> bool {
+    path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }

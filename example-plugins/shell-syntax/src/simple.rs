@@ -40,6 +40,13 @@ impl Reader<'_> {
             for (name, value) in environment {
                 self.assign(&name, value)?;
             }
+            // `$(<x)` prints what the file holds.
+            if self.depth > 0
+                && let [Redirect { kind: RedirectKind::Read, .. }] = command.redirects.as_slice()
+            {
+                command.program = "cat".into();
+                command.program_word = Word::literal("cat");
+            }
             self.note(command)?;
             return Ok(None);
         }
@@ -48,6 +55,7 @@ impl Reader<'_> {
         for (name, value) in &command.environment {
             self.commands_in(name, value)?;
         }
+        self.settings_in(&command.environment)?;
         let program = words.first().map_or("", |word| program_name(&word.text));
         if command.input.is_none()
             && let Some(input) = self.stdin.as_ref().filter(|_| reads_commands(program))
@@ -80,7 +88,12 @@ impl Reader<'_> {
                 self.part_word(word, parts)?;
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
+                let begin = self.script.commands.len();
                 let file = self.substitute(&subshell.list)?;
+                // The script that a shell runs: `bash <(…)`.
+                if parts.words.iter().skip(1).all(|word| word.text.starts_with('-')) {
+                    parts.command.upstream.extend(self.programs_since(begin));
+                }
                 parts.words.push(file);
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Write, subshell) => {
@@ -119,9 +132,18 @@ impl Reader<'_> {
                 };
                 match target {
                     ast::IoFileRedirectTarget::Filename(word) => (kind, word),
+                    ast::IoFileRedirectTarget::Duplicate(word)
+                        if kind == RedirectKind::Read && word.value.contains('$') =>
+                    {
+                        self.within_word(&word.value)?;
+                        command.input = Some(Word::unknown());
+                        return Ok(());
+                    }
                     ast::IoFileRedirectTarget::Duplicate(word) if !is_descriptor(&word.value) => (kind, word),
                     ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) if kind == RedirectKind::Read => {
+                        let begin = self.script.commands.len();
                         let output = self.output_of_list(&subshell.list)?;
+                        command.upstream.extend(self.programs_since(begin));
                         command.input = Some(output.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
@@ -215,30 +237,83 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
         joined(&args[options.count()..])
     } else {
         let (format, values) = args.split_first()?;
-        let mut values = values.iter();
-        let mut text = String::new();
-        // Beyond the format's own, values are printed by it again.
-        loop {
-            for (at, part) in format.with_mark().split("%s").enumerate() {
-                if at > 0 {
-                    text.push_str(&values.next().map(Word::with_mark).unwrap_or_default());
-                }
-                text.push_str(part);
+        return formatted(&format.with_mark(), values).map(Word::marked);
+    };
+    Some(Word::marked(escapes(&text, true)))
+}
+
+/// What `printf` makes of a format and its values: the format is used again for those that are left over.
+fn formatted(format: &str, values: &[Word]) -> Option<String> {
+    let mut values = values.iter();
+    let mut text = String::new();
+    loop {
+        let before = values.len();
+        let mut rest = format;
+        while let Some((literal, conversion)) = rest.split_once('%') {
+            text.push_str(&escapes(literal, false));
+            let width = conversion.find(|c: char| !matches!(c, '-' | '+' | ' ' | '#' | '.' | '\'' | '0'..='9'))?;
+            let letter = conversion[width..].chars().next()?;
+            rest = &conversion[width + letter.len_utf8()..];
+            if letter == '%' {
+                text.push('%');
+                continue;
             }
-            if values.as_slice().is_empty() || !format.text.contains("%s") {
-                break;
+            let value = values.next().map(Word::with_mark).unwrap_or_default();
+            match letter {
+                'b' => text.push_str(&escapes(&value, true)),
+                'c' => text.extend(value.chars().next()),
+                'x' | 'X' | 'o' | 'd' | 'i' | 'u' => text.push_str(&number(&value, letter)),
+                _ => text.push_str(&value),
             }
-            // A long format for each of many values would grow with both.
             if text.len() > MAX_VALUE {
                 return None;
             }
         }
-        match values.as_slice() {
-            [] => text,
-            rest => format!("{text} {}", joined(rest)),
+        text.push_str(&escapes(rest, false));
+        if values.len() == 0 {
+            return Some(text);
         }
-    };
-    Some(Word::marked(super::expand::ansi(&text)))
+        // Values that no conversion takes are not printed. What is in them counts, for a reader that is careful.
+        if values.len() == before {
+            return Some(format!("{text} {}", joined(values)));
+        }
+    }
+}
+
+/// A number as `printf` prints it; `'r` is that of a letter.
+fn number(value: &str, letter: char) -> String {
+    let quoted = value.strip_prefix(['\'', '"']).and_then(|text| text.chars().next()).map(u32::from);
+    let Some(number) = quoted.or_else(|| value.parse().ok()) else { return value.to_owned() };
+    match letter {
+        'x' => format!("{number:x}"),
+        'X' => format!("{number:X}"),
+        'o' => format!("{number:o}"),
+        _ => number.to_string(),
+    }
+}
+
+/// A text with its escapes read; where a zero may precede it, that of an octal number has three further digits.
+fn escapes(text: &str, has_zero: bool) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    if !has_zero || !text.contains("\\0") {
+        return super::expand::ansi(text);
+    }
+    let mut without = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        without.push(c);
+        if c == '\\'
+            && let Some(next) = chars.next()
+        {
+            let is_number = next == '0' && chars.peek().is_some_and(|c| c.is_digit(8));
+            if !is_number {
+                without.push(next);
+            }
+        }
+    }
+    super::expand::ansi(&without)
 }
 
 fn is_descriptor(word: &str) -> bool {

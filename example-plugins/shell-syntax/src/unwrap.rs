@@ -1,9 +1,12 @@
 //! What a command really runs: through `sudo`, `env`, `xargs`, `sh -c` and their kin.
 
+use super::code::language;
+use super::places::Class;
 use super::read::{Reader, Unreadable};
+use super::simple::printed_by;
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
-use super::{Command, lower, program_name, windows};
+use super::{Command, lower, names, program_name, windows};
 
 /// Maximum number of programs that run each other: `sudo nice env …`. The message below says it, too.
 const MAX_WRAPPERS: usize = 8;
@@ -33,6 +36,10 @@ enum Special {
     Shift,
     /// Gives texts names that run them.
     Alias,
+    /// The same of a file: `hash -p x ls`.
+    Hash,
+    /// Commands that a library brings: `enable -f x.so ls`.
+    Enable,
     Cmd,
     Powershell,
 }
@@ -53,6 +60,8 @@ fn special(program: &str) -> Option<Special> {
         "set" => Special::Set,
         "shift" => Special::Shift,
         "alias" => Special::Alias,
+        "hash" => Special::Hash,
+        "enable" => Special::Enable,
         "cmd" => Special::Cmd,
         "powershell" | "pwsh" => Special::Powershell,
         _ => return None,
@@ -81,6 +90,7 @@ pub(super) fn runs_others(program: &str) -> bool {
 pub(super) fn reads_commands(program: &str) -> bool {
     matches!(special(program), Some(Special::Shell | Special::Xargs | Special::Parallel | Special::Source))
         || program == "cat"
+        || language(program).is_some()
         || wrappers::of(program, &[]).is_some_and(|(wrapper, _)| wrapper.reads || wrapper.runs == Runs::Words)
 }
 
@@ -96,7 +106,7 @@ impl Reader<'_> {
         if program.glob && is_pattern(&program.text) {
             command.program_word.text = program.text.replace(['*', '?', '['], &UNKNOWN.to_string());
         }
-        let name = program_name(&command.program_word.text);
+        let name = names::usual(program_name(&command.program_word.text));
         command.program = if name.contains(UNKNOWN) { String::new() } else { name.to_owned() };
         let name = command.program.clone();
         let lower = lower(&name);
@@ -107,8 +117,10 @@ impl Reader<'_> {
         let script = if is_program && program.text.contains('/') { self.written_in(program) } else { None };
         let copied = if is_program { self.copied(program)? } else { None };
         let is_known = alias.is_some() || script.is_some() || copied.is_some();
+        let language = language(&lower);
+        let is_sed = matches!(&*lower, "sed" | "gsed" | "ssed");
         let runs_nothing = is_program && wrapper.is_none();
-        if runs_nothing && !is_known && !self.defines(&program.text) && name != "git" {
+        if runs_nothing && language.is_none() && !is_sed && !is_known && !self.defines(&program.text) && name != "git" {
             let mut words = words;
             command.args = words.split_off(1);
             let likely = self.likely(&name, &command.args);
@@ -129,6 +141,12 @@ impl Reader<'_> {
         }
         if let Some(text) = script {
             self.within("sh", |reader| reader.script("sh", &text, args))?;
+        }
+        if let Some(language) = language.filter(|_| !self.defines(&program.text)) {
+            self.code(&lower, language, args, &inner)?;
+        }
+        if is_sed && !self.defines(&program.text) {
+            self.sed(&name, args, &inner)?;
         }
         if runs_nothing {
             if name == "git" {
@@ -165,7 +183,8 @@ impl Reader<'_> {
                 if let Some(variable) = args.first().and_then(|word| word.text.strip_prefix("-v")) {
                     let variable =
                         if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
-                    self.set(variable.unwrap_or_default(), None);
+                    let format = &args[args.len().min(1 + usize::from(args[0].text == "-v"))..];
+                    self.set(variable.unwrap_or_default(), printed_by("printf", format));
                 }
                 Ok(())
             }
@@ -176,14 +195,40 @@ impl Reader<'_> {
             Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.split_once('=') {
                 Some((name, value)) => {
                     let begin = name.len() + 1;
-                    let mut value = Word::marked(value);
+                    let mut value = Word::marked(cased(value, letter_case(args)));
                     value.home |= value.text.starts_with('~');
                     value.doubt = word.doubt.map(|at| at.saturating_sub(begin));
                     self.assign(name, Some(value))
                 }
-                None => Ok(()),
+                None => {
+                    if let Some(case) = letter_case(args).filter(|_| !word.text.starts_with(['-', '+'])) {
+                        self.cases.push((word.text.clone(), case));
+                    }
+                    Ok(())
+                }
             }),
+            Some(Special::Hash) => {
+                if let Some(at) = args.iter().position(|word| word.text == "-p")
+                    && let Some([file, names @ ..]) = args.get(at + 1..)
+                {
+                    for name in names {
+                        self.aliases.insert(name.text.clone(), Some(file.clone()));
+                    }
+                    let is_system = self.places.class(file, self.scope.cwd.as_deref()) == Class::System;
+                    self.script.runs_unknown |= !is_system;
+                }
+                Ok(())
+            }
+            Some(Special::Enable) => {
+                self.script.runs_unknown |= args.iter().any(|word| word.text.starts_with("-f"));
+                Ok(())
+            }
             Some(Special::Read) => {
+                for text in ["-C"].iter().filter_map(|option| args.iter().position(|word| word.text == *option)) {
+                    if let Some(word) = args.get(text + 1) {
+                        self.text(&name, &word.text.clone())?;
+                    }
+                }
                 args.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| self.set(&word.text, None));
                 Ok(())
             }
@@ -216,9 +261,13 @@ impl Reader<'_> {
                     });
                 text.map_or(Ok(()), |text| self.windows_text(&name, text.trim_start()))
             }
-            Some(Special::Powershell) => match windows::powershell_text(args)? {
-                Some(text) => self.windows_text(&name, &text),
-                None => Ok(()),
+            Some(Special::Powershell) => match (windows::powershell_text(args)?, inner.input) {
+                (Some(text), input) if text == "-" => self.powershell_input(&name, input),
+                (Some(text), _) => self.windows_text(&name, &text),
+                (None, input) if args.iter().all(|word| word.text.starts_with('-')) => {
+                    self.powershell_input(&name, input)
+                }
+                (None, _) => Ok(()),
             },
             None => Ok(()),
         }
@@ -237,6 +286,14 @@ impl Reader<'_> {
         }
         for text in wrapper.values_of(args, wrapper.beside) {
             self.option(name, &text)?;
+        }
+        if !wrapper.escapes.is_empty() || !wrapper.brackets.is_empty() {
+            for word in args.iter().chain(&inner.input) {
+                self.spend(word.text.len())?;
+                for text in wrapper.escaped(&word.text) {
+                    self.option(name, &Word::marked(text.trim_start_matches('!').trim()))?;
+                }
+            }
         }
         let directory = wrapper.values_of(args, wrapper.directories).pop();
         let is_elsewhere = wrapper.location != Location::Here;
@@ -281,7 +338,7 @@ impl Reader<'_> {
             return texts.iter().try_for_each(|text| self.text(name, &text.text));
         }
         let words = wrapper.words(args);
-        if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text.as_str())) {
+        if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text)) {
             let command = &args[at + 1..];
             if wrapper.runs != Runs::Words || command.len() != words.len() {
                 self.wrapped(name, command, inner.clone())?;
@@ -368,6 +425,13 @@ impl Reader<'_> {
         self.text(wrapper, &text.text.replace(UNKNOWN, "$_"))
     }
 
+    /// What PowerShell reads: `… | pwsh -Command -`.
+    fn powershell_input(&mut self, name: &str, input: Option<Word>) -> Result<(), Unreadable> {
+        let Some(input) = input else { return Ok(()) };
+        self.script.runs_unknown |= !input.is_known();
+        self.windows_text(name, &input.text)
+    }
+
     fn windows_text(&mut self, wrapper: &str, text: &str) -> Result<(), Unreadable> {
         self.within(wrapper, |reader| reader.nested_windows(text))
     }
@@ -380,7 +444,11 @@ impl Reader<'_> {
     }
 
     /// Sets a variable, and reads what a program will run by its value.
-    pub(super) fn assign(&mut self, name: &str, value: Option<Word>) -> Result<(), Unreadable> {
+    pub(super) fn assign(&mut self, name: &str, mut value: Option<Word>) -> Result<(), Unreadable> {
+        let case = self.cases.iter().rev().find(|(other, _)| other == name);
+        if let (Some((_, case)), Some(value)) = (case, &mut value) {
+            value.text = cased(&value.text, Some(*case));
+        }
         if let Some(value) = &value {
             self.commands_in(name, value)?;
         }
@@ -391,6 +459,25 @@ impl Reader<'_> {
     /// Reads the value of a variable that is run as a command.
     pub(super) fn commands_in(&mut self, variable: &str, value: &Word) -> Result<(), Unreadable> {
         let is_setting = variable.starts_with("GIT_CONFIG_VALUE_") && value.text.starts_with('!');
+        // A file that each shell runs first.
+        if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
+            let class = self.places.class(value, self.scope.cwd.as_deref());
+            let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);
+            self.script.runs_unknown |= is_path && self.text_in(value).is_none();
+            return self.file("source", std::slice::from_ref(value), None);
+        }
+        // A prompt runs what it substitutes.
+        if matches!(variable, "PS0" | "PS1" | "PS2" | "PS4") {
+            return self.within_word(&value.text);
+        }
+        if variable == "GIT_CONFIG_PARAMETERS" {
+            let settings = value.text.split('\'').filter_map(|setting| setting.split_once('='));
+            return settings
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect::<Vec<_>>()
+                .iter()
+                .try_for_each(|(name, value)| self.setting(name, value));
+        }
         if value.is_known() && !value.text.is_empty() && (is_setting || wrappers::is_command(variable)) {
             return self.text("env", value.text.trim_start_matches(['!', '|', '-']));
         }
@@ -408,6 +495,20 @@ impl Reader<'_> {
         let result = self.text("alias", text);
         self.aliases.insert(name.to_owned(), before.flatten());
         result
+    }
+}
+
+/// The case that `declare -l` and `declare -u` give to the letters of a value.
+fn letter_case(args: &[Word]) -> Option<char> {
+    let letters = args.iter().filter_map(|word| word.text.strip_prefix('-')).filter(|text| !text.contains('='));
+    letters.flat_map(str::chars).rfind(|letter| matches!(letter, 'l' | 'u'))
+}
+
+pub(super) fn cased(value: &str, case: Option<char>) -> String {
+    match case {
+        Some('l') => value.to_ascii_lowercase(),
+        Some('u') => value.to_ascii_uppercase(),
+        _ => value.to_owned(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Commands of `cmd.exe` and PowerShell, as far as their words tell.
 
+use super::code::language;
 use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
-use super::{Command, MAX_LENGTH, Redirect, RedirectKind, program_name};
+use super::{Command, MAX_LENGTH, Redirect, RedirectKind, names, program_name};
 use base64::Engine;
 use std::iter::Peekable;
 use std::str::Chars;
@@ -104,7 +105,7 @@ fn stage(
             noted(reader, program, &args, command)
         }
         // What this shell starts as any other would. `find` looks for text there.
-        name if name != "find" && runs_others(name) => {
+        name if name != "find" && (runs_others(name) || language(names::usual(name)).is_some()) => {
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)
         }

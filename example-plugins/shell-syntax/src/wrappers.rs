@@ -7,25 +7,29 @@ use super::word::{UNKNOWN, Word};
 #[derive(Debug)]
 pub(super) struct Wrapper {
     /// Its subcommands, where only these run something.
-    after: &'static [&'static str],
+    after: List,
     /// Those before a subcommand that take a value.
-    before: &'static [&'static str],
+    before: List,
     /// Those that take a value.
-    values: &'static [&'static str],
+    values: List,
     /// Those that take two.
-    pairs: &'static [&'static str],
+    pairs: List,
     /// Those whose value is the text of a command.
-    pub(super) texts: &'static [&'static str],
+    pub(super) texts: List,
     /// The same, of a text that is run beside all else. It is read as if it ran here, also where another machine runs it.
-    pub(super) beside: &'static [&'static str],
+    pub(super) beside: List,
+    /// What a word begins with, or a value of an option, if the rest of it is the text of a command: `!`, `.shell `.
+    pub(super) escapes: List,
+    /// What a word or a value holds before a command in brackets: `execute(…)`.
+    pub(super) brackets: List,
     /// Those whose value is the directory that the command runs in.
-    pub(super) directories: &'static [&'static str],
+    pub(super) directories: List,
     /// Those whose value is the program; its arguments follow.
-    pub(super) entry: &'static [&'static str],
+    pub(super) entry: List,
     /// With one of these first it runs nothing.
-    pub(super) asks: &'static [&'static str],
+    pub(super) asks: List,
     /// Words after which the command begins, wherever they are.
-    pub(super) separators: &'static [&'static str],
+    pub(super) separators: List,
     /// Its own operands, before the command.
     operands: usize,
     pub(super) runs: Runs,
@@ -63,17 +67,37 @@ pub enum Location {
     Container,
 }
 
+/// Words, a line each: a table of them needs no pointers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List(pub(super) &'static str);
+
+impl List {
+    pub(super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
+        self.0.split_terminator('\n')
+    }
+
+    pub(super) fn contains(self, word: &str) -> bool {
+        self.iter().any(|other| other == word)
+    }
+}
+
 const NOTHING: Wrapper = Wrapper {
-    after: &[],
-    before: &[],
-    values: &[],
-    pairs: &[],
-    texts: &[],
-    beside: &[],
-    directories: &[],
-    entry: &[],
-    asks: &[],
-    separators: &[],
+    after: List(""),
+    before: List(""),
+    values: List(""),
+    pairs: List(""),
+    texts: List(""),
+    beside: List(""),
+    escapes: List(""),
+    brackets: List(""),
+    directories: List(""),
+    entry: List(""),
+    asks: List(""),
+    separators: List(""),
     operands: 0,
     runs: Runs::Words,
     assigns: false,
@@ -85,22 +109,7 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 /// `xargs`, whose options are no other program's.
 pub(super) static XARGS: Wrapper = Wrapper {
-    values: &[
-        "-I",
-        "-n",
-        "-P",
-        "-d",
-        "-E",
-        "-L",
-        "-s",
-        "-a",
-        "--arg-file",
-        "-j",
-        "--max-args",
-        "--max-procs",
-        "--delimiter",
-        "--jobs",
-    ],
+    values: List("-I\n-n\n-P\n-d\n-E\n-L\n-s\n-a\n--arg-file\n-j\n--max-args\n--max-procs\n--delimiter\n--jobs"),
     ..NOTHING
 };
 
@@ -131,9 +140,20 @@ pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
         })
 }
 
+/// Whether the words ask a program for what sets a shell up: `tool init fish`. Its output says no more than the program itself would
+/// do, unless it prints or fetches what others have written.
+pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
+    let verb = args.first().map_or("", |word| word.text.as_str());
+    let asks = matches!(verb, "init" | "hook" | "activate" | "completion" | "completions" | "shell-init" | "shellenv");
+    let is_shell = |word: &Word| matches!(word.text.as_str(), "bash" | "zsh" | "fish" | "sh" | "posix");
+    let prints = matches!(program, "echo" | "printf" | "curl" | "wget" | "nc" | "ncat" | "http" | "fetch" | "");
+    let options = |words: &[Word]| words.iter().all(|word| word.text.starts_with('-') && word.is_known());
+    asks && !prints && args.get(1).is_some_and(is_shell) && args.get(2..).is_some_and(options) && !is_known(program)
+}
+
 /// Whether the value of a variable is run as a command.
 pub(super) fn is_command(variable: &str) -> bool {
-    VARIABLES.contains(&variable)
+    VARIABLES.contains(variable)
 }
 
 /// Whether the value of a setting of git is run as a command.
@@ -141,7 +161,7 @@ pub(super) fn is_setting(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SETTINGS.iter().any(|setting| match setting.split_once('*') {
         Some((begin, end)) => name.len() > begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
-        None => *setting == name,
+        None => setting == name,
     })
 }
 
@@ -153,19 +173,39 @@ impl Wrapper {
         self.after.iter().find_map(|path| {
             let mut rest = args;
             for part in path.split(' ') {
-                let global = Wrapper { values: self.before, ..NOTHING };
-                let (first, tail) = global.skip(rest, 0).split_first()?;
-                rest = (first.text == part).then_some(tail)?;
+                rest = self.after_word(rest, part)?;
             }
             Some(rest)
         })
     }
 
+    /// What follows a word of a subcommand, which options may precede. The word after an option that is not known may be its value.
+    fn after_word<'a>(&self, args: &'a [Word], part: &str) -> Option<&'a [Word]> {
+        let (mut at, mut may_be_value) = (0, false);
+        loop {
+            let text = args.get(at)?.text.as_str();
+            at += 1;
+            if text == part {
+                return args.get(at..);
+            }
+            if text.starts_with('-') && text.len() > 1 {
+                let takes = self.before.contains(text);
+                at += usize::from(takes);
+                may_be_value = !takes && text != "--" && !text.contains('=');
+            } else if !std::mem::take(&mut may_be_value) {
+                return None;
+            }
+        }
+    }
+
     /// How many words after an option belong to it.
     fn taken_by(&self, option: &str) -> usize {
         let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
-        let is_listed = lists.iter().any(|list| list.iter().any(|other| named(other).0 == option));
-        if self.pairs.contains(&option) { 2 } else { usize::from(is_listed) }
+        let is_short =
+            |other: &str| other.starts_with("--") && !option.contains('=') && attached(option, other).is_some();
+        let is_same = |other: &str| other == option || is_short(other);
+        let is_listed = lists.iter().any(|list| list.iter().any(|other| is_same(named(other).0)));
+        if self.pairs.contains(option) { 2 } else { usize::from(is_listed) }
     }
 
     /// The words after its own options and so many operands.
@@ -234,8 +274,46 @@ impl Wrapper {
         found
     }
 
+    /// The texts that words hold after what leads out of a program's own language: `:!ls`, `.shell ls`, `execute(ls)`.
+    pub(super) fn escaped<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let mut found = Vec::new();
+        let lines = text.lines().filter(|_| !self.escapes.is_empty());
+        for line in lines {
+            let value = line.split_once('=').filter(|(option, _)| option.starts_with("--"));
+            let mut begin = value.map_or(line, |(_, value)| value);
+            loop {
+                let next = begin.trim_start_matches(['+', ':', ' ', '\t', '%']);
+                let next = next.strip_prefix("silent").map_or(next, |rest| rest.strip_prefix("! ").unwrap_or(rest));
+                if next.len() == begin.len() {
+                    break;
+                }
+                begin = next;
+            }
+            found.extend(self.escapes.iter().find_map(|escape| match escape.strip_prefix('*') {
+                // Anywhere in the line.
+                Some(escape) => line.split_once(escape).map(|(_, rest)| rest),
+                None => begin.strip_prefix(escape),
+            }));
+        }
+        for bracket in self.brackets.iter() {
+            let mut rest = text;
+            while let Some((_, inner)) = rest.split_once(bracket) {
+                let close = match bracket.chars().last() {
+                    Some('(' | ' ') => ')',
+                    Some('"') => '"',
+                    _ => '\'',
+                };
+                let end =
+                    inner.rfind(close).filter(|_| close == ')').or_else(|| inner.find(close)).unwrap_or(inner.len());
+                found.push(&inner[..end]);
+                rest = &inner[end..];
+            }
+        }
+        found
+    }
+
     /// The values of such options, after them or in the same word.
-    pub(super) fn values_of(&self, args: &[Word], options: &[&str]) -> Vec<Word> {
+    pub(super) fn values_of(&self, args: &[Word], options: List) -> Vec<Word> {
         let mut found = Vec::new();
         if options.is_empty() {
             return found;
@@ -269,6 +347,9 @@ impl Wrapper {
     }
 }
 
+/// Minimum length of an option that is cut short.
+const MIN_ABBREVIATION: usize = 5;
+
 /// An option, and the name that its value begins with.
 fn named(option: &str) -> (&str, &str) {
     option.split_once(' ').unwrap_or((option, ""))
@@ -299,7 +380,10 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
         return Some("");
     }
     if option.starts_with("--") {
-        return text.strip_prefix(option)?.strip_prefix('=');
+        let (given, value) = text.split_once('=').unwrap_or((text, ""));
+        // GNU's programs take the beginning of an option for it, where no other begins so.
+        let is_short = given.len() >= MIN_ABBREVIATION && given != "--checkpoint" && option.starts_with(given);
+        return (given == option || is_short).then_some(value);
     }
     let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'))?;
     let (flags, rest) = cluster.split_once(option.chars().nth(1)?)?;

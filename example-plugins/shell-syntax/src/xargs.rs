@@ -3,12 +3,12 @@
 use super::Command;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
-use super::wrappers;
+use super::wrappers::{self, List};
 
 impl Reader<'_> {
     pub(super) fn xargs(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         // What a file holds comes in the place of the input.
-        let input = match wrappers::XARGS.values_of(args, &["-a", "--arg-file"]).pop() {
+        let input = match wrappers::XARGS.values_of(args, List("-a\n--arg-file")).pop() {
             Some(file) => self.substitution_at(&file.text),
             None => inner.input.clone(),
         };

@@ -125,6 +125,11 @@ impl Matcher {
         self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
     }
 
+    /// Whether it is about certain subcommands.
+    pub(crate) fn is_of_subcommands(&self) -> bool {
+        !self.subcommands.is_empty()
+    }
+
     /// Whether it leaves alone what writes a file whole.
     pub(crate) fn spares_whole_files(&self) -> bool {
         self.conditions.iter().any(|condition| matches!(condition, Condition::NoDocument))

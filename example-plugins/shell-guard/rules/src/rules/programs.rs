@@ -32,6 +32,9 @@ pub(crate) struct Program {
     separate: bool,
     /// Whether long options may be cut short.
     abbreviations: bool,
+    /// All long options, and those of subcommands. One that is cut short is the only one that begins so.
+    options: Words,
+    options_of: BTreeMap<Box<str>, Words>,
     /// Whether a first word `+nightly` chooses a toolchain.
     toolchain: bool,
     /// Options of subcommands that take a value.
@@ -65,6 +68,35 @@ impl Programs {
     }
 }
 
+impl Program {
+    /// The long option that a word means after this subcommand, and whether that is sure.
+    fn resolved<'a>(&'a self, subcommand: Option<&str>, given: &'a str) -> (&'a str, bool) {
+        let of_subcommand = subcommand.and_then(|subcommand| self.options_of.get(subcommand));
+        let options = match of_subcommand {
+            Some(options) => options,
+            None if subcommand.is_none() || self.options_of.is_empty() => &self.options,
+            None => return (given, false),
+        };
+        let mut found = None;
+        for option in options.iter().filter(|option| option.starts_with(given)) {
+            if option == given {
+                return (given, true);
+            }
+            if found.replace(option).is_some() {
+                return (given, false);
+            }
+        }
+        // Of those that are not negated, too: `--no-f` may be `--no-force`.
+        let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
+        let may_be_negated =
+            negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
+        match found.filter(|_| !may_be_negated && given.len() > 2) {
+            Some(option) => (option, true),
+            None => (given, false),
+        }
+    }
+}
+
 /// An option as it was given.
 #[derive(Debug)]
 pub(crate) struct Flag<'a> {
@@ -72,6 +104,8 @@ pub(crate) struct Flag<'a> {
     pub(crate) name: &'a str,
     /// A letter within a cluster such as `-rf`.
     letter: Option<char>,
+    /// Whether it is this option, written in full, and no other.
+    whole: bool,
     pub(crate) value: Option<&'a str>,
 }
 
@@ -84,6 +118,8 @@ pub(crate) struct Arguments<'a> {
     pub(crate) dashes: Option<usize>,
     abbreviations: bool,
     ignore_case: bool,
+    /// Whether the first operand may be the value of an option before it, of which nothing is known.
+    pub(crate) is_open: bool,
     /// Where the operands lead; many rules ask.
     classes: OnceCell<Vec<Class>>,
     /// What of the guarded files is changed.
@@ -92,6 +128,15 @@ pub(crate) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     pub(crate) fn new(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
+        Self::read(program, args, windows, false)
+    }
+
+    /// The same with each word that may be the value of an option before the first operand taken for one.
+    pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
+        Self::read(program, args, windows, true)
+    }
+
+    fn read(program: Option<&'a Program>, args: &'a [Word], windows: bool, has_values: bool) -> Self {
         let style = program.map_or(Style::Gnu, |program| program.style);
         let windows = windows || style == Style::Slash;
         let mut values = [program.map(|program| &program.values), None];
@@ -99,8 +144,18 @@ impl<'a> Arguments<'a> {
         let abbreviations = windows || program.is_some_and(|program| program.abbreviations);
         let mut parsed = Self { abbreviations, ignore_case: windows, ..Self::default() };
         let mut words = args.iter().enumerate();
+        let mut may_be_value = false;
         while let Some((at, word)) = words.next() {
             let text = word.text.as_str();
+            if std::mem::take(&mut may_be_value) && parsed.operands.is_empty() && !text.starts_with('-') {
+                parsed.is_open |= at + 1 < args.len();
+                if has_values {
+                    continue;
+                }
+            }
+            // Of a program that is known, all options are that take a value.
+            may_be_value =
+                program.is_none() && !windows && text.starts_with('-') && text.len() > 1 && !text.contains('=');
             if at == 0 && text.starts_with('+') && program.is_some_and(|program| program.toolchain) {
                 continue;
             }
@@ -120,20 +175,25 @@ impl<'a> Arguments<'a> {
             }
             if text.starts_with("--") || style != Style::Gnu || windows {
                 let (name, mut value) = split_value(text, windows);
+                let subcommand = parsed.operands.first().map(|word| word.text.as_str());
+                let (name, whole) = match program.filter(|_| !windows && text.starts_with("--")) {
+                    Some(program) => program.resolved(subcommand, name),
+                    None => (name, false),
+                };
                 if value.is_none() && takes_value(&values, name) {
                     value = words.next().map(|(_, word)| word.text.as_str());
                 }
-                parsed.flags.push(Flag { name, letter: None, value });
+                parsed.flags.push(Flag { name, letter: None, whole, value });
                 continue;
             }
             if takes_value(&values, text) {
                 let value = words.next().map(|(_, word)| word.text.as_str());
-                parsed.flags.push(Flag { name: text, letter: None, value });
+                parsed.flags.push(Flag { name: text, letter: None, whole: false, value });
                 continue;
             }
             // The whole word too, for programs that nothing is known of: `-auto-approve`.
             let (name, value) = split_value(text, false);
-            parsed.flags.push(Flag { name, letter: None, value });
+            parsed.flags.push(Flag { name, letter: None, whole: false, value });
             for (at, letter) in text.char_indices().skip(1) {
                 let rest = &text[at + letter.len_utf8()..];
                 let mut buffer = [0; 5];
@@ -143,7 +203,7 @@ impl<'a> Arguments<'a> {
                     std::str::from_utf8(&buffer[..2]).is_ok_and(|name| takes_value(&values, name))
                 };
                 let value = (takes_value && !rest.is_empty()).then_some(rest);
-                parsed.flags.push(Flag { name, letter: Some(letter), value });
+                parsed.flags.push(Flag { name, letter: Some(letter), whole: false, value });
                 if takes_value {
                     if rest.is_empty() {
                         words.next();
@@ -193,7 +253,7 @@ impl<'a> Arguments<'a> {
         if same(flag.name, wanted) {
             return true;
         }
-        if !self.abbreviations {
+        if !self.abbreviations || flag.whole {
             return false;
         }
         let least = if self.ignore_case { 2 } else { 4 };

@@ -233,18 +233,33 @@ impl Registry {
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
             let arguments = self.arguments(command);
+            // Nothing is known of the program's options: `frob -r x delete` may be about `delete`.
+            if arguments.is_open {
+                let program = self.programs.get(&command.program);
+                let other = Arguments::with_values(program, &command.args, command.windows);
+                for matcher in self.naming(command, &other).filter(|matcher| matcher.is_of_subcommands()) {
+                    if matcher.fits(command, &other, subject) {
+                        note(&mut found, matcher.rule, number);
+                    }
+                }
+            }
             let general = self.general.iter().map(|number| &self.matchers[*number]);
             let general = general.filter(|matcher| matcher.is_about(command));
             for matcher in self.naming(command, &arguments).chain(general) {
                 if matcher.fits(command, &arguments, subject) {
-                    let commands = found.entry(matcher.rule).or_default();
-                    if commands.last() != Some(&number) {
-                        commands.push(number);
-                    }
+                    note(&mut found, matcher.rule, number);
                 }
             }
         }
         found.into_iter().map(|(at, commands)| Hit { rule: &self.rules[at], commands }).collect()
+    }
+}
+
+/// Notes that a rule matches a command, once.
+fn note(found: &mut BTreeMap<usize, Vec<usize>>, rule: usize, command: usize) {
+    let commands = found.entry(rule).or_default();
+    if commands.last() != Some(&command) {
+        commands.push(command);
     }
 }
 

@@ -1,0 +1,169 @@
+//! Code of other languages, as far as it runs commands, removes or writes files: `python3 -c`, `node -e`, `awk '…'`, a
+//! here-document. What a call is given is read as a command where it is literal.
+
+mod tokens;
+mod values;
+
+use super::read::{Reader, Unreadable};
+use super::word::{UNKNOWN, Word};
+use super::{Command, Redirect, RedirectKind, wrappers};
+use values::Found;
+
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Python,
+    Perl,
+    Ruby,
+    Script,
+    Php,
+    Lua,
+    Awk,
+    Tcl,
+    Other,
+}
+
+/// The language of an interpreter, by its usual name.
+pub(super) fn language(program: &str) -> Option<Language> {
+    Some(match program {
+        "python" | "python2" | "python3" | "ipython" => Language::Python,
+        "perl" => Language::Perl,
+        "ruby" => Language::Ruby,
+        "node" | "bun" | "deno" | "tsx" | "ts-node" | "qjs" => Language::Script,
+        "php" => Language::Php,
+        "lua" | "luajit" => Language::Lua,
+        "awk" | "gawk" | "mawk" | "nawk" => Language::Awk,
+        "tclsh" | "expect" | "wish" => Language::Tcl,
+        "osascript" | "rscript" | "r" | "julia" | "elixir" | "groovy" => Language::Other,
+        _ => return None,
+    })
+}
+
+impl Language {
+    /// The options whose value is code.
+    fn texts(self) -> &'static [&'static str] {
+        match self {
+            Self::Python | Self::Tcl => &["-c"],
+            Self::Perl => &["-e", "-E"],
+            Self::Script => &["-e", "-p", "--eval", "--print"],
+            Self::Php => &["-r", "-B", "-R", "-E"],
+            Self::Awk => &["-e", "--source"],
+            Self::Ruby | Self::Lua | Self::Other => &["-e", "--eval"],
+        }
+    }
+
+    /// The letters of options that take a value, before the name of a script.
+    fn values(self) -> &'static [char] {
+        match self {
+            Self::Python => &['W', 'X', 'm', 'c'],
+            Self::Perl | Self::Ruby => &['I', 'e', 'E'],
+            Self::Script => &['r', 'e', 'p'],
+            Self::Php => &['d', 'c', 'r'],
+            Self::Awk => &['v', 'F', 'f', 'e'],
+            Self::Lua | Self::Tcl | Self::Other => &['l', 'e', 'c'],
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Reads the code that an interpreter is given: by an option, as its input, or in a file that the same text has written.
+    pub(super) fn code(
+        &mut self,
+        name: &str,
+        language: Language,
+        args: &[Word],
+        inner: &Command,
+    ) -> Result<(), Unreadable> {
+        let mut texts: Vec<String> = Vec::new();
+        let (mut at, mut is_file) = (0, false);
+        while let Some(word) = args.get(at).filter(|word| word.text.len() > 1 && word.text.starts_with('-')) {
+            at += 1;
+            let option = word.text.as_str();
+            if let Some(value) = language.texts().iter().find_map(|text| wrappers::attached(option, text)) {
+                let next = if value.is_empty() { args.get(at).map(|word| word.text.as_str()) } else { Some(value) };
+                at += usize::from(value.is_empty());
+                texts.extend(next.map(str::to_owned));
+                continue;
+            }
+            is_file |= (language == Language::Awk && option.starts_with("-f")) || option == "-m";
+            at += usize::from(!option.starts_with("--") && option.ends_with(language.values()));
+        }
+        let operand = args.get(at).filter(|word| word.text != "-");
+        if texts.is_empty() && !is_file {
+            match operand {
+                Some(word) if language == Language::Awk || (name == "osascript" && word.text.contains(' ')) => {
+                    texts.push(word.text.clone());
+                }
+                Some(word) if name == "deno" && word.text == "eval" => {
+                    texts.extend(args[at + 1..].iter().map(|word| word.text.clone()));
+                }
+                Some(word) => {
+                    let text = self.code_in(word);
+                    let is_open_file =
+                        ["/dev/fd/", "/proc/self/fd/", "/dev/tcp/"].iter().any(|begin| word.text.starts_with(begin));
+                    self.script.runs_unknown |= is_open_file && text.is_none();
+                    texts.extend(text);
+                }
+                None => texts.extend(inner.input.as_ref().map(|input| input.text.clone())),
+            }
+        }
+        let inner = Command { exact: false, input: None, ..inner.clone() };
+        texts.iter().try_for_each(|text| self.read_code(name, language, text, &inner))
+    }
+
+    /// What a script holds that the text has written, or that a substitution prints.
+    fn code_in(&mut self, file: &Word) -> Option<String> {
+        match file.text.strip_prefix("/dev/fd/") {
+            Some(_) => self.substitution_at(&file.text).map(|text| text.text),
+            None => self.text_in(file),
+        }
+    }
+
+    fn read_code(&mut self, name: &str, language: Language, code: &str, inner: &Command) -> Result<(), Unreadable> {
+        self.spend(code.len())?;
+        if language == Language::Tcl {
+            return tcl(code).into_iter().try_for_each(|text| self.text(name, &text));
+        }
+        let tokens = tokens::of(code, language);
+        let mut work = 0;
+        let found = values::found(&tokens, language, &mut work);
+        self.spend(work)?;
+        for part in found {
+            match part {
+                Found::Text(text) => {
+                    if !text.text.trim_matches([UNKNOWN, ' ']).is_empty() {
+                        self.text(name, &text.with_mark().replace(UNKNOWN, "$_"))?;
+                    }
+                }
+                Found::Words(words) => {
+                    if words.first().is_some_and(|word| !word.text.starts_with(UNKNOWN)) {
+                        self.wrapped(name, &words, inner.clone())?;
+                    }
+                }
+                Found::Code(code) => {
+                    self.deeper(|reader| reader.read_code(name, language, &code, inner))?;
+                }
+                Found::Write(target) => {
+                    let redirects = vec![Redirect { kind: RedirectKind::Write, target }];
+                    self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
+                }
+                Found::Decoded => self.script.runs_unknown = true,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The commands of Tcl that run others: the words after `exec` and `spawn`.
+fn tcl(code: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    for line in code.split(['\n', ';', '[', ']', '{', '}']) {
+        let line = line.trim();
+        let rest = ["exec ", "spawn ", "system "].iter().find_map(|word| line.strip_prefix(word));
+        texts.extend(rest.map(|rest| rest.trim_start_matches("-noecho ").trim_start_matches("-- ").to_owned()));
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What code does, by its text.
+
+use super::values::{Found, found};
+use super::{Language, language, tcl, tokens};
+
+/// What `code` does: `run`, `code` or `write` and the words, with `?` for what is not known.
+fn does(language: Language, code: &str) -> Vec<String> {
+    let (tokens, mut work) = (tokens::of(code, language), 0);
+    let shown = |found: Found| match found {
+        Found::Text(text) => format!("run {}", text.text),
+        Found::Words(words) => {
+            format!("run {}", words.iter().map(|word| format!("[{}]", word.text)).collect::<String>())
+        }
+        Found::Code(code) => format!("code {code}"),
+        Found::Write(file) => format!("write {}", file.text),
+        Found::Decoded => "decoded".into(),
+    };
+    found(&tokens, language, &mut work).into_iter().map(|found| shown(found).replace('\u{1A}', "?")).collect()
+}
+
+#[test]
+fn literal_commands_are_found_in_each_language() {
+    for (language, code, expected) in [
+        (Language::Python, "import os; os.system('rm -rf /')", "run rm -rf /"),
+        (Language::Python, "import subprocess as s\ns.run(['rm', '-rf', x], check=True)", "run [rm][-rf][?]"),
+        (Language::Python, "import os; os.execvp('rm', ['rm', '-rf', '/'])", "run [rm][-rf][/]"),
+        (Language::Python, "os.system(f'rm -rf {x}/y')", "run rm -rf ?/y"),
+        (Language::Python, "c = 'rm ' + '-rf /'\nos.system(c)", "run rm -rf /"),
+        (Language::Python, "subprocess.call('rm -rf /'.split())", "run [rm][-rf][/]"),
+        (Language::Python, "exec(\"os.system('x')\")", "code os.system('x')"),
+        (Language::Script, "require('child_process').spawnSync('rm', ['-rf', '/'])", "run [rm][-rf][/]"),
+        (Language::Script, "new Deno.Command('rm', {args: ['-rf', '/']})", "run [rm][-rf][/]"),
+        (Language::Perl, "system(\"rm\", \"-rf\", \"/\")", "run [rm][-rf][/]"),
+        (Language::Perl, "qx{rm -rf $x}", "run rm -rf ?"),
+        (Language::Ruby, "system \"rm -rf #{x}\"", "run rm -rf ?"),
+        (Language::Ruby, "%x(rm -rf /)", "run rm -rf /"),
+        (Language::Php, "popen('rm -rf /', 'r');", "run rm -rf /"),
+        (Language::Lua, "os.execute(\"rm -rf /\") -- x", "run rm -rf /"),
+        (Language::Awk, "BEGIN { \"rm -rf /\" | getline }", "run rm -rf /"),
+        (Language::Awk, "{ print $1 | \"sort -u\" }", "run sort -u"),
+        (Language::Other, "do shell script \"rm -rf /\"", "run rm -rf /"),
+    ] {
+        assert_eq!(does(language, code), [expected], "{code}");
+    }
+}
+
+#[test]
+fn removed_and_written_files_are_found() {
+    for (language, code, expected) in [
+        (Language::Python, "shutil.rmtree('/')", "run [rm][-rf][/]"),
+        (Language::Python, "os.remove('/etc/x')", "run [rm][-f][/etc/x]"),
+        (Language::Python, "shutil.rmtree(os.path.expanduser('~'))", "run [rm][-rf][~]"),
+        (Language::Python, "Path('/etc/x').unlink()", "run [rm][-f][/etc/x]"),
+        (Language::Python, "open('/etc/x', 'w').write('y')", "write /etc/x"),
+        (Language::Script, "fs.rmSync(process.env.HOME, {recursive: true})", "run [rm][-rf][~]"),
+        (Language::Script, "fs.writeFileSync('/etc/x', 'y')", "write /etc/x"),
+        (Language::Perl, "unlink '/etc/x'", "run [rm][-f][/etc/x]"),
+        (Language::Perl, "open(F, '>', '/etc/x')", "write /etc/x"),
+        (Language::Ruby, "FileUtils.rm_rf('/')", "run [rm][-rf][/]"),
+        (Language::Awk, "{ print > \"/etc/x\" }", "write /etc/x"),
+    ] {
+        assert_eq!(does(language, code), [expected], "{code}");
+    }
+}
+
+#[test]
+fn what_is_decoded_and_run_is_found() {
+    for (language, code) in [
+        (Language::Python, "os.system(base64.b64decode('eA=='))"),
+        (Language::Python, "c = bytes.fromhex('78').decode()\nos.system(c)"),
+        (Language::Python, "exec(zlib.decompress(x))"),
+        (Language::Script, "require('child_process').exec(Buffer.from('eA==', 'base64').toString())"),
+        (Language::Perl, "system(pack('H*', '78'))"),
+        (Language::Ruby, "system(['eA=='].pack('m'))"),
+    ] {
+        assert_eq!(does(language, code), ["decoded"], "{code}");
+    }
+}
+
+#[test]
+fn what_only_looks_so_is_left() {
+    for (language, code) in [
+        (Language::Python, "print('os.system(\"x\")')"),
+        (Language::Python, "# os.system('x')"),
+        (Language::Python, "print(base64.b64decode('eA=='))"),
+        (Language::Python, "l.remove(1); open('x').read(); open('x', 'r')"),
+        (Language::Python, "app.run('x'); os.remove(x)"),
+        (Language::Script, "/a/.exec('x'); // fs.rmSync('/')"),
+        (Language::Awk, "{ if ($1 || \"x\") print }"),
+        (Language::Lua, "db.execute('delete')"),
+    ] {
+        assert_eq!(does(language, code), Vec::<String>::new(), "{code}");
+    }
+}
+
+#[test]
+fn the_commands_of_tcl_are_read_line_by_line() {
+    assert_eq!(tcl("puts hi; exec rm -rf /\nspawn -noecho ls [exec id]"), ["rm -rf /", "ls", "id"]);
+    assert_eq!(language("expect"), Some(Language::Tcl));
+}
+
+#[test]
+fn the_work_grows_no_faster_than_the_code() {
+    for part in ["system(", "system('x', ", "x = (", "f'{", "os.system('a' + "] {
+        let work = |count: usize| {
+            let mut work = 0;
+            found(&tokens::of(&part.repeat(count), Language::Python), Language::Python, &mut work);
+            work
+        };
+        assert!(work(2000) < work(1000) * 3, "{part}: {} and {}", work(1000), work(2000));
+    }
+}

@@ -1,0 +1,178 @@
+//! The parts of a text of code: names, literal texts, and what is between them.
+
+use super::Language;
+use crate::expand::ansi;
+use crate::word::{UNKNOWN, Word};
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+/// A part of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// With all that is joined to it by dots: `os.path.join`, `.read`.
+    Name(String),
+    /// A literal text; what is filled into it is not known.
+    Text(Word),
+    /// The text of a command: in backquotes.
+    Run(Word),
+    Mark(char),
+}
+
+type Chars<'a> = Peekable<CharIndices<'a>>;
+
+/// The tokens of `code`.
+pub(super) fn of(code: &str, language: Language) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut chars = code.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' | '\'' => {
+                let text = quoted(code, at, c, &mut chars);
+                let prefix = prefix(&mut tokens);
+                tokens.push(Token::Text(filled(text, c, &prefix, language)));
+            }
+            '`' if language != Language::Python => {
+                let text = filled(quoted(code, at, c, &mut chars), '`', "", language);
+                let runs = matches!(language, Language::Perl | Language::Ruby | Language::Php | Language::Other);
+                tokens.push(if runs { Token::Run(text) } else { Token::Text(text) });
+            }
+            '#' if !matches!(language, Language::Script | Language::Lua) => skip_line(&mut chars),
+            '/' if matches!(language, Language::Script | Language::Php) && peek(&mut chars) == Some('/') => {
+                skip_line(&mut chars);
+            }
+            '-' if language == Language::Lua && peek(&mut chars) == Some('-') => skip_line(&mut chars),
+            // A pattern of awk's: its quotes open nothing.
+            '/' if language == Language::Awk && !matches!(tokens.last(), Some(Token::Name(_) | Token::Mark(')'))) => {
+                quoted(code, at, '/', &mut chars);
+            }
+            '%' if language == Language::Ruby && peek(&mut chars) == Some('x') => {
+                chars.next();
+                if let Some((at, open)) = chars.next() {
+                    let text = quoted(code, at, closing(open), &mut chars);
+                    tokens.push(Token::Run(filled(text, '`', "", language)));
+                }
+            }
+            c if begins_name(c) => {
+                let name = name(code, at, &mut chars);
+                match delimited(name, language, &mut chars, code) {
+                    Some(token) => tokens.push(token),
+                    None => tokens.push(Token::Name(name.to_owned())),
+                }
+            }
+            c if c.is_whitespace() => {}
+            c => tokens.push(Token::Mark(c)),
+        }
+    }
+    tokens
+}
+
+fn peek(chars: &mut Chars<'_>) -> Option<char> {
+    chars.peek().map(|(_, c)| *c)
+}
+
+fn skip_line(chars: &mut Chars<'_>) {
+    while chars.next_if(|(_, c)| *c != '\n').is_some() {}
+}
+
+fn begins_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '@' | '.')
+}
+
+/// A name from `from` on.
+fn name<'a>(code: &'a str, from: usize, chars: &mut Chars<'_>) -> &'a str {
+    let mut end = from + 1;
+    while let Some((at, c)) = chars.peek().copied() {
+        let joins = c == ':' && code[at..].starts_with("::") || c == '-' && code[at..].starts_with("->");
+        if joins {
+            chars.next();
+            chars.next();
+            end = at + 2;
+        } else if begins_name(c) {
+            chars.next();
+            end = at + c.len_utf8();
+        } else {
+            break;
+        }
+    }
+    &code[from..end]
+}
+
+/// The text after an opening quote; three of them close with three.
+fn quoted<'a>(code: &'a str, at: usize, close: char, chars: &mut Chars<'_>) -> &'a str {
+    let is_triple = matches!(close, '"' | '\'') && code[at + 1..].bytes().take(2).eq([close as u8; 2]);
+    if is_triple {
+        chars.next();
+        chars.next();
+    }
+    let begin = chars.peek().map_or(code.len(), |(at, _)| *at);
+    while let Some((at, c)) = chars.next() {
+        if c == '\\' {
+            chars.next();
+        } else if c == close {
+            let rest = &code[at..];
+            if !is_triple {
+                return &code[begin..at];
+            }
+            if rest.bytes().take(3).eq([close as u8; 3]) {
+                chars.next();
+                chars.next();
+                return &code[begin..at];
+            }
+        }
+    }
+    &code[begin..]
+}
+
+/// The letters right before a quote of Python's: `f`, `r`, `b`.
+fn prefix(tokens: &mut Vec<Token>) -> String {
+    let is_prefix = |name: &str| name.len() <= 2 && name.bytes().all(|byte| b"fFrRbBuU".contains(&byte));
+    match tokens.pop_if(|token| matches!(token, Token::Name(name) if is_prefix(name))) {
+        Some(Token::Name(name)) => name.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}
+
+fn closing(open: char) -> char {
+    match open {
+        '(' => ')',
+        '[' => ']',
+        '{' => '}',
+        '<' => '>',
+        open => open,
+    }
+}
+
+/// `qx{…}`, `q(…)` and `qq|…|` of Perl.
+fn delimited(name: &str, language: Language, chars: &mut Chars<'_>, code: &str) -> Option<Token> {
+    if language != Language::Perl || !matches!(name, "q" | "qq" | "qx") {
+        return None;
+    }
+    let (at, open) = chars.next_if(|(_, c)| matches!(c, '{' | '(' | '[' | '<' | '/' | '|' | '!' | '~'))?;
+    let text = filled(quoted(code, at, closing(open), chars), if name == "q" { '\'' } else { '"' }, "", language);
+    Some(if name == "qx" { Token::Run(text) } else { Token::Text(text) })
+}
+
+/// A literal with its escapes read, and what is filled in marked as unknown.
+fn filled(raw: &str, quote: char, prefix: &str, language: Language) -> Word {
+    let text = if prefix.contains('r') { raw.to_owned() } else { ansi(raw) };
+    let opens = match language {
+        Language::Python if prefix.contains('f') => "{",
+        Language::Ruby if quote != '\'' => "#{",
+        Language::Script if quote == '`' => "${",
+        Language::Perl | Language::Php if quote != '\'' => "$",
+        _ => return Word::literal(text),
+    };
+    let (mut made, mut rest) = (String::new(), text.as_str());
+    while let Some((before, after)) = rest.split_once(opens) {
+        made.push_str(before);
+        made.push(UNKNOWN);
+        rest = if opens == "$" {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '}' | '[' | ']');
+            after.trim_start_matches(is_part)
+        } else {
+            after.split_once('}').map_or("", |(_, rest)| rest)
+        };
+    }
+    made.push_str(rest);
+    Word::literal(made)
+}

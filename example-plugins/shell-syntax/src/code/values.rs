@@ -1,0 +1,552 @@
+//! What the calls of code are given, and which of them run commands, remove or write files.
+
+use super::Language;
+use super::tokens::Token;
+use crate::word::{UNKNOWN, Word};
+
+/// Maximum nesting of brackets that are looked into.
+const MAX_DEPTH: usize = 12;
+/// Maximum number of words of one value.
+const MAX_WORDS: usize = 64;
+/// Maximum number of tokens of one call or value that are looked at.
+const MAX_TOKENS: usize = 256;
+/// Maximum number of variables whose values are known.
+const MAX_VARIABLES: usize = 64;
+/// Maximum number of tokens between a method and what it is called of.
+const MAX_RECEIVER: usize = 32;
+
+/// Calls that run a command: a text, or a program and its words.
+const RUNS: &str = " system popen popen2 popen3 getoutput getstatusoutput run call check_call check_output Popen exec execSync execFile execFileSync \
+    spawn spawnSync execl execlp execle execv execvp execve spawnl spawnlp spawnv spawnvp posix_spawn posix_spawnp shell_exec passthru proc_open \
+    pcntl_exec capture2 capture2e capture3 create_subprocess_shell create_subprocess_exec system2 ";
+/// Those of libraries whose names many others have.
+const RUNS_OF: &str = " os.execute System.cmd Deno.Command shell.exec script ";
+/// Calls whose result nobody can read in the text.
+const DECODES: &str = " b64decode b32decode b16decode b85decode a85decode urlsafe_b64decode standard_b64decode unhexlify fromhex decompress decode64 \
+    decode_base64 urlsafe_decode64 strict_decode64 base64_decode gzinflate gzuncompress gzdecode str_rot13 hex2bin atob fromCharCode pack chr urlopen \
+    file_get_contents decrypt unquote ";
+/// Calls that give back a path or a text as they got it.
+const PASSES: &str = " Path PurePath PosixPath expanduser abspath realpath resolve normpath str String glob iglob list encode quote split bytes File \
+    Pathname expand_path URL ";
+/// Calls that remove a directory with all in it, and those that remove a file.
+const REMOVES_ALL: &str =
+    " rmtree remove_tree rm_rf rm_r remove_entry remove_entry_secure remove_dir rimraf removeSync emptyDirSync ";
+const REMOVES: &str = " unlink unlinkSync os.remove os.rmdir os.removedirs os.unlink rmdir rmdirSync rmSync fs.rm promises.rm FileUtils.rm File.delete \
+    File.unlink Dir.rmdir Dir.delete Deno.remove Deno.removeSync ";
+/// Calls that write the file that is named first.
+const WRITES: &str = " writeFileSync writeFile appendFileSync appendFile createWriteStream file_put_contents File.write IO.write Deno.writeTextFile \
+    Deno.writeTextFileSync Deno.writeFile Bun.write ";
+
+/// What code does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A text is run as a command.
+    Text(Word),
+    /// A program is run with these words.
+    Words(Vec<Word>),
+    /// A text is run as code.
+    Code(String),
+    Write(Word),
+    /// Something is run that nobody can read.
+    Decoded,
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Unknown,
+    /// What was encoded.
+    Decoded,
+    One(Word),
+    Many(Vec<Word>),
+}
+
+/// What a call is given, with its name if it has one.
+struct Argument<'a> {
+    name: Option<&'a str>,
+    value: Value,
+}
+
+struct Scan<'a> {
+    /// Those up to which values are read.
+    tokens: &'a [Token],
+    /// Of what starts programs, what the code names: a library of Python's, and one of JavaScript's.
+    has_subprocess: bool,
+    has_child_process: bool,
+    has_pty: bool,
+    language: Language,
+    /// Those that were set, the last ones last.
+    variables: Vec<(&'a str, Value)>,
+    /// Tokens that were looked at.
+    work: usize,
+    depth: usize,
+}
+
+/// All that code is seen to do.
+pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> Vec<Found> {
+    let names = |parts: &[&str]| {
+        tokens.iter().any(|token| match token {
+            Token::Name(name) => parts.iter().any(|part| name.contains(part)),
+            Token::Text(text) => parts.iter().any(|part| text.text.contains(part)),
+            _ => false,
+        })
+    };
+    let mut scan = Scan {
+        tokens,
+        has_subprocess: names(&["subprocess"]),
+        has_child_process: names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
+        has_pty: names(&["pty", "pexpect"]),
+        language,
+        variables: Vec::new(),
+        work: 0,
+        depth: 0,
+    };
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
+        match &tokens[at] {
+            Token::Run(text) => found.push(Found::Text(text.clone())),
+            Token::Name(name) => scan.name(name, at, &mut found),
+            Token::Text(text) if language == Language::Awk && scan.is_piped(at) => {
+                found.push(Found::Text(text.clone()));
+            }
+            Token::Text(target) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('>') => {
+                found.push(Found::Write(target.clone()));
+            }
+            _ => {}
+        }
+    }
+    *work += tokens.len() + scan.work;
+    found
+}
+
+fn is_one_of(list: &str, name: &str) -> bool {
+    !name.is_empty() && list.split(' ').any(|other| other == name)
+}
+
+/// The last part of a name: `system` of `os.system`.
+fn last(name: &str) -> &str {
+    name.rsplit(['.', ':', '>', '@']).next().unwrap_or(name)
+}
+
+impl<'a> Scan<'a> {
+    /// Whether a text of awk's is a command that is written to or read from.
+    fn is_piped(&self, at: usize) -> bool {
+        let is_bar = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)) == Some(&Token::Mark('|'));
+        let after = is_bar(at.checked_sub(1)) && !is_bar(at.checked_sub(2));
+        let is_read = matches!(self.tokens.get(at + 2), Some(Token::Name(name)) if name == "getline");
+        let prints_to_shell = is_bar(Some(at + 1))
+            && matches!(self.tokens.get(at + 2), Some(Token::Text(shell)) if crate::program_name(&shell.text).ends_with("sh"));
+        after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
+    }
+
+    /// Looks whether a name is that of a variable that is set, or of a call that does something.
+    fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<Found>) {
+        let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
+        if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
+            let value = self.value(&mut (at + 2));
+            if self.variables.len() < MAX_VARIABLES {
+                self.variables.push((name, value));
+            }
+            return;
+        }
+        let call = last(name);
+        let runs = is_one_of(RUNS, call) && self.may_run(call);
+        let runs_code =
+            matches!(call, "eval" | "exec" | "Function" | "instance_eval" | "compile") && self.runs_code(call);
+        let is_named = |list: &str| is_one_of(list, call) || is_one_of(list, name);
+        let removes_all = is_one_of(REMOVES_ALL, call);
+        let removes = is_named(REMOVES) || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'));
+        let opens = matches!(call, "open" | "fopen" | "openSync");
+        if !(runs || runs_code || is_one_of(RUNS_OF, name) || removes_all || removes || opens || is_named(WRITES)) {
+            return;
+        }
+        let mut end = at + 1;
+        let arguments = self.arguments(&mut end);
+        let Some(arguments) = arguments else { return };
+        if runs_code {
+            found.extend(arguments.first().and_then(|argument| match &argument.value {
+                Value::One(text) => Some(Found::Code(text.text.clone())),
+                Value::Decoded => Some(Found::Decoded),
+                _ => None,
+            }));
+        } else if removes || removes_all {
+            let is_recursive = removes_all
+                || self.tokens[at..end].iter().any(|token| matches!(token, Token::Name(name) if name == "recursive"));
+            let receiver = if arguments.is_empty() { self.receiver(at) } else { None };
+            // What follows the first and is not known is an option, or a function to be called.
+            let named = arguments.into_iter().enumerate();
+            let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
+            let words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
+            let begin = ["rm", if is_recursive { "-rf" } else { "-f" }].map(Word::literal);
+            if !words.is_empty() && (is_recursive || words.iter().any(Word::is_known)) {
+                found.push(Found::Words(begin.into_iter().chain(words).collect()));
+            }
+        } else if opens {
+            found.extend(opened(&arguments).map(Found::Write));
+        } else if is_named(WRITES) {
+            found.extend(
+                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
+            );
+        } else {
+            found.extend(ran(call, arguments));
+        }
+    }
+
+    /// Whether a call of this name runs a program: others have methods that are called so.
+    fn may_run(&self, call: &str) -> bool {
+        match self.language {
+            Language::Python => match call {
+                "run" | "call" => self.has_subprocess,
+                "exec" => false,
+                "spawn" => self.has_pty,
+                _ => true,
+            },
+            Language::Script => self.has_child_process,
+            _ => !matches!(call, "run" | "call"),
+        }
+    }
+
+    fn runs_code(&self, call: &str) -> bool {
+        match self.language {
+            Language::Python => matches!(call, "eval" | "exec" | "compile"),
+            Language::Script => matches!(call, "eval" | "Function"),
+            Language::Perl | Language::Ruby | Language::Php => matches!(call, "eval" | "instance_eval"),
+            _ => false,
+        }
+    }
+
+    /// What a method is called of: `Path('x').unlink()`.
+    fn receiver(&mut self, at: usize) -> Option<Word> {
+        let from = at.saturating_sub(MAX_RECEIVER);
+        let passes = |token: &Token| matches!(token, Token::Name(name) if is_one_of(PASSES, last(name)));
+        let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
+        words(self.value(&mut begin)).pop()
+    }
+
+    /// What follows the name of a call, in brackets or, where the language has it so, without them.
+    fn arguments(&mut self, at: &mut usize) -> Option<Vec<Argument<'a>>> {
+        match self.tokens.get(*at)? {
+            Token::Mark('(') => {
+                *at += 1;
+                Some(self.list(at, ')'))
+            }
+            Token::Text(_) | Token::Run(_)
+                if matches!(self.language, Language::Perl | Language::Ruby | Language::Lua | Language::Other) =>
+            {
+                Some(self.list(at, ';'))
+            }
+            Token::Name(name) if self.language == Language::Perl && name != "and" && name != "or" => {
+                Some(self.list(at, ';'))
+            }
+            _ => None,
+        }
+    }
+
+    /// Values with commas between them, up to `close`.
+    fn list(&mut self, at: &mut usize, close: char) -> Vec<Argument<'a>> {
+        let mut arguments = Vec::new();
+        if self.depth >= MAX_DEPTH {
+            return arguments;
+        }
+        self.depth += 1;
+        while let Some(token) = self.tokens.get(*at) {
+            self.work += 1;
+            match token {
+                Token::Mark(c) if *c == close => {
+                    *at += 1;
+                    break;
+                }
+                Token::Mark(',') => *at += 1,
+                Token::Mark(')' | ']' | '}' | ';') if close == ';' => break,
+                _ => {
+                    let name = match (token, self.tokens.get(*at + 1)) {
+                        (Token::Name(name), Some(Token::Mark('=' | ':'))) => Some(name.as_str()),
+                        _ => None,
+                    };
+                    *at += if name.is_some() { 2 } else { 0 };
+                    let before = *at;
+                    let value = self.value(at);
+                    self.skip(at);
+                    *at += usize::from(*at == before);
+                    if arguments.len() < MAX_WORDS {
+                        arguments.push(Argument { name, value });
+                    }
+                }
+            }
+        }
+        self.depth -= 1;
+        arguments
+    }
+
+    /// To the comma or the bracket that ends a value.
+    fn skip(&mut self, at: &mut usize) {
+        let mut open = 0_usize;
+        while let Some(token) = self.tokens.get(*at) {
+            self.work += 1;
+            match token {
+                Token::Mark('(' | '[' | '{') => open += 1,
+                Token::Mark(')' | ']' | '}' | ',' | ';') if open == 0 => return,
+                Token::Mark(')' | ']' | '}') => open -= 1,
+                _ => {}
+            }
+            *at += 1;
+        }
+    }
+
+    /// A value, with what is added to it.
+    fn value(&mut self, at: &mut usize) -> Value {
+        let mut value = self.operand(at);
+        loop {
+            match self.tokens.get(*at) {
+                Some(Token::Mark('+')) => *at += 1,
+                Some(Token::Mark('%')) => {
+                    *at += 1;
+                    self.operand(at);
+                    if let Value::One(word) = &mut value {
+                        word.text = word.text.replace("%s", &UNKNOWN.to_string());
+                    }
+                    continue;
+                }
+                Some(Token::Name(name)) if name == "." => *at += 1,
+                Some(Token::Text(_)) if matches!(value, Value::One(_)) => {}
+                _ => return value,
+            }
+            let other = self.operand(at);
+            value = match (value, other) {
+                (Value::Decoded, _) | (_, Value::Decoded) => Value::Decoded,
+                (Value::One(mut word), Value::One(other)) => {
+                    word.append(&other);
+                    Value::One(word)
+                }
+                (Value::Many(mut words), Value::Many(others)) => {
+                    words.extend(others);
+                    Value::Many(words)
+                }
+                (Value::One(mut word), _) => {
+                    word.text.push(UNKNOWN);
+                    Value::One(word)
+                }
+                (Value::Unknown, Value::One(word)) => {
+                    Value::One(Word { text: format!("{UNKNOWN}{}", word.text), ..word })
+                }
+                (value, _) => value,
+            };
+        }
+    }
+
+    fn operand(&mut self, at: &mut usize) -> Value {
+        let Some(token) = self.tokens.get(*at) else { return Value::Unknown };
+        self.work += 1;
+        let mut value = match token {
+            Token::Text(text) => {
+                *at += 1;
+                Value::One(text.clone())
+            }
+            Token::Mark(open @ ('[' | '(' | '{')) => {
+                *at += 1;
+                let close = match open {
+                    '[' => ']',
+                    '(' => ')',
+                    _ => '}',
+                };
+                let mut arguments = self.list(at, close);
+                match (open, arguments.len()) {
+                    ('(', 1) => arguments.remove(0).value,
+                    _ => many(arguments),
+                }
+            }
+            Token::Name(name) => {
+                *at += 1;
+                self.named(name, at)
+            }
+            _ => return Value::Unknown,
+        };
+        // Methods: `.split()`, `.decode()`.
+        while let Some(Token::Name(method)) = self.tokens.get(*at)
+            && method.len() > 1
+            && method.starts_with('.')
+            && !matches!(last(method), "unlink" | "rmdir")
+        {
+            *at += 1;
+            let arguments = if self.tokens.get(*at) == Some(&Token::Mark('(')) {
+                *at += 1;
+                self.list(at, ')')
+            } else {
+                Vec::new()
+            };
+            value = method_of(value, last(method), &arguments);
+        }
+        value
+    }
+
+    fn variable(&mut self, name: &str) -> Value {
+        self.work += self.variables.len();
+        let known = self.variables.iter().rev().find(|(other, _)| *other == name);
+        known.map_or(Value::Unknown, |(_, value)| value.clone())
+    }
+
+    /// The value of a variable, or of a call.
+    fn named(&mut self, name: &'a str, at: &mut usize) -> Value {
+        let call = last(name);
+        if name == "new" || name == "await" {
+            return self.operand(at);
+        }
+        let home = || Value::One(Word { home: true, ..Word::literal("~") });
+        let (is_call, arguments) = match self.tokens.get(*at) {
+            Some(Token::Mark(open @ ('(' | '[' | '{'))) if *open != '{' || name.ends_with("ENV") => {
+                *at += 1;
+                let close = match open {
+                    '(' => ')',
+                    '[' => ']',
+                    _ => '}',
+                };
+                (*open == '(', self.list(at, close))
+            }
+            Some(Token::Text(_)) if self.language == Language::Perl && call == "glob" => (true, self.list(at, ';')),
+            _ => (false, Vec::new()),
+        };
+        let names_home = arguments.len() == 1
+            && matches!(&arguments[0].value, Value::One(word) if matches!(word.text.as_str(), "HOME" | "USERPROFILE"));
+        let is_home = matches!(call, "homedir" | "home") && is_call || name == "Dir.home" || call == "HOME";
+        if is_home
+            || names_home
+            || (name.ends_with("ENV") && self.tokens.get(*at - 2) == Some(&Token::Name("HOME".into())))
+        {
+            return home();
+        }
+        if is_one_of(DECODES, call) || (call == "from" && arguments.len() > 1) {
+            return Value::Decoded;
+        }
+        if arguments.iter().any(|argument| matches!(argument.value, Value::Decoded)) {
+            return Value::Decoded;
+        }
+        if call == "join" && is_call {
+            return joined(arguments);
+        }
+        if is_call && is_one_of(PASSES, call) {
+            let expands = matches!(call, "expanduser" | "glob" | "iglob" | "expand_path");
+            return match arguments.into_iter().next().map(|argument| argument.value) {
+                Some(Value::One(mut word)) => {
+                    word.home |= expands && word.text.starts_with('~');
+                    word.glob |= word.text.contains('*');
+                    Value::One(word)
+                }
+                Some(value) => value,
+                None => Value::Unknown,
+            };
+        }
+        if is_call { Value::Unknown } else { self.variable(name) }
+    }
+}
+
+/// `os.path.join('a', 'b')`, as far as it is known.
+fn joined(arguments: Vec<Argument<'_>>) -> Value {
+    let mut words = arguments.into_iter().flat_map(|argument| words(argument.value));
+    let Some(mut all) = words.next() else { return Value::Unknown };
+    for word in words {
+        all.text.push('/');
+        all.append(&word);
+    }
+    Value::One(all)
+}
+
+fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
+    match (value, method) {
+        (Value::One(word), "split") if arguments.is_empty() => {
+            Value::Many(word.text.split_whitespace().take(MAX_WORDS).map(Word::marked).collect())
+        }
+        (_, "homedir") => Value::One(Word { home: true, ..Word::literal("~") }),
+        (value, _) if is_one_of(DECODES, method) => match value {
+            Value::One(_) | Value::Many(_) | Value::Unknown | Value::Decoded => Value::Decoded,
+        },
+        (value, "decode" | "encode" | "strip" | "trim" | "toString" | "split" | "resolve" | "absolute" | "to_s") => {
+            value
+        }
+        (Value::Decoded, _) => Value::Decoded,
+        (Value::One(word), "join") => {
+            let decodes = arguments.iter().any(|argument| matches!(argument.value, Value::Decoded));
+            let parts: Vec<Word> = arguments.first().map(|argument| words(argument.value.clone())).unwrap_or_default();
+            let text = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(&word.text);
+            if decodes { Value::Decoded } else { Value::One(Word::literal(text)) }
+        }
+        (Value::One(word), "format") => {
+            let (begin, _) = word.text.split_once('{').unwrap_or((&word.text, ""));
+            Value::One(Word::literal(format!("{begin}{UNKNOWN}")))
+        }
+        _ => Value::Unknown,
+    }
+}
+
+fn many(arguments: Vec<Argument<'_>>) -> Value {
+    if arguments.iter().any(|argument| matches!(argument.value, Value::Decoded)) {
+        return Value::Decoded;
+    }
+    // `{args: ['-rf', '/']}`
+    if let Some(named) = arguments.iter().find(|argument| argument.name == Some("args")) {
+        return named.value.clone();
+    }
+    if arguments.iter().any(|argument| argument.name.is_some()) {
+        return Value::Unknown;
+    }
+    Value::Many(arguments.into_iter().flat_map(|argument| words(argument.value)).take(MAX_WORDS).collect())
+}
+
+fn words(value: Value) -> Vec<Word> {
+    match value {
+        Value::One(word) => vec![word],
+        Value::Many(words) => words,
+        Value::Unknown | Value::Decoded => vec![Word::unknown()],
+    }
+}
+
+/// The file that `open` is to write.
+fn opened(arguments: &[Argument<'_>]) -> Option<Word> {
+    let text = |at: usize| match arguments.get(at).map(|argument| &argument.value) {
+        Some(Value::One(word)) => Some(word),
+        _ => None,
+    };
+    let writes = |mode: &str| mode.len() <= 3 && (mode.contains(['w', 'a', 'x', '+']) || mode.starts_with('>'));
+    // Perl names the handle first.
+    match (text(0), text(1), text(2)) {
+        (Some(file), Some(mode), _) if writes(&mode.text) => Some(file.clone()),
+        (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(file.clone()),
+        (_, Some(both), None) => {
+            both.text.strip_prefix('>').map(|file| Word::literal(file.trim_start_matches('>').trim()))
+        }
+        _ => None,
+    }
+}
+
+/// What a call runs that is given these.
+fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<Found> {
+    let mut program: Option<Value> = None;
+    let mut rest: Vec<Word> = Vec::new();
+    let repeats_name =
+        call.starts_with("exec") && call != "exec" && !call.starts_with("execS") && !call.starts_with("execF");
+    let repeats_name = repeats_name || call.starts_with("spawnl") || call.starts_with("spawnv");
+    for (at, argument) in arguments.into_iter().enumerate() {
+        match (&program, argument.name, argument.value) {
+            (_, Some(name), _) if name != "args" && name != "command" => {}
+            (_, _, Value::Decoded) => return Some(Found::Decoded),
+            (None, _, Value::Unknown) if at == 0 && (call.starts_with("spawn") || call.starts_with("exec")) => {}
+            (None, _, value) => program = Some(value),
+            (Some(_), _, Value::One(mode)) if call.contains("open") && mode.text.len() <= 2 => {}
+            (Some(_), _, Value::One(word)) => rest.push(word),
+            (Some(_), _, Value::Many(words)) => rest.extend(words),
+            (Some(_), _, Value::Unknown) => {}
+        }
+    }
+    if repeats_name && !rest.is_empty() {
+        rest.remove(0);
+    }
+    match program? {
+        Value::One(text) if rest.is_empty() => Some(Found::Text(text)),
+        Value::One(program) => Some(Found::Words([program].into_iter().chain(rest).collect())),
+        Value::Many(mut words) => {
+            words.extend(rest);
+            Some(Found::Words(words))
+        }
+        Value::Unknown => None,
+        Value::Decoded => Some(Found::Decoded),
+    }
+}

@@ -1,0 +1,54 @@
+//! The usual names of programs: `python3.12` and `nodejs` are called so on some machines only.
+
+use super::wrappers::{RENAMED, VERSIONED};
+
+/// The name by which a program is usually called.
+pub(super) fn usual(name: &str) -> &str {
+    let renamed = RENAMED.iter().filter_map(|pair| pair.split_once(' ')).find(|(other, _)| *other == name);
+    if let Some((_, usual)) = renamed {
+        return usual;
+    }
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let version = &name[stem.len()..];
+    let stem = stem.strip_suffix(['-', '_']).unwrap_or(stem);
+    if version.is_empty() || !VERSIONED.contains(stem) {
+        return name;
+    }
+    match stem {
+        // The first number is a part of the usual name.
+        "python" | "pip" if stem.len() + version.len() == name.len() => &name[..=stem.len()],
+        "pypy" => "python3",
+        stem => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usual;
+
+    #[test]
+    fn versions_of_a_name_are_left_out() {
+        for (name, expected) in [
+            ("python", "python"),
+            ("python3", "python3"),
+            ("python3.12", "python3"),
+            ("python2.7", "python2"),
+            ("pypy3.10", "python3"),
+            ("pip3.11", "pip3"),
+            ("perl5.36.0", "perl"),
+            ("bash-5.2", "bash"),
+            ("bash5", "bash"),
+            ("nodejs", "node"),
+            ("nc.openbsd", "nc"),
+            ("base64", "base64"),
+            ("md5", "md5"),
+            ("7z", "7z"),
+            ("bzip2", "bzip2"),
+            ("python3-config", "python3-config"),
+            ("", ""),
+            ("3.12", "3.12"),
+        ] {
+            assert_eq!(usual(name), expected, "{name}");
+        }
+    }
+}
