@@ -11,6 +11,7 @@ fn action(rule: &Compiled) -> &str {
         Some("audit") => "is reported",
         Some("deny") => "is denied",
         Some("ask") => "is asked about",
+        Some("hint") => "is hinted at",
         Some(other) => other,
         None if rule.rule.rewrite.is_some() => "is rewritten",
         None => "is reported",
