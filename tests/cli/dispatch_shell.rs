@@ -23,12 +23,12 @@ fn a_refusal_names_each_rule_below_the_part_that_it_is_about() {
         ended.stdout,
         "rejected by shell-guard\n\n  \
          cd src && git push -f origin main\n            ^^^^^^^^^^^^^^^^^^^^^^^\n  \
-         error floor.git_push_force (shell-guard): This can overwrite the history that others have on the remote. Push to a new \
-         branch, or merge what is there first.\n    \
-         see https://git-scm.com/docs/git-push#Documentation/git-push.txt---force\n  \
          error universal.git_push_force_main (shell-guard): A forced push to main or master rewrites history that others share. \
          Push with a lease to a branch of your own.\n    \
-         see https://git-scm.com/docs/git-push#Documentation/git-push.txt---force-with-lease\n"
+         see https://git-scm.com/docs/git-push#Documentation/git-push.txt---force-with-lease\n  \
+         error git.push_force (shell-guard): This can overwrite the history that others have on the remote. Push to a new \
+         branch, or merge what is there first; `--force-with-lease` refuses where others have pushed since.\n    \
+         see https://git-scm.com/docs/git-push#Documentation/git-push.txt---force\n"
     );
     assert_eq!(ended.stderr, "");
 }

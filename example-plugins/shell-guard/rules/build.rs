@@ -9,7 +9,7 @@ mod patterns;
 
 /// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
 /// are asked.
-const FILES: [&str; 19] = [
+const FILES: [&str; 22] = [
     "programs",
     "floor",
     "self-defence",
@@ -21,6 +21,7 @@ const FILES: [&str; 19] = [
     "sql",
     "harn",
     "shell",
+    "files",
     "git",
     "docker",
     "kubernetes",
@@ -29,6 +30,8 @@ const FILES: [&str; 19] = [
     "packages",
     "secrets",
     "machine",
+    "statements",
+    "general",
 ];
 
 fn main() {

@@ -13,8 +13,9 @@
 //!
 //! [plugin.config]                            # all of it optional
 //! stacks = ["rust", "python"]                # default: detected in /workspace, where that is granted
-//! mode = "rewrite-with-audit"                # or "deny", "audit"
+//! mode = "rewrite-with-audit"                # or "rewrite", "deny", "audit"
 //! modes = { "harn-canon/rust" = "audit" }    # of a catalogue or a rule
+//! answers = { "severity:info" = "allow", "label:network" = "ask", "rule:git.reset_hard" = "deny" } # modes of your own
 //! remove = ["git.stash_drop"]                # catalogues and rules that are left out
 //!
 //! [[plugin.config.custom-rules]]             # asked before all others
@@ -26,9 +27,35 @@
 //!
 //! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
 //! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` and
-//! `hookhost/self-defence` deny in every mode; an operator who does not want one removes it by its id, or a catalogue by its own. An action that is not one of these words is advice: it is reported as it
-//! is, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
+//! `hookhost/self-defence` deny in every mode; an operator who does not want one removes it by its id, or a catalogue by its own.
+//! The action `hint` tells of a rewrite and does not make it. An action that is not one of these words is advice: it is reported as
+//! it is, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
 //! shows them, too.
+//!
+//! # Modes
+//!
+//! | mode | what a rule does |
+//! |---|---|
+//! | `rewrite-with-audit` | what it says: denies, asks, rewrites or reports |
+//! | `rewrite` | the same, and only what is denied or asked about is reported |
+//! | `deny` | denies whatever it catches |
+//! | `audit` | reports what it would do, unless it denies |
+//!
+//! `answers` is a mode of your own: a table from rules to what they answer. A key is a kind and a name, and the most specific key that
+//! names a rule counts, in this order:
+//!
+//! | key | the rules |
+//! |---|---|
+//! | `rule:git.reset_hard` | this one |
+//! | `cause:runs-unknown` | those about this cause: the words of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
+//! | `label:network` | those with this label; `docs/rules/` shows each rule's labels |
+//! | `catalogue:hookhost/git` | those of this catalogue; `catalogue:custom` are the custom rules |
+//! | `severity:info` | those of this severity: `error`, `warning` or `info` |
+//!
+//! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let it run) and `allow`
+//! (the rule is silent). An answer counts in every mode. A key or an answer that is not known is an error when the plugin is loaded,
+//! and so is one that would loosen the floor or self-defence by name; keys such as `severity:error` leave these two as they are. A
+//! custom rule that allows is changed by its own `rule:` key only.
 //!
 //! # Self-defence
 //!
@@ -112,6 +139,7 @@ mod tests {
         ShellGuard::configure(serde_json::from_value(config).unwrap()).unwrap();
         let ask = |command| ShellGuard::before_tool_call(&testing::session(), &testing::shell(command));
         assert!(matches!(ask("sudo make deploy"), ToolCallVerdict::Reject(_)));
+        assert!(matches!(ask("git reset --hard"), ToolCallVerdict::Reject(_)));
         assert_eq!(ask("git stash drop"), ToolCallVerdict::Allow);
         assert_eq!(ask("frob --all"), ToolCallVerdict::Allow, "no rule knows it");
     }

@@ -5,8 +5,20 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::{Value, json};
 
 /// The members of a rule, and of its matches, that are patterns.
-pub(crate) const MEMBERS: [&str; 10] =
-    ["pattern", "operand", "target", "word", "no-word", "environment", "reads", "writes", "text", "no-text"];
+pub(crate) const MEMBERS: [&str; 12] = [
+    "pattern",
+    "operand",
+    "target",
+    "word",
+    "no-word",
+    "statement",
+    "no-statement",
+    "environment",
+    "reads",
+    "writes",
+    "text",
+    "no-text",
+];
 /// Upper bounds of the texts that represent a part of an expression, and of the characters of a class.
 const MAX_TEXTS: usize = 64;
 const CHOICE: usize = 4;

@@ -18,6 +18,7 @@ struct RawConfig {
     stacks: Option<Vec<String>>,
     mode: Mode,
     modes: BTreeMap<String, Mode>,
+    answers: BTreeMap<String, String>,
     remove: Vec<String>,
     custom_rules: Vec<Rule>,
     catalogues: Vec<Catalogue>,
@@ -25,7 +26,8 @@ struct RawConfig {
 
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
-        let RawConfig { stacks, mode, modes, remove, custom_rules, catalogues } = RawConfig::deserialize(table)?;
-        Ok(Self { stacks, rules: Settings { mode, modes, remove, custom_rules, catalogues } })
+        let raw = RawConfig::deserialize(table)?;
+        let RawConfig { stacks, mode, modes, answers, remove, custom_rules, catalogues } = raw;
+        Ok(Self { stacks, rules: Settings { mode, modes, answers, remove, custom_rules, catalogues } })
     }
 }

@@ -66,6 +66,9 @@ pub(crate) struct Envelope {
     /// What the rule would have done, if it was not done: the text continues "it would".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
+    /// Whether it is reported only where the command does not run.
+    #[serde(skip)]
+    pub(crate) quiet: bool,
 }
 
 /// The outcome, and an envelope for each rule that matches.
@@ -102,17 +105,26 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                 match (rule.mode, made) {
                     (Mode::Deny, made) => judgement.deny(rule, &mut envelope, made.ok()),
                     (Mode::Audit, made) => envelope.would = Some(would_rewrite(made)),
-                    (Mode::RewriteWithAudit, Ok(rewritten)) if judgement.may_rewrite() => {
+                    (Mode::RewriteWithAudit | Mode::Rewrite, Ok(rewritten)) if judgement.may_rewrite() => {
                         envelope.action = "rewrite".into();
                         envelope.kind = "tool_rewrite";
                         envelope.command = bounded(&rewritten);
                         judgement.outcome = Outcome::Rewrite(rewritten);
                     }
-                    (Mode::RewriteWithAudit, made) => envelope.would = Some(would_rewrite(made)),
+                    (Mode::RewriteWithAudit | Mode::Rewrite, made) => envelope.would = Some(would_rewrite(made)),
+                }
+            }
+            "hint" => {
+                let made = try_rewrite(registry, hit, &subject, input);
+                if rule.mode == Mode::Deny {
+                    judgement.deny(rule, &mut envelope, made.ok());
+                } else {
+                    envelope.action = "hint".into();
+                    envelope.would = Some(would_rewrite(made));
                 }
             }
             _ if rule.mode == Mode::Deny => judgement.deny(rule, &mut envelope, None),
-            "ask" if rule.mode == Mode::RewriteWithAudit || rule.is_floor() => {
+            "ask" if rule.mode.acts() || rule.is_floor() => {
                 envelope.action = "ask".into();
                 if !matches!(judgement.outcome, Outcome::Deny { .. } | Outcome::Ask { .. }) {
                     let question = format!("{} Run `{}`?", rule.rule.explanation, shown(&envelope.matched));
@@ -244,7 +256,7 @@ fn try_rewrite(
     if commands.is_empty() {
         return Err("the rule is about no single command");
     }
-    let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry)?;
+    let rewritten = rewrite(subject.text, subject.script, &commands, wanted, registry, subject.places)?;
     let script = read(&rewritten, input.dialect, input.cwd, subject.places);
     if wanted.replace.is_none() && !keeps_the_rest(subject.script, &script, &hit.commands) {
         return Err("it would change more than that");
@@ -279,6 +291,7 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
         matched: bounded(subject.text.get(place.clone()).unwrap_or(subject.text)),
         place: (place.start, place.end),
         would: None,
+        quiet: hit.rule.mode == Mode::Rewrite,
     }
 }
 

@@ -106,7 +106,8 @@ impl Guard {
     /// Puts each rule's decision into the audit log, and says where rules are silent because nobody said which stacks there
     /// are.
     fn report(&self, judgement: &Judgement) {
-        for envelope in &judgement.envelopes {
+        let is_told = |envelope: &&Envelope| !envelope.quiet || matches!(&*envelope.action, "deny" | "ask");
+        for envelope in judgement.envelopes.iter().filter(is_told) {
             effects::report(&finding(envelope));
         }
         if !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {

@@ -2,7 +2,7 @@
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
-use shell_syntax::{Command, Script, UNKNOWN, Word};
+use shell_syntax::{Class, Command, Places, Script, UNKNOWN, Word};
 use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
@@ -14,6 +14,7 @@ pub(crate) fn rewrite(
     commands: &[&Command],
     rewrite: &Rewrite,
     registry: &Registry,
+    places: &Places,
 ) -> Result<String, &'static str> {
     if script.unreadable.is_some() {
         return Err("some of the command cannot be read");
@@ -27,7 +28,7 @@ pub(crate) fn rewrite(
     }
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     for command in commands {
-        change(text, script, command, rewrite, registry, &mut changes)?;
+        change(text, script, command, rewrite, registry, places, &mut changes)?;
     }
     // A loop runs one command many times.
     changes.sort_by_key(|(place, _)| (place.start, place.end));
@@ -45,6 +46,7 @@ fn change(
     command: &Command,
     rewrite: &Rewrite,
     registry: &Registry,
+    places: &Places,
     changes: &mut Vec<(Range<usize>, String)>,
 ) -> Result<(), &'static str> {
     if !command.exact {
@@ -55,6 +57,9 @@ fn change(
     }
     if rewrite.only_shown && (writes(command) || !command.downstream.is_empty()) {
         return Err(NOT_SHOWN);
+    }
+    if rewrite.only_at_workspace && !is_at_workspace(command, places) {
+        return Err("it runs elsewhere than in the workspace, so that a path would lead elsewhere");
     }
     let spans =
         command.args.iter().chain([&command.program_word]).map(|word| word.span.clone()).collect::<Option<Vec<_>>>();
@@ -106,6 +111,11 @@ fn change(
         });
     }
     Ok(())
+}
+
+fn is_at_workspace(command: &Command, places: &Places) -> bool {
+    let here = Word { text: ".".to_owned(), ..Word::default() };
+    command.class(&here, places) == Class::Workspace
 }
 
 /// Whether what other commands print is kept in a file: `{ a; b; } > x` and `exec > x` are commands of their own.

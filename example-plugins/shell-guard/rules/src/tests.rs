@@ -6,6 +6,7 @@ mod config;
 mod document;
 mod hostile;
 mod new_files;
+mod real_rewrites;
 mod rewriting;
 
 use crate::Guard;

@@ -1,8 +1,11 @@
 //! A rule's conditions, compiled, and asked of one command.
 
+use super::depth;
 use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
+use super::sql;
+use super::verbs;
 use super::words::{Pairs, Part, Words};
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, MAX_LENGTH, Places, RedirectKind, Script, Word};
@@ -25,6 +28,8 @@ pub(crate) struct Matcher {
     /// Whether it is about where the command reads from or writes to, and about what is set for it.
     redirects: bool,
     environment: bool,
+    /// Whether it is about programs alone that no other rule names.
+    pub(super) unnamed: bool,
     whole: Option<Box<Whole>>,
     /// All of these, those that take longest last.
     conditions: Box<[Condition]>,
@@ -42,12 +47,17 @@ struct Whole {
 /// What is asked of one command, in the words of [`Match`].
 #[derive(Debug)]
 enum Condition {
+    /// One of its first words.
+    Verbs(Words),
+    /// Not these programs, or not with these first operands.
+    NoProgram(Words),
     /// One of these.
     Flag(Words),
     NoFlag(Words),
     MinOperands(usize),
     MaxOperands(usize),
-    Paths(Box<[Class]>),
+    /// And whether only those are meant that are a large part of a home or of the system.
+    Paths(Box<[Class]>, bool),
     Operand(Box<Pattern>),
     Target(Box<Pattern>),
     Word(Box<Pattern>),
@@ -59,6 +69,9 @@ enum Condition {
     Environment(Box<Pattern>),
     Reads(Box<Pattern>),
     Writes(Option<Box<Pattern>>, Box<[Class]>),
+    Touches(Box<[Class]>),
+    /// One that fits the first, and not the second.
+    Statement(Box<Pattern>, Option<Box<Pattern>>),
     /// Files of hookhost's, of agents'.
     Changes(Changes),
 }
@@ -85,7 +98,7 @@ impl Matcher {
     pub(crate) fn new(mut wanted: Match, compile: Compile) -> Result<Self, String> {
         if !is_of_some(&wanted) {
             return Err(
-                "a match needs `program`, `construct`, `word`, `environment`, `reads`, `writes`, `changes` or `text`: \
+                "a match needs `program`, `verbs`, `construct`, `word`, `environment`, `reads`, `writes`, `changes` or `text`: \
                         otherwise it would fit every command"
                     .into(),
             );
@@ -95,6 +108,7 @@ impl Matcher {
         }
         let acts = wanted.construct.is_none()
             && wanted.reads_from.is_empty()
+            && wanted.statement.is_none()
             && wanted.writes_paths.is_empty()
             && wanted.writes.is_none()
             && wanted.changes.is_empty();
@@ -107,6 +121,7 @@ impl Matcher {
             subcommands: Words::new(&wanted.subcommand)?,
             construct: wanted.construct,
             acts,
+            unnamed: wanted.unnamed,
             environment: wanted.environment.is_some(),
             redirects: wanted.reads.is_some() || wanted.writes.is_some() || !wanted.writes_paths.is_empty(),
             whole: if has_whole { Some(Box::new(Whole::new(&mut wanted, compile)?)) } else { None },
@@ -245,6 +260,10 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     type Of<T> = fn(T) -> Condition;
     let pattern = |expression| compile(expression).map(Box::new);
     let mut conditions = Vec::new();
+    let lists: [(_, Of<Words>); 2] = [(&wanted.verbs, Condition::Verbs), (&wanted.no_program, Condition::NoProgram)];
+    for (words, condition) in lists.into_iter().filter(|(words, _)| !words.is_empty()) {
+        conditions.push(condition(Words::new(words)?));
+    }
     for flag in &wanted.flags {
         conditions.push(Condition::Flag(spellings(std::slice::from_ref(flag))?));
     }
@@ -268,7 +287,8 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     if wanted.no_document {
         conditions.push(Condition::NoDocument);
     }
-    let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty()).map(Condition::Paths);
+    let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty());
+    let paths = paths.map(|paths| Condition::Paths(paths, wanted.whole));
     // Where a path leads is soon asked of the few programs that rules are about, and not of every word of every command: of any
     // program, few have the word that is looked for.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
@@ -289,6 +309,11 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
     }
     conditions.extend(paths_last);
+    if let Some(statement) = wanted.statement {
+        let no_statement = wanted.no_statement.map(pattern).transpose()?;
+        conditions.push(Condition::Statement(pattern(statement)?, no_statement));
+    }
+    conditions.extend(Some(classes(&wanted.touches)?).filter(|paths| !paths.is_empty()).map(Condition::Touches));
     if !wanted.changes.is_empty() {
         conditions.push(Condition::Changes(owners(&wanted.changes)?));
     }
@@ -298,6 +323,11 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
 /// All spellings of flags such as `"-f|--force"`.
 fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// Whether what it holds may be small.
+fn is_deep_place(class: Class) -> bool {
+    matches!(class, Class::System | Class::Home | Class::Host)
 }
 
 /// Whether a rule about `paths` is about `class`.
@@ -338,13 +368,18 @@ impl Condition {
         let names_one_of =
             |names: &Words, others: &[String]| names.iter().any(|name| others.iter().any(|other| other == name));
         match self {
+            Self::Verbs(verbs) => verbs::is_said(verbs, &command.args),
+            Self::NoProgram(names) => !verbs::is_one_of(names, &command.program, &arguments.operands),
             Self::Flag(spellings) => arguments.has_one_of(spellings.iter()),
             Self::NoFlag(spellings) => !arguments.has_one_of(spellings.iter()),
             Self::MinOperands(least) => operands.len() >= *least,
             Self::MaxOperands(most) => operands.len() <= *most,
-            Self::Paths(paths) => {
+            Self::Paths(paths, whole) => {
                 let classes = arguments.classes(|word| command.class(word, places));
-                classes.iter().skip(first).any(|class| is_one_of(paths, *class))
+                let large =
+                    |word: &Word| !whole || depth::is_large(places.path(word, command.cwd.as_deref()).as_deref());
+                let mut operands = classes.iter().zip(&arguments.operands).skip(first);
+                operands.any(|(class, word)| is_one_of(paths, *class) && (!is_deep_place(*class) || large(word)))
             }
             Self::Operand(pattern) => operands.iter().any(|word| pattern.is_match(&word.text)),
             Self::Target(pattern) => operands.last().is_some_and(|word| pattern.is_match(&word.text)),
@@ -366,6 +401,13 @@ impl Condition {
                 pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
                     && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
             }),
+            Self::Touches(paths) => {
+                command.writes().iter().any(|write| is_one_of(paths, command.class(&write.path, places)))
+            }
+            Self::Statement(pattern, unlike) => sql::statements(command).iter().any(|statement| {
+                let is_unlike = |unlike: &Pattern| !unlike.is_match(statement);
+                pattern.is_match(statement) && unlike.as_deref().is_none_or(is_unlike)
+            }),
             Self::Changes(wanted) => {
                 let changes = arguments.changes(|| command.changes(places));
                 (wanted.hookhost && changes.hookhost) || (wanted.agents && changes.agents)
@@ -377,16 +419,22 @@ impl Condition {
     fn is_of_any_command(&self) -> bool {
         matches!(
             self,
-            Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Writes(Some(_), _) | Self::Changes(_)
+            Self::Verbs(_)
+                | Self::Word(_)
+                | Self::Environment(_)
+                | Self::Reads(_)
+                | Self::Writes(Some(_), _)
+                | Self::Changes(_)
         )
     }
 }
 
 /// Whether it wants something that not every command has.
 fn is_of_some(wanted: &Match) -> bool {
-    let Match { program, construct, text, word, environment, reads, writes, changes, .. } = wanted;
+    let Match { program, verbs, construct, text, word, environment, reads, writes, changes, .. } = wanted;
     let patterns = [text, word, environment, reads, writes];
     !program.is_empty()
+        || !verbs.is_empty()
         || !changes.is_empty()
         || construct.is_some()
         || patterns.iter().any(|pattern| pattern.is_some())

@@ -1,11 +1,15 @@
 //! Rules as data: read from catalogues and config, compiled once, asked about each command.
 
+mod answers;
+mod depth;
 mod embedded;
 mod matching;
 mod pattern;
 mod programs;
 mod registry;
 pub(crate) mod schema;
+mod sql;
+mod verbs;
 mod words;
 
 pub(crate) use embedded::Embedded;

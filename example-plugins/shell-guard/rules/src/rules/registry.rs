@@ -1,5 +1,6 @@
 //! All rules that hold, in the order in which they are asked.
 
+use super::answers::Answers;
 use super::matching::{Matcher, Subject};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
@@ -7,7 +8,7 @@ use super::words::{Index, Name};
 use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Deserialize;
-use shell_syntax::{Command, MAX_LENGTH, Places, is_lower, lower, read};
+use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, lower, read};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,8 @@ pub(crate) enum Mode {
     /// Rewrites are made, and reported.
     #[default]
     RewriteWithAudit,
+    /// The same, and what is rewritten or only noted is not reported.
+    Rewrite,
     /// Whatever a rule catches is refused.
     Deny,
     /// Nothing but reports, except for rules that deny.
@@ -24,8 +27,17 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    const ALL: [(&'static str, Self); 3] =
-        [("rewrite-with-audit", Self::RewriteWithAudit), ("deny", Self::Deny), ("audit", Self::Audit)];
+    const ALL: [(&'static str, Self); 4] = [
+        ("rewrite-with-audit", Self::RewriteWithAudit),
+        ("rewrite", Self::Rewrite),
+        ("deny", Self::Deny),
+        ("audit", Self::Audit),
+    ];
+
+    /// Whether rules do what they say.
+    pub(crate) fn acts(self) -> bool {
+        matches!(self, Self::RewriteWithAudit | Self::Rewrite)
+    }
 }
 
 /// Like the derived reader of the field, but with better errors for a word that is a prefix of a valid one, or longer.
@@ -50,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// Of a catalogue or a rule, by its id.
     pub(crate) modes: BTreeMap<String, Mode>,
+    /// What rules answer in the place of their action: `KIND:NAME` and the answer.
+    pub(crate) answers: BTreeMap<String, String>,
     /// Catalogues and rules that are left out, by their id.
     pub(crate) remove: Vec<String>,
     /// Asked before all others, whatever the stacks are.
@@ -121,14 +135,15 @@ pub(crate) struct Registry {
 
 impl Registry {
     pub(crate) fn new(settings: Settings) -> Result<Self, String> {
-        let Settings { mode, modes, remove, custom_rules, catalogues: mut given } = settings;
+        let Settings { mode, modes, answers, remove, custom_rules, catalogues: mut given } = settings;
         if let Some((at, _)) =
             given.iter().enumerate().find(|(at, one)| given[..*at].iter().any(|two| two.id == one.id))
         {
             return Err(format!("two catalogues have the id `{}`: give one of them another", given[at].id));
         }
         let (programs, mut embedded) = Embedded::read()?;
-        let mut loading = Loading { mode, modes, remove, ..Loading::default() };
+        let answers = Answers::new(&answers)?;
+        let mut loading = Loading { mode, modes, answers, remove, ..Loading::default() };
         loading.take_given(Catalogue { id: CUSTOM.into(), rules: custom_rules, ..Catalogue::default() })?;
         while let Some(catalogue) = embedded.next().transpose()? {
             match given.iter().position(|other| other.id == catalogue.id) {
@@ -218,6 +233,29 @@ impl Registry {
         of(None).iter().chain(of_subcommand).map(|number| &self.matchers[*number as usize])
     }
 
+    /// Whether none of the plugin's own rules names the program, and it is neither a function of the script nor what runs another
+    /// of its commands.
+    fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
+        let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule].given;
+        let program = lower(&command.program);
+        let is_named = self.by_program.within(&program).any(|number| is_own(&self.matchers[number as usize]))
+            || self
+                .general
+                .iter()
+                .map(|number| &self.matchers[*number])
+                .any(|matcher| matcher.programs().next().is_some() && is_own(matcher) && matcher.is_about(command));
+        // `docker exec web rm` may run `web`, by what the reader knows, or `rm`.
+        let runs = |other: &Command| {
+            let (inner, outer) = (&other.place, &command.place);
+            let is_among = |word: &Word| other.wrappers == command.wrappers && word.text == other.program;
+            outer.start <= inner.start
+                && inner.end <= outer.end
+                && !std::ptr::eq(other, command)
+                && (other.wrappers.contains(&command.program) || command.args.iter().any(is_among))
+        };
+        !is_named && !script.functions.contains(&command.program) && !script.commands.iter().any(runs)
+    }
+
     /// Every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
         let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -246,7 +284,9 @@ impl Registry {
             let general = self.general.iter().map(|number| &self.matchers[*number]);
             let general = general.filter(|matcher| matcher.is_about(command));
             for matcher in self.naming(command, &arguments).chain(general) {
-                if matcher.fits(command, &arguments, subject) {
+                if matcher.fits(command, &arguments, subject)
+                    && (!matcher.unnamed || self.is_unnamed(command, subject.script))
+                {
                     note(&mut found, matcher.rule, number);
                 }
             }
@@ -275,12 +315,15 @@ struct Taken {
 struct Loading {
     mode: Mode,
     modes: BTreeMap<String, Mode>,
+    answers: Answers,
     remove: Vec<String>,
     rules: Vec<Taken>,
     catalogues: Vec<String>,
     ids: BTreeSet<String>,
     /// Those of catalogues that are left out.
     removed: BTreeSet<String>,
+    /// Rules and catalogues that deny in every mode.
+    floor: BTreeSet<String>,
     listing: Vec<String>,
 }
 
@@ -305,9 +348,10 @@ impl Loading {
             }
             return Ok(());
         }
+        let is_floor = FLOOR.contains(&id.as_str());
         let mut count = 0;
         for rule in rules {
-            let rule = rule?;
+            let mut rule = rule?;
             count += 1;
             if !self.ids.insert(rule.id.clone()) {
                 return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
@@ -315,7 +359,17 @@ impl Loading {
             if self.remove.contains(&rule.id) {
                 continue;
             }
-            let mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
+            let mut mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
+            if is_floor {
+                self.floor.extend([rule.id.clone(), id.clone()]);
+            }
+            if let Some(answer) = self.answers.of(&rule, &id).filter(|_| !is_floor) {
+                if !answer.is_made(&mut rule) {
+                    continue;
+                }
+                mode = if mode == Mode::Rewrite { mode } else { Mode::RewriteWithAudit };
+            }
+            rule.labels = Vec::new();
             let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode, given)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
@@ -342,6 +396,7 @@ impl Loading {
                 self.catalogues.join(", ")
             ));
         }
+        self.answers.checked(&self.ids, &self.catalogues, &self.floor)?;
         self.rules.sort_by_key(|taken| taken.order);
         // Made as long as they get: what is let go of stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());

@@ -34,11 +34,15 @@ pub(crate) struct Rule {
     /// For people who read lists; it decides nothing.
     #[serde(default)]
     pub severity: Severity,
-    /// `deny`, `ask`, `rewrite` or `audit`. Another word is advice: it is reported as it is.
+    /// `deny`, `ask`, `rewrite`, `audit`, or `hint`, which tells of a rewrite and does not make it. Another word is advice: it
+    /// is reported as it is.
     pub action: Option<String>,
     /// Higher is looked at first.
     #[serde(default)]
     pub priority: i64,
+    /// What kind of harm it is about, such as `network`: `answers` names rules by it.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// The stacks that it is about; all if there is none.
     #[serde(default, alias = "stacks")]
     pub applies_to: Vec<String>,
@@ -87,6 +91,13 @@ pub(crate) struct Match {
     pub program: Vec<String>,
     /// Its first operands: `"push"`, `"system prune"`. One of these.
     pub subcommand: Vec<String>,
+    /// None of these: a program, or a program with its first operands, `"npm remove"`.
+    pub no_program: Vec<String>,
+    /// Only programs that no other rule of the plugin's own catalogues names.
+    pub unnamed: bool,
+    /// One of its first words is one of these, or begins or ends with it: `delete`, `delete-all`, `apps:destroy`, `removeUser`. Not a
+    /// path, a file, or what may be an option's value.
+    pub verbs: Vec<String>,
     /// Each of these, `"-f|--force"` in any spelling, `"--x=value"` with its value.
     pub flags: Vec<String>,
     /// At least one of these.
@@ -101,8 +112,15 @@ pub(crate) struct Match {
     pub word: Option<Expression>,
     /// A regular expression that no word fits.
     pub no_word: Option<Expression>,
+    /// A regular expression that a statement of SQL fits, in any of its words or in what it reads. Strings are empty in it.
+    pub statement: Option<Expression>,
+    /// A regular expression that the same statement does not fit.
+    pub no_statement: Option<Expression>,
     /// Where an operand leads: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
+    /// Of `paths` in a home or in the system, only those that are a large part of it, such as `~/Documents` and `/usr/lib`, and what
+    /// cannot be said.
+    pub whole: bool,
     /// At least so many operands, those of the subcommand left out.
     pub min_operands: usize,
     /// At most so many.
@@ -113,6 +131,8 @@ pub(crate) struct Match {
     pub writes: Option<Expression>,
     /// Where such a target leads.
     pub writes_paths: Vec<String>,
+    /// Where anything leads that it writes, removes, moves or links by any of its words, such as `of=x` of `dd`.
+    pub touches: Vec<String>,
     /// What it writes, removes, moves or links by any of its words: `hookhost` (hookhost's own files), `agents` (the files in which
     /// agents name their hooks).
     pub changes: Vec<String>,
@@ -159,6 +179,19 @@ pub(crate) enum Construct {
     UnknownProgram,
 }
 
+impl Construct {
+    /// Each by its word.
+    pub(crate) const NAMES: [(&'static str, Self); 7] = [
+        ("unreadable", Self::Unreadable),
+        ("runs-unknown", Self::RunsUnknown),
+        ("runs-fetched", Self::RunsFetched),
+        ("fork-bomb", Self::ForkBomb),
+        ("control-characters", Self::ControlCharacters),
+        ("look-alike", Self::LookAlike),
+        ("unknown-program", Self::UnknownProgram),
+    ];
+}
+
 /// What is put in a matching command's place. Made only where it provably keeps the rest.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -189,4 +222,7 @@ pub(crate) struct Rewrite {
     /// Only where people see what it prints, and no program and no file gets it.
     #[serde(default)]
     pub only_shown: bool,
+    /// Only where it runs in the workspace itself: elsewhere, a path in the new words would lead elsewhere.
+    #[serde(default)]
+    pub only_at_workspace: bool,
 }

@@ -102,6 +102,20 @@ impl Index {
         }
         &[]
     }
+
+    /// The numbers of all names within `outer`, and its own.
+    pub(super) fn within(&self, outer: &str) -> impl Iterator<Item = u32> {
+        let begin = move |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let name = move |at: usize| &self.names.as_bytes()[begin(at).0 as usize..self.ends[at].0 as usize];
+        let (mut low, mut high) = (0, self.ends.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if Name(outer, None).order(name(middle)) == Ordering::Greater { low = middle + 1 } else { high = middle }
+        }
+        let is_within = move |at: &usize| matches!(name(*at).strip_prefix(outer.as_bytes()), Some([] | [0, ..]));
+        let found = (low..self.ends.len()).take_while(is_within);
+        found.flat_map(move |at| &self.numbers[begin(at).1 as usize..self.ends[at].1 as usize]).copied()
+    }
 }
 
 impl<'a> FromIterator<(Name<'a>, usize)> for Index {
@@ -304,6 +318,16 @@ mod tests {
                 expected.dedup();
                 assert_eq!(index.get(Name(name, inner)), expected, "{name:?} {inner:?}");
             }
+        }
+    }
+
+    #[test]
+    fn an_index_gives_all_numbers_within_a_name() {
+        let pairs =
+            [("git", None, 3), ("git", Some("push"), 2), ("gi", Some("t"), 9), ("git-x", None, 5), ("a", None, 1)];
+        let index: Index = pairs.into_iter().map(|(name, inner, number)| (Name(name, inner), number)).collect();
+        for (name, expected) in [("git", vec![3, 2]), ("gi", vec![9]), ("a", vec![1]), ("g", vec![]), ("z", vec![])] {
+            assert_eq!(index.within(name).collect::<Vec<_>>(), expected, "{name}");
         }
     }
 

@@ -14,7 +14,41 @@ fn a_wrong_config_is_one_clear_sentence() {
     for (config, expected) in [
         (json!({"mod": "deny"}), "unknown field `mod`"),
         (json!({"mode": "harsh"}), "unknown variant `harsh`"),
-        (json!({"mode": "rewrite"}), "did you mean `rewrite-with-audit`?"),
+        (json!({"mode": "rewrite-with"}), "did you mean `rewrite-with-audit`?"),
+        (
+            json!({"answers": {"sevrity:info": "allow"}}),
+            "`sevrity:info` in `answers` is no `KIND:NAME` with a known kind: did you mean `severity`?",
+        ),
+        (json!({"answers": {"info": "allow"}}), "`info` in `answers` is no `KIND:NAME`"),
+        (
+            json!({"answers": {"severity:info": "alow"}}),
+            "`alow` of `severity:info` in `answers` is no answer: did you mean `allow`?",
+        ),
+        (
+            json!({"answers": {"severity:infos": "allow"}}),
+            "there is no severity `infos`, which `answers` names: did you mean `info`?",
+        ),
+        (
+            json!({"answers": {"cause:runs-unkown": "deny"}}),
+            "there is no cause `runs-unkown`, which `answers` names: did you mean `runs-unknown`?",
+        ),
+        (
+            json!({"answers": {"rule:git.stash_drp": "deny"}}),
+            "there is no rule `git.stash_drp`, which `answers` names: did you mean `git.stash_drop`?",
+        ),
+        (
+            json!({"answers": {"catalogue:hookhost/gti": "ask"}}),
+            "there is no catalogue `hookhost/gti`, which `answers` names: did you mean `hookhost/git`?",
+        ),
+        (
+            json!({"answers": {"label:netwrok": "ask"}}),
+            "there is no label `netwrok`, which `answers` names: did you mean `network`?",
+        ),
+        (json!({"answers": {"rule:floor.disk": "ask"}}), "`rule:floor.disk` in `answers` would loosen the floor"),
+        (
+            json!({"answers": {"catalogue:hookhost/self-defence": "audit"}}),
+            "`catalogue:hookhost/self-defence` in `answers` would loosen the floor",
+        ),
         (json!({"remove": ["git.stash"]}), "there is no rule or catalogue `git.stash`"),
         (json!({"modes": {"x/y": "deny"}}), "there is no rule or catalogue `x/y`"),
         (json!({"remove": ["custom"]}), "there is no rule or catalogue `custom`"),
@@ -105,7 +139,9 @@ fn a_custom_rule_can_allow_what_others_ask_about_but_not_the_floor() {
     let config = json!({"stacks": [], "custom-rules": [allow]});
     assert_eq!(decided(config.clone(), "git stash drop"), "allow");
     assert_eq!(decided(config.clone(), "git stash drop && docker system prune"), "ask");
-    assert_eq!(decided(config, "git reset --hard"), "deny");
+    assert_eq!(decided(config.clone(), "git reset --hard"), "allow");
+    let allow = json!({"id": "ours.rm", "action": "allow", "match": [{"program": ["rm"]}]});
+    assert_eq!(decided(json!({"stacks": [], "custom-rules": [allow]}), "rm -rf /"), "deny");
 }
 
 #[test]
@@ -125,6 +161,63 @@ fn a_mode_is_of_all_rules_of_a_catalogue_or_of_one() {
     testing::inspect(|host| {
         assert!(host.findings[0].details.as_deref().unwrap().contains("--target-dir target-shared"));
     });
+}
+
+#[test]
+fn answers_take_the_place_of_what_rules_say_and_the_most_specific_key_counts() {
+    let drop = "git stash drop";
+    for (answers, command, expected) in [
+        (json!({}), drop, "ask"),
+        (json!({"severity:warning": "allow"}), drop, "allow"),
+        (json!({"severity:error": "allow"}), drop, "ask"),
+        (json!({"severity:warning": "allow", "catalogue:hookhost/git": "deny"}), drop, "deny"),
+        (json!({"catalogue:hookhost/git": "deny", "label:destroys": "audit"}), "git clean -f", "allow"),
+        (json!({"label:destroys": "audit", "rule:git.clean": "deny"}), "git clean -f", "deny"),
+        (json!({"cause:runs-unknown": "deny"}), "eval \"$X\"", "deny"),
+        (json!({"cause:control-characters": "allow", "severity:error": "deny"}), "ls \u{7}", "allow"),
+        (json!({"label:network": "deny"}), "git push -f origin x", "deny"),
+        (json!({"severity:error": "audit", "severity:warning": "audit"}), "rm -rf /", "deny"),
+        (json!({"severity:error": "audit"}), "hookhost trust", "deny"),
+        (json!({"rule:python.find_versus_rg": "rewrite"}), "find . -name '*.py'", "rg --files -t py"),
+        (json!({"severity:info": "rewrite"}), "rm Cargo.lock", "allow"),
+        (json!({"rule:git.stash_drop": "rewrite"}), drop, "ask"),
+    ] {
+        let config = json!({"stacks": ["python"], "answers": answers});
+        assert_eq!(decided(config, command), expected, "{command} with {answers}");
+    }
+    let config = json!({"mode": "audit", "answers": {"rule:git.stash_drop": "ask"}});
+    assert_eq!(
+        (decided(config.clone(), drop), decided(config, "git stash clear && git clean -f")),
+        ("ask".into(), "ask".into())
+    );
+    assert_eq!(decided(json!({"mode": "audit", "answers": {"rule:git.stash_drop": "ask"}}), "git clean -f"), "allow");
+    let allow = json!({"id": "ours.stash", "action": "allow", "match": [{"program": ["git"]}]});
+    let config = json!({"custom-rules": [allow], "answers": {"severity:warning": "deny"}});
+    assert_eq!(decided(config, drop), "allow", "a rule that allows does so whatever its severity");
+    configure(json!({"answers": {"rule:git.stash_drop": "allow"}})).unwrap();
+    assert_eq!(word(drop), "allow");
+    assert!(rules().is_empty(), "what is allowed is not reported: {:?}", rules());
+}
+
+#[test]
+fn the_mode_rewrite_rewrites_and_reports_refusals_and_questions_alone() {
+    configure(json!({"mode": "rewrite", "stacks": ["rust"]})).unwrap();
+    assert_eq!(word("cargo check"), "cargo check --target-dir target-shared");
+    assert!(rules().is_empty(), "{:?}", rules());
+    assert_eq!((word("cargo fmt"), rules()), ("allow".into(), Vec::new()));
+    assert_eq!((word("git stash drop"), rules()), ("ask".into(), vec!["git.stash_drop".to_owned()]));
+    assert_eq!((word("git push -f origin main"), rules().is_empty()), ("deny".into(), false));
+}
+
+#[test]
+fn a_hint_tells_of_a_rewrite_and_changes_nothing() {
+    configure(json!({"stacks": ["python"]})).unwrap();
+    assert_eq!(word("find . -name '*.py'"), "allow");
+    testing::inspect(|host| {
+        assert_eq!(host.findings[0].action, "hint");
+        assert!(host.findings[0].details.as_deref().unwrap().contains("run `rg --files -t py`"));
+    });
+    assert_eq!(decided(json!({"mode": "deny", "stacks": ["python"]}), "find . -name '*.py'"), "deny");
 }
 
 #[test]

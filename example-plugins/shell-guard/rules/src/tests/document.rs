@@ -11,6 +11,7 @@ fn action(rule: &Compiled) -> &str {
         Some("audit") => "is reported",
         Some("deny") => "is denied",
         Some("ask") => "is asked about",
+        Some("hint") => "is hinted at",
         Some(other) => other,
         None if rule.rule.rewrite.is_some() => "is rewritten",
         None => "is reported",
@@ -25,8 +26,22 @@ fn code(command: &str) -> String {
     if escaped.contains('`') { format!("`` {escaped} ``") } else { format!("`{escaped}`") }
 }
 
+/// The labels of each rule that has some; a loaded rule has none left.
+fn labels() -> BTreeMap<String, Vec<String>> {
+    let (_, mut embedded) = Embedded::read().unwrap();
+    let mut labels = BTreeMap::new();
+    while embedded.next().transpose().unwrap().is_some() {
+        while let Some(rule) = embedded.rule().transpose().unwrap() {
+            if !rule.labels.is_empty() {
+                labels.insert(rule.id, rule.labels);
+            }
+        }
+    }
+    labels
+}
+
 /// The page of one catalogue.
-fn page(catalogue: &Catalogue) -> String {
+fn page(catalogue: &Catalogue, labels: &BTreeMap<String, Vec<String>>) -> String {
     let held = match &catalogue.stack {
         Some(stack) => format!("These rules hold where the stack `{stack}` is used."),
         None => "These rules hold everywhere.".into(),
@@ -43,6 +58,9 @@ fn page(catalogue: &Catalogue) -> String {
         };
         let list = |commands: &[String]| commands.iter().map(|command| code(command)).collect::<Vec<_>>().join(", ");
         text += &format!("\n## {}\n\n{severity}, {}. {}\n\n", rule.rule.id, action(rule), rule.rule.explanation);
+        if let Some(labels) = labels.get(&rule.rule.id) {
+            text += &format!("- labels {}\n", list(labels));
+        }
         text += &format!("- catches {}\n- leaves {}\n", list(&rule.rule.catches), list(&rule.rule.leaves));
         if let Some(name) = &rule.rule.unless_env {
             text += &format!("- silent where the plugin may see the variable `{name}` and it is `1` or `true`\n");
@@ -66,6 +84,10 @@ fn pages() -> BTreeMap<String, String> {
          Each rule has a *severity*, which sorts lists, and an *action*: what the plugin does with a command that the rule catches. The\n\
          plugin judges commands in a project at `/work/project` here.\n\
          `hookhost dispatch --shell 'git push -f origin main'` shows what it does with a command ([cli.md](../cli.md#try-a-command)).\n\n\
+         A rule's *labels* say what kind of harm it is about. `answers` in the plugin's settings names rules by severity, catalogue, label,\n\
+         cause or id, and gives them another answer: `answers = {{ \"label:network\" = \"ask\", \"rule:git.reset_hard\" = \"deny\" }}`. The most\n\
+         specific key counts. No answer loosens the floor or self-defence. `general.destroying_word` asks about programs that no other rule\n\
+         names, by their words; `remove = [\"general.destroying_word\"]` leaves it out.\n\n\
          The rules of a stack hold where the stack is used. Name the stacks in the plugin's settings (`stacks = [\"rust\"]`), or grant the\n\
          plugin the workspace (`read-dirs = {{ \"/workspace\" = \".\" }}`), where it recognises them by their files. With neither, these\n\
          rules are silent, and the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
@@ -77,13 +99,14 @@ fn pages() -> BTreeMap<String, String> {
         super::cases::figures()
     );
     let mut pages = BTreeMap::new();
+    let labels = labels();
     for catalogue in Embedded::read().unwrap().1 {
         let catalogue = catalogue.unwrap();
         let name = file_name(&catalogue);
         let rules = registry().rules().iter().filter(|rule| rule.catalogue == catalogue.id).count();
         let held = catalogue.stack.as_ref().map_or("everywhere".into(), |stack| format!("where `{stack}` is used"));
         index += &format!("| [{}]({name}) | {rules} | {held} |\n", catalogue.id);
-        let other = pages.insert(name, page(&catalogue));
+        let other = pages.insert(name, page(&catalogue, &labels));
         assert!(other.is_none(), "two catalogues have the page of {}", catalogue.id);
     }
     pages.insert("README.md".into(), index);

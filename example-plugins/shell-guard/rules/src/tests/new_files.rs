@@ -5,7 +5,7 @@ use crate::judge::{Input, Outcome, judge};
 use hookhost_guest::prelude::ShellDialect;
 
 /// The decision about `command` where `new.py` is the only source file that is not there.
-fn is_denied(command: &str) -> bool {
+fn is_asked_about(command: &str) -> bool {
     let input = Input {
         command,
         dialect: ShellDialect::Posix,
@@ -16,13 +16,13 @@ fn is_denied(command: &str) -> bool {
         is_missing: &|path| path == "src/new.py",
         env: &|_| None,
     };
-    matches!(judge(registry(), &input).outcome, Outcome::Deny { .. })
+    matches!(judge(registry(), &input).outcome, Outcome::Ask { .. })
 }
 
 #[test]
 fn a_redirection_into_a_new_file_overwrites_nothing() {
     for command in ["echo x > new.py", "echo x >> ./new.py", "> /work/project/src/new.py", "cd .. && ls > src/new.py"] {
-        assert!(!is_denied(command), "{command}");
+        assert!(!is_asked_about(command), "{command}");
     }
     for command in [
         "echo x > old.py",
@@ -33,6 +33,6 @@ fn a_redirection_into_a_new_file_overwrites_nothing() {
         "ssh host 'echo x > new.py'",
         "truncate -s 0 new.py",
     ] {
-        assert!(is_denied(command), "{command}");
+        assert!(is_asked_about(command), "{command}");
     }
 }

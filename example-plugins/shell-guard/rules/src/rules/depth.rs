@@ -1,0 +1,86 @@
+//! How much of a home or of the system lies at a path: nobody means to delete `~/Documents`, and somebody may mean
+//! `~/.cache/tool`.
+
+/// Directories of a home that tools fill again.
+const CACHES: [&str; 9] = [".cache", ".npm", ".gradle", ".m2", ".ivy2", ".yarn", ".bun", ".nuget", ".Trash"];
+
+/// Directories of the system that have directories as large as themselves.
+const LARGE: [&str; 5] = ["usr", "var", "system", "library", "windows"];
+
+/// Directories of `/var` that are filled again.
+const FILLED_AGAIN: [&str; 4] = ["cache", "log", "tmp", "crash"];
+
+/// Whether a clean path of the system or of a home is a large part of it. What cannot be said is.
+pub(super) fn is_large(path: Option<&str>) -> bool {
+    let Some(path) = path else { return true };
+    let is_all = |part: &str| !part.is_empty() && part.chars().all(|c| matches!(c, '*' | '?' | '.'));
+    let path = path.trim_end_matches('/');
+    let path = path.rsplit_once('/').filter(|(_, last)| is_all(last)).map_or(path, |(directory, _)| directory);
+    let drive = path.find(":/").map_or(path, |at| &path[at + 1..]);
+    let parts: Vec<&str> = drive.split('/').filter(|part| !part.is_empty()).collect();
+    let inner = match parts.as_slice() {
+        [home, inner @ ..] if home.starts_with('~') => inner,
+        [home, _, inner @ ..] if matches!(home.to_ascii_lowercase().as_str(), "home" | "users") => inner,
+        ["root", inner @ ..] => inner,
+        [top, inner] if LARGE.contains(&top.to_ascii_lowercase().as_str()) => {
+            return !(*top == "var" && FILLED_AGAIN.contains(inner));
+        }
+        parts => return parts.len() < 2,
+    };
+    match inner {
+        [] => true,
+        [directory] => !CACHES.contains(directory),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_large;
+
+    #[test]
+    fn a_path_is_large_by_what_it_leads_to() {
+        for large in [
+            "/usr",
+            "/etc",
+            "/etc/*",
+            "/usr/lib",
+            "/usr/*",
+            "/var/lib",
+            "/home/me",
+            "/home",
+            "/root",
+            "/root/*",
+            "~",
+            "~/*",
+            "~/Documents",
+            "~/.ssh",
+            "/Users/me/Desktop",
+            "C:/Windows",
+            "C:/Users/me",
+            "C:/Windows/System32",
+            "/opt",
+            "~you",
+            "/home/me/.ssh/*",
+        ] {
+            assert!(is_large(Some(large)), "{large}");
+        }
+        for small in [
+            "~/.cache",
+            "~/.cache/pip",
+            "/usr/local/lib/x",
+            "/opt/tool",
+            "/etc/nginx",
+            "/var/log",
+            "/var/log/*",
+            "/mnt/x",
+            "/home/me/work/x",
+            "/usr/lib/x/*",
+            "/var/lib/apt/lists/*",
+            "C:/Users/me/AppData/Local",
+        ] {
+            assert!(!is_large(Some(small)), "{small}");
+        }
+        assert!(is_large(None));
+    }
+}

@@ -1,0 +1,130 @@
+//! Texts read as SQL: its statements, without what is in quotation marks and in comments.
+
+use shell_syntax::Command;
+
+/// Every statement that a command's words, or what it reads, may hold. What is no SQL is a statement that no rule is about.
+pub(super) fn statements(command: &Command) -> Vec<String> {
+    let words = command.args.iter().map(|word| value(&word.text));
+    let input = command.input.iter().map(|word| word.text.as_str());
+    // One word such as a name or a path is not a statement, beside a command of the client: `.shell`, `\!`.
+    let texts = words.chain(input).filter(|text| text.contains([' ', '\n', '\t', '.', '\\', '/', '(']));
+    texts.flat_map(split).collect()
+}
+
+/// The value of an option that is written in one word with it.
+fn value(word: &str) -> &str {
+    match word.strip_prefix("--") {
+        Some(long) => long.split_once('=').map_or(word, |(_, value)| value),
+        None if word.starts_with('-') => word.get(2..).unwrap_or_default(),
+        None => word,
+    }
+}
+
+/// The statements of a text. What is in a string is gone, its quotation marks are not.
+fn split(text: &str) -> Vec<String> {
+    let mut statements = vec![String::new()];
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let current = statements.len() - 1;
+        let length = match c {
+            '\'' => {
+                statements[current].push_str("''");
+                quoted(rest)
+            }
+            // A name, which keeps its quotation marks.
+            '"' | '`' => {
+                let end = 1 + rest[1..].find(c).map_or(rest.len() - 1, |end| end + 1);
+                statements[current].push_str(&rest[..end]);
+                end
+            }
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            // MySQL runs what is in `/*! … */`.
+            '/' if rest.starts_with("/*!") => 3,
+            '/' if rest.starts_with("/*") => {
+                statements[current].push(' ');
+                rest.find("*/").map_or(rest.len(), |end| end + 2)
+            }
+            '$' => match dollars(rest) {
+                Some(length) => {
+                    statements[current].push_str("''");
+                    length
+                }
+                None => 1,
+            },
+            ';' => {
+                statements.push(String::new());
+                1
+            }
+            c => {
+                statements[current].push(c);
+                c.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    statements.retain(|statement| !statement.trim().is_empty());
+    statements
+}
+
+/// The length of a string: a quotation mark in it is doubled, or after a backslash.
+fn quoted(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while let Some(byte) = bytes.get(at) {
+        match (byte, bytes.get(at + 1)) {
+            (b'\'', Some(b'\'')) => at += 2,
+            (b'\'', _) => return at + 1,
+            // In standard SQL a backslash is a letter like any other: then the string ends here, and what follows it is read.
+            (b'\\', Some(b'\'')) if text[at + 2..].contains('\'') => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// The length of `$tag$ … $tag$`.
+fn dollars(text: &str) -> Option<usize> {
+    let end = text[1..].find('$')? + 2;
+    let tag = &text[..end];
+    let is_tag = tag[1..end - 1].chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_tag.then(|| text[end..].find(tag).map_or(text.len(), |at| end + at + end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{split, value};
+
+    #[test]
+    fn statements_are_told_apart_and_strings_are_left_out() {
+        for (text, expected) in [
+            ("select 1; drop table x", vec!["select 1", " drop table x"]),
+            ("select 'a; drop table x', \"b;\"", vec!["select '', \"b;\""]),
+            ("select 'it''s; x' ; y", vec!["select '' ", " y"]),
+            ("select 'it\\'s; drop' x; y", vec!["select '' x", " y"]),
+            ("a -- drop; table\nb", vec!["a \nb"]),
+            ("a /* drop; */ b /*! drop table x */", vec!["a   b  drop table x */"]),
+            ("do $x$ drop; $$ table $x$ b; c $1", vec!["do '' b", " c 1"]),
+            ("'open; x", vec!["''"]),
+            ("`a;b` c", vec!["`a;b` c"]),
+            (" ; ; ", vec![]),
+            ("é;'ü';ö", vec!["é", "''", "ö"]),
+        ] {
+            assert_eq!(split(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_option_may_hold_its_value() {
+        let words = [
+            ("-eDROP x", "DROP x"),
+            ("--execute=a=b", "a=b"),
+            ("--x", "--x"),
+            ("-q", ""),
+            ("select 1", "select 1"),
+            ("-", ""),
+        ];
+        for (word, expected) in words {
+            assert_eq!(value(word), expected, "{word}");
+        }
+    }
+}

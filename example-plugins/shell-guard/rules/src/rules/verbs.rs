@@ -1,0 +1,154 @@
+//! The words by which a command says what it does: `delete`, `delete-all`, `apps:destroy`, `removeUser`. They tell something of
+//! programs of which nothing else is known.
+
+use super::words::Words;
+use shell_syntax::{UNKNOWN, Word};
+
+/// Upper bound of the words that may say it: a group, a group within it, what is done, and one more.
+const MAX_WORDS: usize = 4;
+
+/// Options that programs agree to give no value: the next word is not one.
+const SWITCHES: [&str; 20] = [
+    "-y",
+    "--yes",
+    "-f",
+    "--force",
+    "-q",
+    "--quiet",
+    "-v",
+    "--verbose",
+    "-d",
+    "--debug",
+    "-a",
+    "--all",
+    "-r",
+    "--recursive",
+    "--json",
+    "--confirm",
+    "--assume-yes",
+    "--auto-approve",
+    "--no-input",
+    "--non-interactive",
+];
+
+/// Whether one of the first words is one of `verbs`, or is joined of several of which the first or the last is.
+pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
+    let mut may_be_value = false;
+    let mut seen = 0;
+    for word in args {
+        let text = word.text.as_str();
+        if text.starts_with('-') {
+            may_be_value = !text.contains('=') && !SWITCHES.contains(&text);
+            continue;
+        }
+        if std::mem::take(&mut may_be_value) {
+            continue;
+        }
+        // After a path, a file, a text or what is not known, words are names.
+        if seen == MAX_WORDS || text.contains(['/', '\\', '.', '@', '=', ' ', '\n', ',', UNKNOWN]) || text.is_empty() {
+            return false;
+        }
+        seen += 1;
+        if is_one(verbs, text) {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_one(verbs: &Words, word: &str) -> bool {
+    let has = |part: &str| verbs.iter().any(|verb| verb.eq_ignore_ascii_case(part));
+    let (first, last) = (word.find(is_joint), word.rfind(is_joint));
+    let (first, last) = (first.map_or(word, |at| &word[..at]), last.map_or(word, |at| &word[at + 1..]));
+    has(word) || has(first) || has(last) || has(first_hump(first))
+}
+
+fn is_joint(c: char) -> bool {
+    matches!(c, '-' | '_' | ':')
+}
+
+/// `remove` of `removeUser`.
+fn first_hump(word: &str) -> &str {
+    let mut letters = word.char_indices().zip(word.chars().skip(1));
+    let end = letters.find(|((_, one), next)| one.is_lowercase() && next.is_uppercase());
+    end.map_or(word, |((at, one), _)| &word[..at + one.len_utf8()])
+}
+
+/// Whether `names` has the program, or the program with its first operands.
+pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> bool {
+    names.iter().any(|name| {
+        let mut words = name.split(' ');
+        words.next().is_some_and(|name| name.eq_ignore_ascii_case(program))
+            && words
+                .zip(operands.iter().map(Some).chain(std::iter::repeat(None)))
+                .all(|(wanted, operand)| operand.is_some_and(|operand| operand.text == wanted))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_one_of, is_said};
+    use crate::rules::words::Words;
+    use shell_syntax::Word;
+
+    fn words(text: &str) -> Vec<Word> {
+        text.split(' ').map(|text| Word { text: text.replace('+', " "), ..Word::default() }).collect()
+    }
+
+    fn list(words: &[&str]) -> Words {
+        Words::new(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_verb_is_said_by_itself_or_first_or_last_in_a_joined_word() {
+        let verbs = list(&["delete", "destroy", "remove"]);
+        for said in [
+            "delete",
+            "DELETE x",
+            "server delete 4",
+            "apps:destroy --app x",
+            "delete-all",
+            "user_delete",
+            "removeUser 5",
+            "remove_user",
+            "-y delete x",
+            "--region eu delete x",
+            "--region=eu a b delete",
+            "a b c delete",
+            "5 delete",
+        ] {
+            assert!(is_said(&verbs, &words(said)), "{said}");
+        }
+        for not in [
+            "undelete",
+            "deleted",
+            "removal x",
+            "Removed",
+            "a b c d delete",
+            "--name delete",
+            "./delete-old",
+            "src/delete",
+            "delete.txt",
+            "note please+delete+it",
+            "run.ts delete",
+            "x=y delete",
+            "list-deleted",
+            "soft-delete-policy list",
+            "",
+            "--delete x",
+        ] {
+            assert!(!is_said(&verbs, &words(not)), "{not}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_left_alone_with_all_its_words_or_with_some() {
+        let names = list(&["echo", "yarn workspace", "poetry remove"]);
+        let is = |program: &str, args: &str| {
+            let args = words(args);
+            is_one_of(&names, program, &args.iter().collect::<Vec<_>>())
+        };
+        assert!(is("echo", "delete") && is("poetry", "remove x") && is("yarn", "workspace x remove"));
+        assert!(!is("poetry", "cache") && !is("poetry", "remover") && !is("yarn", "remove") && !is("ech", "o"));
+    }
+}
