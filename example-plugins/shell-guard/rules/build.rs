@@ -9,7 +9,7 @@ mod patterns;
 
 /// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
 /// are asked.
-const FILES: [&str; 19] = [
+const FILES: [&str; 23] = [
     "programs",
     "floor",
     "self-defence",
@@ -26,6 +26,10 @@ const FILES: [&str; 19] = [
     "kubernetes",
     "cloud",
     "databases",
+    "services",
+    "fleet",
+    "windows",
+    "powershell",
     "packages",
     "secrets",
     "machine",

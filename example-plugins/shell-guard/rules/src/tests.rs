@@ -7,6 +7,7 @@ mod document;
 mod hostile;
 mod new_files;
 mod rewriting;
+mod windows;
 
 use crate::Guard;
 use crate::rules::{Registry, Settings};

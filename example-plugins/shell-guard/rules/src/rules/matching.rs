@@ -45,6 +45,7 @@ enum Condition {
     /// One of these.
     Flag(Words),
     NoFlag(Words),
+    NoProgram(Words),
     MinOperands(usize),
     MaxOperands(usize),
     Paths(Box<[Class]>),
@@ -248,7 +249,8 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
             conditions.push(condition(spellings(&flags)?));
         }
     }
-    let lists: [(_, Of<Words>); 3] = [
+    let lists: [(_, Of<Words>); 4] = [
+        (wanted.no_program, Condition::NoProgram),
         (wanted.reads_from, Condition::ReadsFrom),
         (wanted.feeds, Condition::Feeds),
         (wanted.wrapped_by, Condition::WrappedBy),
@@ -335,6 +337,7 @@ impl Condition {
         match self {
             Self::Flag(spellings) => arguments.has_one_of(spellings.iter()),
             Self::NoFlag(spellings) => !arguments.has_one_of(spellings.iter()),
+            Self::NoProgram(programs) => !programs.iter().any(|name| is_program(name, command)),
             Self::MinOperands(least) => operands.len() >= *least,
             Self::MaxOperands(most) => operands.len() <= *most,
             Self::Paths(paths) => {
