@@ -83,3 +83,19 @@ fn letters_may_be_in_either_case() {
     let count = stopped(POWERSHELL, ShellDialect::Powershell, |command| upper(command).filter(|_| any(command)));
     assert!(count >= 40, "{count} are stopped");
 }
+
+#[test]
+fn a_rule_may_name_a_verb_and_leave_out_some_of_its_cmdlets() {
+    let of = |program: &[&str], left_out: &[&str]| {
+        let wanted = json!({"program": program, "no-program": left_out});
+        json!({"stacks": [], "custom-rules": [{"id": "ours.verbs", "action": "deny", "match": [wanted]}]})
+    };
+    let decided = |config, command| {
+        configure(config).unwrap();
+        is_stopped(command, ShellDialect::Powershell)
+    };
+    assert!(decided(of(&["measure-*"], &["measure-object"]), "Measure-Command { x }"));
+    assert!(!decided(of(&["measure-*"], &["measure-object"]), "MEASURE-OBJECT x"));
+    assert!(!decided(of(&["measure-*"], &["measure-o*"]), "Measure-Object x"));
+    assert!(decided(of(&["measure-*"], &["measure-object"]), "Measure-Object x; Measure-Command { y }"));
+}
