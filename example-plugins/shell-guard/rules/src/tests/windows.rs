@@ -82,6 +82,11 @@ fn letters_may_be_in_either_case() {
     let (upper, any) = (|command: &str| Some(command.to_uppercase()), |command: &str| command.starts_with("Remove-"));
     let count = stopped(POWERSHELL, ShellDialect::Powershell, |command| upper(command).filter(|_| any(command)));
     assert!(count >= 40, "{count} are stopped");
+    let wrong: Vec<&str> = cases(CMD)
+        .filter(|(expected, command)| *expected == "stop" && !is_stopped(&command.to_uppercase(), ShellDialect::Cmd))
+        .map(|(_, command)| command)
+        .collect();
+    assert!(wrong.is_empty(), "in upper case these pass: {wrong:?}");
 }
 
 #[test]
