@@ -9,7 +9,7 @@ mod patterns;
 
 /// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
 /// are asked.
-const FILES: [&str; 22] = [
+const FILES: [&str; 26] = [
     "programs",
     "floor",
     "self-defence",
@@ -27,6 +27,10 @@ const FILES: [&str; 22] = [
     "kubernetes",
     "cloud",
     "databases",
+    "services",
+    "fleet",
+    "windows",
+    "powershell",
     "packages",
     "secrets",
     "machine",
@@ -80,42 +84,106 @@ fn ascii(json: &str) -> String {
         .collect()
 }
 
-/// What `src/rules/embedded.rs` unpacks: the longest part of a line that was there before is named by its length and its distance.
+/// What `src/rules/embedded.rs` unpacks: a part of a line that was there before is named by its length and its distance. Of all ways
+/// to name parts, the shortest, found from the end: for each place the step that leads to it.
 fn packed(text: &[u8]) -> Vec<u8> {
-    const MIN_REPEATED: usize = 4;
-    const MAX_COMMON: usize = MIN_REPEATED + 0x7F;
-    /// Maximum distance, in bytes, to the start of a repeated part.
-    const MAX_DISTANCE: usize = 16 * 1024;
+    let parts = longest_parts(text);
+    let mut sizes = vec![0; text.len() + 1];
+    let mut steps = vec![Step::Byte; text.len()];
+    for at in (0..text.len()).rev() {
+        let [near, far] = parts[at];
+        let near = (MIN_NEAR..=near.length).map(|length| Step::Near(Part { length, ..near }));
+        let far = (MIN_FAR..=far.length).map(|length| Step::Far(Part { length, ..far }));
+        let all = [Step::Byte].into_iter().chain(near).chain(far);
+        let size = |step: &Step| sizes[at + step.length()] + step.size();
+        if let Some(best) = all.min_by_key(size) {
+            (sizes[at], steps[at]) = (size(&best), best);
+        }
+    }
+    let mut out = Vec::with_capacity(sizes[0]);
+    let mut at = 0;
+    while at < text.len() {
+        let byte = |number: usize| u8::try_from(number & 0xFF).unwrap_or(0);
+        match &steps[at] {
+            Step::Byte => out.push(text[at]),
+            Step::Near(Part { length, distance }) => {
+                out.extend([0x80 | byte((length - MIN_NEAR) << 3 | distance >> 8), byte(*distance)]);
+            }
+            Step::Far(Part { length, distance }) => {
+                out.extend([0xC0 | byte(length - MIN_FAR), byte(*distance), byte(distance >> 8)]);
+            }
+        }
+        at += steps[at].length();
+    }
+    out
+}
+
+/// Minimum and maximum length of a part that is named in two bytes, and the maximum distance to its start; and in three.
+const MIN_NEAR: usize = 3;
+const MAX_NEAR: usize = MIN_NEAR + 0x07;
+const NEAR: usize = 0x7FF;
+const MIN_FAR: usize = 4;
+const MAX_FAR: usize = MIN_FAR + 0x3F;
+const FAR: usize = 16 * 1024;
+
+/// A part that was there before.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    length: usize,
+    distance: usize,
+}
+
+/// What is written next.
+#[derive(Clone)]
+enum Step {
+    Byte,
+    Near(Part),
+    Far(Part),
+}
+
+impl Step {
+    /// The bytes that it is unpacked to.
+    fn length(&self) -> usize {
+        match self {
+            Self::Byte => 1,
+            Self::Near(part) | Self::Far(part) => part.length,
+        }
+    }
+
+    /// The bytes that it is packed to.
+    fn size(&self) -> usize {
+        match self {
+            Self::Byte => 1,
+            Self::Near(_) => 2,
+            Self::Far(_) => 3,
+        }
+    }
+}
+
+/// For each place the longest part that was there before: near, and at all.
+fn longest_parts(text: &[u8]) -> Vec<[Part; 2]> {
     /// Maximum number of places, the latest first, at which a longer part is searched for.
     const MAX_PLACES: usize = 200;
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
-    let mut out = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        let found =
-            rest.get(..MIN_REPEATED).and_then(|key| places.get(key)).into_iter().flatten().rev().take(MAX_PLACES);
-        let length = |place: &usize| {
-            text[*place..].iter().zip(rest).take(MAX_COMMON).take_while(|(a, b)| a == b && **b != b'\n').count()
-        };
-        let near = found.filter(|place| at - **place <= MAX_DISTANCE);
-        let step = match near.map(|place| (length(place), at - place)).max_by_key(|(length, _)| *length) {
-            Some((length, distance)) if length >= MIN_REPEATED => {
-                out.push(0x80 | u8::try_from(length - MIN_REPEATED).unwrap_or(0));
-                out.extend(u16::try_from(distance).unwrap_or(0).to_le_bytes());
-                length
+    let mut parts = Vec::with_capacity(text.len());
+    for at in 0..text.len() {
+        let mut longest = [Part::default(); 2];
+        if let Some(key) = text.get(at..at + MIN_NEAR).filter(|key| !key.contains(&b'\n')) {
+            let known = places.entry(key).or_default();
+            for place in known.iter().rev().take(MAX_PLACES).take_while(|place| at - **place <= FAR) {
+                let same = text[*place..].iter().zip(&text[at..]).take(MAX_FAR);
+                let part =
+                    Part { length: same.take_while(|(a, b)| a == b && **b != b'\n').count(), distance: at - place };
+                if part.distance <= NEAR && part.length > longest[0].length {
+                    longest[0] = Part { length: part.length.min(MAX_NEAR), ..part };
+                }
+                if part.length > longest[1].length {
+                    longest[1] = part;
+                }
             }
-            _ => {
-                out.push(text[at]);
-                1
-            }
-        };
-        for place in at..at + step {
-            if let Some(key) = text.get(place..place + MIN_REPEATED) {
-                places.entry(key).or_default().push(place);
-            }
+            known.push(at);
         }
-        at += step;
+        parts.push(longest);
     }
-    out
+    parts
 }

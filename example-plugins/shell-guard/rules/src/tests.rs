@@ -8,6 +8,7 @@ mod hostile;
 mod new_files;
 mod real_rewrites;
 mod rewriting;
+mod windows;
 
 use crate::Guard;
 use crate::rules::{Registry, Settings};

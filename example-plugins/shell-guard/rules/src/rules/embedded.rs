@@ -59,8 +59,8 @@ impl Iterator for Embedded {
     }
 }
 
-/// What `build.rs` packed: a byte of ASCII is literal; one above says how many bytes are repeated, and the next two from
-/// how far back.
+/// What `build.rs` packed: a byte of ASCII is literal; others say how many bytes are repeated, and from how far back. Of `10LLLDDD` the
+/// next byte has the rest of the distance, of `11LLLLLL` the next two have all of it.
 struct Unpacked<'a> {
     packed: std::slice::Iter<'a, u8>,
     /// What was unpacked last, as far as it may be repeated.
@@ -68,8 +68,9 @@ struct Unpacked<'a> {
 }
 
 impl<'a> Unpacked<'a> {
-    /// Minimum length of a repeated part, and the maximum distance to its start, in bytes, as in `build.rs`.
-    const MIN_REPEATED: usize = 4;
+    /// Minimum length of a part of either kind, and the maximum distance to its start, in bytes, as in `build.rs`.
+    const MIN_NEAR: usize = 3;
+    const MIN_FAR: usize = 4;
     const MAX_DISTANCE: usize = 16 * 1024;
 
     fn of(packed: &'a [u8]) -> Self {
@@ -87,9 +88,14 @@ impl<'a> Unpacked<'a> {
                 self.text.push(*byte);
                 continue;
             }
-            let (low, high) = (self.packed.next()?, self.packed.next()?);
-            let from = self.text.len().saturating_sub(usize::from(u16::from_le_bytes([*low, *high])));
-            for at in from..from + usize::from(byte & 0x7F) + Self::MIN_REPEATED {
+            let (kind, low) = (usize::from(*byte), usize::from(*self.packed.next()?));
+            let (length, distance) = if kind < 0xC0 {
+                ((kind >> 3 & 0x07) + Self::MIN_NEAR, (kind & 0x07) << 8 | low)
+            } else {
+                ((kind & 0x3F) + Self::MIN_FAR, usize::from(*self.packed.next()?) << 8 | low)
+            };
+            let from = self.text.len().saturating_sub(distance);
+            for at in from..from + length {
                 self.text.extend(self.text.get(at).copied());
             }
         }
@@ -133,7 +139,10 @@ mod tests {
     #[test]
     fn what_is_cut_off_is_not_a_line() {
         assert_eq!(Unpacked::of(b"ab").line(), None);
-        assert_eq!(Unpacked::of(b"abcd\x80\x04").line(), None);
-        assert_eq!(Unpacked::of(b"abcd\x80\x04\0\n").line().unwrap(), "abcdabcd");
+        assert_eq!(Unpacked::of(b"abcd\xC0\x04").line(), None);
+        assert_eq!(Unpacked::of(b"abcd\x80").line(), None);
+        assert_eq!(Unpacked::of(b"abcd\xC0\x04\0\n").line().unwrap(), "abcdabcd");
+        assert_eq!(Unpacked::of(b"abcd\x88\x04\n").line().unwrap(), "abcdabcd");
+        assert_eq!(Unpacked::of(b"abc\x80\x03d\x80\x07\n").line().unwrap(), "abcabcdabc");
     }
 }

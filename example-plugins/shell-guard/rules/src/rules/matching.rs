@@ -54,6 +54,7 @@ enum Condition {
     /// One of these.
     Flag(Words),
     NoFlag(Words),
+    NoProgram(Words),
     MinOperands(usize),
     MaxOperands(usize),
     /// And whether only those are meant that are a large part of a home or of the system.
@@ -272,7 +273,8 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
             conditions.push(condition(spellings(&flags)?));
         }
     }
-    let lists: [(_, Of<Words>); 3] = [
+    let lists: [(_, Of<Words>); 4] = [
+        (wanted.no_program, Condition::NoProgram),
         (wanted.reads_from, Condition::ReadsFrom),
         (wanted.feeds, Condition::Feeds),
         (wanted.wrapped_by, Condition::WrappedBy),
@@ -372,6 +374,7 @@ impl Condition {
             Self::NoProgram(names) => !verbs::is_one_of(names, &command.program, &arguments.operands),
             Self::Flag(spellings) => arguments.has_one_of(spellings.iter()),
             Self::NoFlag(spellings) => !arguments.has_one_of(spellings.iter()),
+            Self::NoProgram(programs) => !programs.iter().any(|name| is_program(name, command)),
             Self::MinOperands(least) => operands.len() >= *least,
             Self::MaxOperands(most) => operands.len() <= *most,
             Self::Paths(paths, whole) => {
