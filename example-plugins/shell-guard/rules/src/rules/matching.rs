@@ -54,7 +54,6 @@ enum Condition {
     /// One of these.
     Flag(Words),
     NoFlag(Words),
-    NoProgram(Words),
     MinOperands(usize),
     MaxOperands(usize),
     /// And whether only those are meant that are a large part of a home or of the system.
@@ -273,8 +272,7 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
             conditions.push(condition(spellings(&flags)?));
         }
     }
-    let lists: [(_, Of<Words>); 4] = [
-        (wanted.no_program, Condition::NoProgram),
+    let lists: [(_, Of<Words>); 3] = [
         (wanted.reads_from, Condition::ReadsFrom),
         (wanted.feeds, Condition::Feeds),
         (wanted.wrapped_by, Condition::WrappedBy),
@@ -371,10 +369,12 @@ impl Condition {
             |names: &Words, others: &[String]| names.iter().any(|name| others.iter().any(|other| other == name));
         match self {
             Self::Verbs(verbs) => verbs::is_said(verbs, &command.args),
-            Self::NoProgram(names) => !verbs::is_one_of(names, &command.program, &arguments.operands),
+            Self::NoProgram(names) => {
+                !verbs::is_one_of(names, &command.program, &arguments.operands)
+                    && !names.iter().any(|name| is_program(name, command))
+            }
             Self::Flag(spellings) => arguments.has_one_of(spellings.iter()),
             Self::NoFlag(spellings) => !arguments.has_one_of(spellings.iter()),
-            Self::NoProgram(programs) => !programs.iter().any(|name| is_program(name, command)),
             Self::MinOperands(least) => operands.len() >= *least,
             Self::MaxOperands(most) => operands.len() <= *most,
             Self::Paths(paths, whole) => {

@@ -89,11 +89,9 @@ pub(crate) enum Severity {
 pub(crate) struct Match {
     /// File names of programs.
     pub program: Vec<String>,
-    /// None of these, where `program` has names such as `remove-*`.
-    pub no_program: Vec<String>,
     /// Its first operands: `"push"`, `"system prune"`. One of these.
     pub subcommand: Vec<String>,
-    /// None of these: a program, or a program with its first operands, `"npm remove"`.
+    /// None of these: a program, `remove-i*`, or a program with its first operands, `"npm remove"`.
     pub no_program: Vec<String>,
     /// Only programs that no other rule of the plugin's own catalogues names.
     pub unnamed: bool,
