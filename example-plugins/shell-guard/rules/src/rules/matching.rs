@@ -452,7 +452,8 @@ fn is_program(name: &str, command: &Command) -> bool {
     }
     let same = |one: &str, other: &str| if command.windows { one.eq_ignore_ascii_case(other) } else { one == other };
     match name.strip_suffix('*') {
-        Some(begin) => command.program.starts_with(begin),
+        // A name of a cmdlet has no dot: `remove-*` is not about `remove-old.sh`.
+        Some(begin) => command.program.starts_with(begin) && !(begin.ends_with('-') && command.program.contains('.')),
         None => same(name, &command.program),
     }
 }
