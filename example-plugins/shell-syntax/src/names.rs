@@ -1,12 +1,24 @@
 //! The usual names of programs: `python3.12` and `nodejs` are called so on some machines only.
 
-use super::wrappers::{RENAMED, VERSIONED};
+use super::wrappers::VERSIONED;
 
 /// The name by which a program is usually called.
 pub(super) fn usual(name: &str) -> &str {
-    let renamed = RENAMED.iter().filter_map(|pair| pair.split_once(' ')).find(|(other, _)| *other == name);
-    if let Some((_, usual)) = renamed {
-        return usual;
+    match name {
+        "nodejs" => return "node",
+        "pypy" => return "python3",
+        "jruby" | "truffleruby" => return "ruby",
+        "pwsh-preview" => return "pwsh",
+        "nc.openbsd" | "nc.traditional" => return "nc",
+        "vim.basic" | "vim.tiny" | "vim.gtk3" | "vim.nox" => return "vim",
+        "original-awk" => return "awk",
+        "gmake" => return "make",
+        "Rscript" => return "rscript",
+        "R" => return "r",
+        _ => {}
+    }
+    if !name.ends_with(|c: char| c.is_ascii_digit()) {
+        return name;
     }
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let version = &name[stem.len()..];

@@ -170,7 +170,8 @@ impl Wrapper {
         if self.after.is_empty() {
             return Some(args);
         }
-        self.after.iter().find_map(|path| {
+        let first = args.first().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-'));
+        self.after.iter().filter(|path| first.is_none_or(|first| path.starts_with(first))).find_map(|path| {
             let mut rest = args;
             for part in path.split(' ') {
                 rest = self.after_word(rest, part)?;

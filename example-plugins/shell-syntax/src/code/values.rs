@@ -16,26 +16,178 @@ const MAX_VARIABLES: usize = 64;
 const MAX_RECEIVER: usize = 32;
 
 /// Calls that run a command: a text, or a program and its words.
-const RUNS: &str = " system popen popen2 popen3 getoutput getstatusoutput run call check_call check_output Popen exec execSync execFile execFileSync \
-    spawn spawnSync execl execlp execle execv execvp execve spawnl spawnlp spawnv spawnvp posix_spawn posix_spawnp shell_exec passthru proc_open \
-    pcntl_exec capture2 capture2e capture3 create_subprocess_shell create_subprocess_exec system2 ";
+fn runs_command(name: &str) -> bool {
+    matches!(
+        name,
+        "system"
+            | "popen"
+            | "popen2"
+            | "popen3"
+            | "getoutput"
+            | "getstatusoutput"
+            | "run"
+            | "call"
+            | "check_call"
+            | "check_output"
+            | "Popen"
+            | "exec"
+            | "execSync"
+            | "execFile"
+            | "execFileSync"
+            | "spawn"
+            | "spawnSync"
+            | "execl"
+            | "execlp"
+            | "execle"
+            | "execv"
+            | "execvp"
+            | "execve"
+            | "spawnl"
+            | "spawnlp"
+            | "spawnv"
+            | "spawnvp"
+            | "posix_spawn"
+            | "posix_spawnp"
+            | "shell_exec"
+            | "passthru"
+            | "proc_open"
+            | "pcntl_exec"
+            | "capture2"
+            | "capture2e"
+            | "capture3"
+            | "create_subprocess_shell"
+            | "create_subprocess_exec"
+            | "system2"
+    )
+}
+
 /// Those of libraries whose names many others have.
-const RUNS_OF: &str = " os.execute System.cmd Deno.Command shell.exec script ";
+fn runs_by_library(name: &str) -> bool {
+    matches!(name, "os.execute" | "System.cmd" | "Deno.Command" | "shell.exec" | "script")
+}
+
 /// Calls whose result nobody can read in the text.
-const DECODES: &str = " b64decode b32decode b16decode b85decode a85decode urlsafe_b64decode standard_b64decode unhexlify fromhex decompress decode64 \
-    decode_base64 urlsafe_decode64 strict_decode64 base64_decode gzinflate gzuncompress gzdecode str_rot13 hex2bin atob fromCharCode pack chr urlopen \
-    file_get_contents decrypt unquote ";
+fn decodes(name: &str) -> bool {
+    matches!(
+        name,
+        "b64decode"
+            | "b32decode"
+            | "b16decode"
+            | "b85decode"
+            | "a85decode"
+            | "urlsafe_b64decode"
+            | "standard_b64decode"
+            | "unhexlify"
+            | "fromhex"
+            | "decompress"
+            | "decode64"
+            | "decode_base64"
+            | "urlsafe_decode64"
+            | "strict_decode64"
+            | "base64_decode"
+            | "gzinflate"
+            | "gzuncompress"
+            | "gzdecode"
+            | "str_rot13"
+            | "hex2bin"
+            | "atob"
+            | "fromCharCode"
+            | "pack"
+            | "chr"
+            | "urlopen"
+            | "file_get_contents"
+            | "decrypt"
+            | "unquote"
+    )
+}
+
 /// Calls that give back a path or a text as they got it.
-const PASSES: &str = " Path PurePath PosixPath expanduser abspath realpath resolve normpath str String glob iglob list encode quote split bytes File \
-    Pathname expand_path URL ";
+fn passes_on(name: &str) -> bool {
+    matches!(
+        name,
+        "Path"
+            | "PurePath"
+            | "PosixPath"
+            | "expanduser"
+            | "abspath"
+            | "realpath"
+            | "resolve"
+            | "normpath"
+            | "str"
+            | "String"
+            | "glob"
+            | "iglob"
+            | "list"
+            | "encode"
+            | "quote"
+            | "split"
+            | "bytes"
+            | "File"
+            | "Pathname"
+            | "expand_path"
+            | "URL"
+    )
+}
+
 /// Calls that remove a directory with all in it, and those that remove a file.
-const REMOVES_ALL: &str =
-    " rmtree remove_tree rm_rf rm_r remove_entry remove_entry_secure remove_dir rimraf removeSync emptyDirSync ";
-const REMOVES: &str = " unlink unlinkSync os.remove os.rmdir os.removedirs os.unlink rmdir rmdirSync rmSync fs.rm promises.rm FileUtils.rm File.delete \
-    File.unlink Dir.rmdir Dir.delete Deno.remove Deno.removeSync ";
+fn removes_all(name: &str) -> bool {
+    matches!(
+        name,
+        "rmtree"
+            | "remove_tree"
+            | "rm_rf"
+            | "rm_r"
+            | "remove_entry"
+            | "remove_entry_secure"
+            | "remove_dir"
+            | "rimraf"
+            | "removeSync"
+            | "emptyDirSync"
+    )
+}
+
+fn removes_file(name: &str) -> bool {
+    matches!(
+        name,
+        "unlink"
+            | "unlinkSync"
+            | "os.remove"
+            | "os.rmdir"
+            | "os.removedirs"
+            | "os.unlink"
+            | "rmdir"
+            | "rmdirSync"
+            | "rmSync"
+            | "fs.rm"
+            | "promises.rm"
+            | "FileUtils.rm"
+            | "File.delete"
+            | "File.unlink"
+            | "Dir.rmdir"
+            | "Dir.delete"
+            | "Deno.remove"
+            | "Deno.removeSync"
+    )
+}
+
 /// Calls that write the file that is named first.
-const WRITES: &str = " writeFileSync writeFile appendFileSync appendFile createWriteStream file_put_contents File.write IO.write Deno.writeTextFile \
-    Deno.writeTextFileSync Deno.writeFile Bun.write ";
+fn writes_file(name: &str) -> bool {
+    matches!(
+        name,
+        "writeFileSync"
+            | "writeFile"
+            | "appendFileSync"
+            | "appendFile"
+            | "createWriteStream"
+            | "file_put_contents"
+            | "File.write"
+            | "IO.write"
+            | "Deno.writeTextFile"
+            | "Deno.writeTextFileSync"
+            | "Deno.writeFile"
+            | "Bun.write"
+    )
+}
 
 /// What code does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,10 +271,6 @@ pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> V
     found
 }
 
-fn is_one_of(list: &str, name: &str) -> bool {
-    !name.is_empty() && list.split(' ').any(|other| other == name)
-}
-
 /// The last part of a name: `system` of `os.system`.
 fn last(name: &str) -> &str {
     name.rsplit(['.', ':', '>', '@']).next().unwrap_or(name)
@@ -149,15 +297,20 @@ impl<'a> Scan<'a> {
             }
             return;
         }
+        // Neither brackets nor what may be given to it without them.
+        if !matches!(self.tokens.get(at + 1), Some(Token::Mark('(') | Token::Text(_) | Token::Run(_) | Token::Name(_)))
+        {
+            return;
+        }
         let call = last(name);
-        let runs = is_one_of(RUNS, call) && self.may_run(call);
+        let runs = runs_command(call) && self.may_run(call);
         let runs_code =
             matches!(call, "eval" | "exec" | "Function" | "instance_eval" | "compile") && self.runs_code(call);
-        let is_named = |list: &str| is_one_of(list, call) || is_one_of(list, name);
-        let removes_all = is_one_of(REMOVES_ALL, call);
-        let removes = is_named(REMOVES) || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'));
+        let is_named = |list: fn(&str) -> bool| list(call) || list(name);
+        let is_whole = removes_all(call);
+        let removes = is_named(removes_file) || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'));
         let opens = matches!(call, "open" | "fopen" | "openSync");
-        if !(runs || runs_code || is_one_of(RUNS_OF, name) || removes_all || removes || opens || is_named(WRITES)) {
+        if !(runs || runs_code || runs_by_library(name) || is_whole || removes || opens || is_named(writes_file)) {
             return;
         }
         let mut end = at + 1;
@@ -169,8 +322,8 @@ impl<'a> Scan<'a> {
                 Value::Decoded => Some(Found::Decoded),
                 _ => None,
             }));
-        } else if removes || removes_all {
-            let is_recursive = removes_all
+        } else if removes || is_whole {
+            let is_recursive = is_whole
                 || self.tokens[at..end].iter().any(|token| matches!(token, Token::Name(name) if name == "recursive"));
             let receiver = if arguments.is_empty() { self.receiver(at) } else { None };
             // What follows the first and is not known is an option, or a function to be called.
@@ -183,7 +336,7 @@ impl<'a> Scan<'a> {
             }
         } else if opens {
             found.extend(opened(&arguments).map(Found::Write));
-        } else if is_named(WRITES) {
+        } else if is_named(writes_file) {
             found.extend(
                 arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
             );
@@ -218,7 +371,7 @@ impl<'a> Scan<'a> {
     /// What a method is called of: `Path('x').unlink()`.
     fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
-        let passes = |token: &Token| matches!(token, Token::Name(name) if is_one_of(PASSES, last(name)));
+        let passes = |token: &Token| matches!(token, Token::Name(name) if passes_on(last(name)));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
         words(self.value(&mut begin)).pop()
     }
@@ -414,7 +567,7 @@ impl<'a> Scan<'a> {
         {
             return home();
         }
-        if is_one_of(DECODES, call) || (call == "from" && arguments.len() > 1) {
+        if decodes(call) || (call == "from" && arguments.len() > 1) {
             return Value::Decoded;
         }
         if arguments.iter().any(|argument| matches!(argument.value, Value::Decoded)) {
@@ -423,7 +576,7 @@ impl<'a> Scan<'a> {
         if call == "join" && is_call {
             return joined(arguments);
         }
-        if is_call && is_one_of(PASSES, call) {
+        if is_call && passes_on(call) {
             let expands = matches!(call, "expanduser" | "glob" | "iglob" | "expand_path");
             return match arguments.into_iter().next().map(|argument| argument.value) {
                 Some(Value::One(mut word)) => {
@@ -456,7 +609,7 @@ fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
             Value::Many(word.text.split_whitespace().take(MAX_WORDS).map(Word::marked).collect())
         }
         (_, "homedir") => Value::One(Word { home: true, ..Word::literal("~") }),
-        (value, _) if is_one_of(DECODES, method) => match value {
+        (value, _) if decodes(method) => match value {
             Value::One(_) | Value::Many(_) | Value::Unknown | Value::Decoded => Value::Decoded,
         },
         (value, "decode" | "encode" | "strip" | "trim" | "toString" | "split" | "resolve" | "absolute" | "to_s") => {

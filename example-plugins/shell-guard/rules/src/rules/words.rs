@@ -37,11 +37,7 @@ impl Words {
     pub(super) fn has(&self, word: &str) -> bool {
         let (list, word) = (self.0.as_bytes(), word.as_bytes());
         let mut begin = 0;
-        while let Some(first) = list.get(begin) {
-            let (length, width) = match first {
-                byte if byte.is_ascii() => (usize::from(*byte), 1),
-                _ => self.0[begin..].chars().next().map_or((0, 1), |c| (c as usize, c.len_utf8())),
-            };
+        while let Some((length, width)) = self.length_at(begin) {
             begin += width;
             if length == word.len() && &list[begin..begin + length] == word {
                 return true;
@@ -49,6 +45,14 @@ impl Words {
             begin += length;
         }
         false
+    }
+
+    /// The length of the word that begins there, and how many bytes say it.
+    fn length_at(&self, begin: usize) -> Option<(usize, usize)> {
+        match self.0.as_bytes().get(begin)? {
+            byte if byte.is_ascii() => Some((usize::from(*byte), 1)),
+            _ => self.0[begin..].chars().next().map(|c| (c as usize, c.len_utf8())),
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
@@ -71,8 +75,22 @@ impl Words {
         if self.is_empty() {
             return true;
         }
-        let pairs = Pairs::of(text);
-        self.iter().any(|word| pairs.may_hold(word.as_bytes()) && contains(text.as_bytes(), word.as_bytes()))
+        // Asked of each word of a command by each pattern: most are longer than the word, or begin with another letter.
+        let (list, text_bytes) = (self.0.as_bytes(), text.as_bytes());
+        let mut pairs = None;
+        let mut begin = 0;
+        while let Some((length, width)) = self.length_at(begin) {
+            begin += width;
+            let word = &list[begin..begin + length];
+            if length <= text_bytes.len()
+                && pairs.get_or_insert_with(|| Pairs::of(text)).may_hold(word)
+                && contains(text_bytes, word)
+            {
+                return true;
+            }
+            begin += length;
+        }
+        false
     }
 }
 
@@ -219,6 +237,7 @@ impl Pairs {
     fn may_hold(&self, part: &[u8]) -> bool {
         match part {
             [byte] => self.bytes & bit(*byte) != 0,
+            [first, ..] if self.bytes & bit(*first) == 0 => false,
             part => part.array_windows().all(|pair| self.may_have(Pair::of(*pair))),
         }
     }
