@@ -89,7 +89,13 @@ impl<'a> Unpacked<'a> {
             }
             let (low, high) = (self.packed.next()?, self.packed.next()?);
             let from = self.text.len().saturating_sub(usize::from(u16::from_le_bytes([*low, *high])));
-            for at in from..from + usize::from(byte & 0x7F) + Self::MIN_REPEATED {
+            let to = from + usize::from(byte & 0x7F) + Self::MIN_REPEATED;
+            // All at once where it is all there: most of the text is unpacked so.
+            if to <= self.text.len() {
+                self.text.extend_from_within(from..to);
+                continue;
+            }
+            for at in from..to {
                 self.text.extend(self.text.get(at).copied());
             }
         }
