@@ -95,7 +95,13 @@ impl<'a> Unpacked<'a> {
                 ((kind & 0x3F) + Self::MIN_FAR, usize::from(*self.packed.next()?) << 8 | low)
             };
             let from = self.text.len().saturating_sub(distance);
-            for at in from..from + length {
+            let to = from + length;
+            // All at once where it is all there: most of the text is unpacked so.
+            if to <= self.text.len() {
+                self.text.extend_from_within(from..to);
+                continue;
+            }
+            for at in from..to {
                 self.text.extend(self.text.get(at).copied());
             }
         }

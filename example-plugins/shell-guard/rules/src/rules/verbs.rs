@@ -7,6 +7,9 @@ use shell_syntax::{UNKNOWN, Word};
 /// Upper bound of the words that may say it: a group, a group within it, what is done, and one more.
 const MAX_WORDS: usize = 4;
 
+/// Upper bound of the words that are looked at, options among them.
+const MAX_LOOKED_AT: usize = 24;
+
 /// Options that programs agree to give no value: the next word is not one.
 const SWITCHES: [&str; 20] = [
     "-y",
@@ -35,7 +38,7 @@ const SWITCHES: [&str; 20] = [
 pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
     let mut may_be_value = false;
     let mut seen = 0;
-    for word in args {
+    for word in args.iter().take(MAX_LOOKED_AT) {
         let text = word.text.as_str();
         if text.starts_with('-') {
             may_be_value = !text.contains('=') && !SWITCHES.contains(&text);

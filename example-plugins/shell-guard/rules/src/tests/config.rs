@@ -126,6 +126,22 @@ fn a_match_may_be_about_words_and_files_of_any_program() {
         (json!({"program": ["frob"], "subcommand": ["x"]}), "frob x --force", "frob x --force --help"),
         (json!({"program": ["frob"], "subcommand": ["x"]}), "frob x y --help", "frob --help"),
         (json!({"writes": "frob$"}), "make --help > build/frob", "make --help > build/x"),
+        (json!({"program": ["dd"], "touches": ["home"]}), "dd if=x of=~/y", "dd if=~/y of=x"),
+        (json!({"program": ["ls"], "paths": ["home"], "whole": true}), "ls ~/Documents", "ls ~/a/b"),
+        (json!({"program": ["ls"], "paths": ["home"]}), "ls ~/a/b", "ls a/b"),
+        (json!({"verbs": ["zap"]}), "frob user zap-all", "frob --zap user"),
+        (json!({"verbs": ["zap"], "no-program": ["frob y"]}), "frob x zap", "frob y zap"),
+        (json!({"verbs": ["zap"], "unnamed": true}), "nice frob zap", "git zap"),
+        (
+            json!({"program": ["psql"], "statement": "(?i)^\\s*frob"}),
+            "psql -c 'select 1; frob x'",
+            "psql -c \"select 'x; frob y'\"",
+        ),
+        (
+            json!({"program": ["psql"], "statement": "frob", "no-statement": "safe"}),
+            "psql -c 'frob x; safe'",
+            "psql -c 'frob safe'",
+        ),
         (json!({"changes": ["agents"]}), "make --help > .codex/hooks.json", "make --help < .codex/hooks.json"),
     ] {
         assert_eq!(decided(rule(matches.clone()), hit), "deny", "{matches}: {hit}");
@@ -207,6 +223,20 @@ fn the_mode_rewrite_rewrites_and_reports_refusals_and_questions_alone() {
     assert_eq!((word("cargo fmt"), rules()), ("allow".into(), Vec::new()));
     assert_eq!((word("git stash drop"), rules()), ("ask".into(), vec!["git.stash_drop".to_owned()]));
     assert_eq!((word("git push -f origin main"), rules().is_empty()), ("deny".into(), false));
+}
+
+#[test]
+fn the_rule_about_words_of_destruction_is_of_unnamed_programs_and_can_be_removed() {
+    assert_eq!(decided(json!({}), "frob delete x"), "ask");
+    assert_eq!(decided(json!({"remove": ["general.destroying_word"]}), "frob delete x"), "allow");
+    assert_eq!(decided(json!({}), "f() { echo; }; f delete x"), "allow", "it is a function of the script");
+    let deploy =
+        json!({"id": "ours.deploy", "action": "deny", "match": [{"program": ["frob"], "subcommand": ["deploy"]}]});
+    assert_eq!(
+        decided(json!({"custom-rules": [deploy]}), "frob delete x"),
+        "ask",
+        "a rule of the config names it in vain"
+    );
 }
 
 #[test]
