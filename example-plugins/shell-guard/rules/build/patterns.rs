@@ -65,7 +65,7 @@ pub(crate) fn known(source: &str) -> Value {
         Some(texts) if !is_more => {
             json!({ "texts": texts, "at": at, "any-case": known.folded })
         }
-        _ => json!({ "search": source, "needed": known.needed }),
+        _ => json!({ "search": source, "needed": shortened(&known.needed) }),
     }
 }
 
@@ -205,6 +205,25 @@ fn either(one: &[String], other: &[String]) -> Option<Vec<String>> {
 /// Texts that are useful to search for: an empty text occurs everywhere.
 fn useful(texts: &[String]) -> Vec<String> {
     if texts.iter().any(String::is_empty) { Vec::new() } else { texts.to_vec() }
+}
+
+/// The same, of a long list with texts cut short, each of them once: they rule out nearly as much, and the component and its
+/// memory hold less.
+fn shortened(needed: &[String]) -> Vec<String> {
+    const MANY: usize = 6;
+    const MAX_CHARS: usize = 6;
+    if needed.len() <= MANY {
+        return needed.to_vec();
+    }
+    let mut short: Vec<String> = Vec::new();
+    for text in needed {
+        let text: String = text.chars().take(MAX_CHARS).collect();
+        if !short.iter().any(|other| text.contains(other.as_str())) {
+            short.retain(|other: &String| !other.contains(text.as_str()));
+            short.push(text);
+        }
+    }
+    short
 }
 
 /// The list that rules out more: of longer texts, or of fewer.
