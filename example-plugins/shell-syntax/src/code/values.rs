@@ -2,6 +2,7 @@
 
 use super::Language;
 use super::tokens::Token;
+use crate::bounds::MAX_WORK;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum nesting of brackets that are looked into.
@@ -255,6 +256,10 @@ pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> V
     let mut found = Vec::new();
     for at in 0..tokens.len() {
         scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
+        // That is too much: the reader gives up at it.
+        if scan.work > MAX_WORK / 2 {
+            break;
+        }
         match &tokens[at] {
             Token::Run(text) => found.push(Found::Text(text.clone())),
             Token::Name(name) => scan.name(name, at, &mut found),
