@@ -223,7 +223,12 @@ impl Scan<'_> {
             }
             b'{' => self.open.push(Open::Curly),
             b'#' if self.begins_word() && !self.open.contains(&Open::Name) => {
+                let from = self.at;
                 self.skip_to(b'\n');
+                // In arithmetic it is no comment to the parser.
+                if self.arithmetic.is_some() && self.bytes[from..self.at].windows(2).any(|pair| pair == b"<<") {
+                    self.refused = Some(SHIFT);
+                }
                 self.at -= 1;
             }
             b'<' if self.next() == Some(b'<') => self.document(),
@@ -452,6 +457,7 @@ mod tests {
             "cat <<$(E) $((",
             "cat <<\"a\nb\"\na\n",
             "echo `cat <<E`\nrm -rf /\nE",
+            "$(($(())#<< )",
             "!(rm -rf /)",
             "if !(rm -rf /); then :; fi",
             "[[ a == @(\")\"|b) ]]; rm -rf /; echo \"x\"",

@@ -9,6 +9,9 @@ use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, wrappers};
 use values::Found;
 
+/// The work of a token each time that it is looked at.
+const WORK_OF_TOKEN: usize = 2;
+
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
@@ -127,7 +130,7 @@ impl Reader<'_> {
         let tokens = tokens::of(code, language);
         let mut work = 0;
         let found = values::found(&tokens, language, &mut work);
-        self.spend(work)?;
+        self.spend(work * WORK_OF_TOKEN)?;
         for part in found {
             match part {
                 Found::Text(text) => {

@@ -91,7 +91,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         options: brush_parser::ParserOptions::default(),
         script: Script::default(),
         scope: Scope { cwd: places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() },
-        functions: BTreeMap::new(),
+        functions: Vec::new(),
         text,
         offsets: None,
         place: 0..text.len(),
@@ -175,7 +175,8 @@ pub(super) struct Reader<'a> {
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
     pub(super) scope: Scope,
-    functions: BTreeMap<String, Rc<Function>>,
+    /// Those that the text defines; few do.
+    functions: Vec<(String, Rc<Function>)>,
     text: &'a str,
     /// The byte of each character, where they differ.
     offsets: Option<Vec<usize>>,
@@ -568,20 +569,28 @@ impl Reader<'_> {
         let name = function.fname.value.clone();
         self.script.fork_bomb |= bombs(&function.body.0, &name);
         self.script.functions.push(name.clone());
-        self.functions.insert(name, Rc::new(Function { body: function.body.clone(), called: false }));
+        self.spend(self.functions.len())?;
+        self.keep_function(name, Function { body: function.body.clone(), called: false });
         Ok(())
+    }
+
+    /// Keeps a function, in the place of one of its name.
+    fn keep_function(&mut self, name: String, function: Function) {
+        self.functions.retain(|(other, _)| *other != name);
+        self.functions.push((name, Rc::new(function)));
     }
 
     /// Whether the text has defined a function of that name.
     pub(super) fn defines(&self, name: &str) -> bool {
-        !self.functions.is_empty() && self.functions.contains_key(name)
+        self.functions.iter().any(|(other, _)| other == name)
     }
 
     /// Calls `name` where the text has defined it.
     pub(super) fn call(&mut self, name: &str, args: &[Word], input: Option<Word>) -> Result<bool, Unreadable> {
-        let Some(function) = self.functions.get(name).cloned() else { return Ok(false) };
+        let known = self.functions.iter().find(|(other, _)| other == name);
+        let Some(function) = known.map(|(_, function)| function.clone()) else { return Ok(false) };
         let called = Function { body: function.body.clone(), called: true };
-        self.functions.insert(name.to_owned(), Rc::new(called));
+        self.keep_function(name.to_owned(), called);
         if self.script.fork_bomb {
             return Ok(true);
         }

@@ -2,6 +2,7 @@
 
 use super::Language;
 use super::tokens::Token;
+use crate::bounds::MAX_WORK;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum nesting of brackets that are looked into.
@@ -255,6 +256,10 @@ pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> V
     let mut found = Vec::new();
     for at in 0..tokens.len() {
         scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
+        // That is too much: the reader gives up at it.
+        if scan.work > MAX_WORK / 2 {
+            break;
+        }
         match &tokens[at] {
             Token::Run(text) => found.push(Found::Text(text.clone())),
             Token::Name(name) => scan.name(name, at, &mut found),
@@ -281,7 +286,9 @@ impl<'a> Scan<'a> {
     fn is_piped(&self, at: usize) -> bool {
         let is_bar = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)) == Some(&Token::Mark('|'));
         let after = is_bar(at.checked_sub(1)) && !is_bar(at.checked_sub(2));
-        let is_read = matches!(self.tokens.get(at + 2), Some(Token::Name(name)) if name == "getline");
+        // `|&` reads from a coprocess.
+        let reader = at + if self.tokens.get(at + 2) == Some(&Token::Mark('&')) { 3 } else { 2 };
+        let is_read = matches!(self.tokens.get(reader), Some(Token::Name(name)) if name == "getline");
         let prints_to_shell = is_bar(Some(at + 1))
             && matches!(self.tokens.get(at + 2), Some(Token::Text(shell)) if crate::program_name(&shell.text).ends_with("sh"));
         after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
@@ -310,13 +317,29 @@ impl<'a> Scan<'a> {
         let is_whole = removes_all(call);
         let removes = is_named(removes_file) || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'));
         let opens = matches!(call, "open" | "fopen" | "openSync");
-        if !(runs || runs_code || runs_by_library(name) || is_whole || removes || opens || is_named(writes_file)) {
+        let program = moves_or_copies(name);
+        let writes_to = name.starts_with('.') && matches!(call, "write_text" | "write_bytes" | "touch");
+        if !(runs
+            || runs_code
+            || runs_by_library(name)
+            || is_whole
+            || removes
+            || opens
+            || writes_to
+            || program.is_some()
+            || is_named(writes_file))
+        {
             return;
         }
         let mut end = at + 1;
         let arguments = self.arguments(&mut end);
         let Some(arguments) = arguments else { return };
-        if runs_code {
+        if let Some(program) = program {
+            let words = arguments.into_iter().take(2).flat_map(|argument| words(argument.value));
+            found.push(Found::Words([Word::literal(program)].into_iter().chain(words).collect()));
+        } else if writes_to {
+            found.extend(self.receiver(at).map(Found::Write));
+        } else if runs_code {
             found.extend(arguments.first().and_then(|argument| match &argument.value {
                 Value::One(text) => Some(Found::Code(text.text.clone())),
                 Value::Decoded => Some(Found::Decoded),
@@ -335,7 +358,7 @@ impl<'a> Scan<'a> {
                 found.push(Found::Words(begin.into_iter().chain(words).collect()));
             }
         } else if opens {
-            found.extend(opened(&arguments).map(Found::Write));
+            found.extend(opened(&arguments));
         } else if is_named(writes_file) {
             found.extend(
                 arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
@@ -454,9 +477,12 @@ impl<'a> Scan<'a> {
                 Some(Token::Mark('+')) => *at += 1,
                 Some(Token::Mark('%')) => {
                     *at += 1;
-                    self.operand(at);
+                    let filled = match self.operand(at) {
+                        Value::One(word) => word.with_mark().into_owned(),
+                        _ => UNKNOWN.to_string(),
+                    };
                     if let Value::One(word) = &mut value {
-                        word.text = word.text.replace("%s", &UNKNOWN.to_string());
+                        *word = word.with_text(word.text.replace("%s", &filled));
                     }
                     continue;
                 }
@@ -518,7 +544,7 @@ impl<'a> Scan<'a> {
         while let Some(Token::Name(method)) = self.tokens.get(*at)
             && method.len() > 1
             && method.starts_with('.')
-            && !matches!(last(method), "unlink" | "rmdir")
+            && !matches!(last(method), "unlink" | "rmdir" | "write_text" | "write_bytes" | "touch")
         {
             *at += 1;
             let arguments = if self.tokens.get(*at) == Some(&Token::Mark('(')) {
@@ -652,8 +678,20 @@ fn words(value: Value) -> Vec<Word> {
     }
 }
 
-/// The file that `open` is to write.
-fn opened(arguments: &[Argument<'_>]) -> Option<Word> {
+/// The program that does what a call does: move or copy.
+fn moves_or_copies(name: &str) -> Option<&'static str> {
+    match name {
+        "os.rename" | "os.replace" | "os.renames" | "shutil.move" | "fs.renameSync" | "fs.rename" | "FileUtils.mv"
+        | "File.rename" => Some("mv"),
+        "shutil.copy" | "shutil.copyfile" | "shutil.copy2" | "shutil.copytree" | "fs.copyFileSync" | "fs.copyFile"
+        | "fs.cpSync" | "FileUtils.cp" | "FileUtils.cp_r" => Some("cp"),
+        "os.symlink" | "fs.symlinkSync" => Some("ln"),
+        _ => None,
+    }
+}
+
+/// The file that `open` is to write, or the command that Perl's is to run.
+fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
     let text = |at: usize| match arguments.get(at).map(|argument| &argument.value) {
         Some(Value::One(word)) => Some(word),
         _ => None,
@@ -661,10 +699,14 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Word> {
     let writes = |mode: &str| mode.len() <= 3 && (mode.contains(['w', 'a', 'x', '+']) || mode.starts_with('>'));
     // Perl names the handle first.
     match (text(0), text(1), text(2)) {
-        (Some(file), Some(mode), _) if writes(&mode.text) => Some(file.clone()),
-        (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(file.clone()),
+        (Some(file), Some(mode), _) if writes(&mode.text) => Some(Found::Write(file.clone())),
+        (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(Found::Write(file.clone())),
+        (_, Some(mode), Some(text)) if matches!(mode.text.as_str(), "-|" | "|-") => Some(Found::Text(text.clone())),
+        (_, Some(both), None) if both.text.starts_with('|') || both.text.ends_with('|') => {
+            Some(Found::Text(both.with_text(both.text.trim_matches('|').trim())))
+        }
         (_, Some(both), None) => {
-            both.text.strip_prefix('>').map(|file| Word::literal(file.trim_start_matches('>').trim()))
+            both.text.strip_prefix('>').map(|file| Found::Write(Word::literal(file.trim_start_matches('>').trim())))
         }
         _ => None,
     }

