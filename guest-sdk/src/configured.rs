@@ -22,9 +22,12 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     // By way of a value, so that the error speaks of keys and not of columns in a text that nobody has written.
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
-    T::deserialize(&value).map_err(|error| {
+    // Owned, as the config is read elsewhere: the code that reads a value would be there twice.
+    T::deserialize(value.clone()).map_err(|error: serde_json::Error| {
         let why = error.to_string();
-        let fails_otherwise = |value: &Value| T::deserialize(value).err().is_none_or(|error| error.to_string() != why);
+        let fails_otherwise = |value: &Value| {
+            T::deserialize(value.clone()).err().is_none_or(|error: serde_json::Error| error.to_string() != why)
+        };
         let mut keys = Vec::new();
         culprit(&value, &fails_otherwise, &mut keys);
         // Of an unknown key the error speaks by itself.

@@ -4,6 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+#[path = "build/compact.rs"]
+mod compact;
+#[path = "build/members.rs"]
+mod members;
 #[path = "build/patterns.rs"]
 mod patterns;
 
@@ -48,40 +52,39 @@ fn main() {
     }
 }
 
-/// Writes all files as one packed text. Each has a line with its name and, after a tab, its JSON without the rules, a
-/// line with the JSON of each rule, and an empty line. The examples are for tests and docs, and left out of the component.
+/// Writes all files as one packed text. Each has a line with its name and, after a tab, what it has beside its rules, a line for each
+/// rule, and an empty line. The examples are for tests and docs, and left out of the component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for name in FILES {
         let path = Path::new("catalogues").join(name).with_extension("toml");
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut catalogue: serde_json::Value =
             toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let rules = catalogue.get_mut("rule").and_then(serde_json::Value::as_array_mut).map(std::mem::take);
-        lines += &format!("{name}\t{}\n", ascii(&serde_json::to_string(&catalogue)?));
+        lines.extend(format!("{name}\t").bytes());
+        let members: &[&str] = if name == FILES[0] { &members::PROGRAMS } else { &members::CATALOGUE };
+        lines.extend(written(&path, members, &catalogue)?);
         for mut rule in rules.unwrap_or_default() {
             if let Some(rule) = rule.as_object_mut().filter(|_| is_guest) {
                 rule.remove("catches");
                 rule.remove("leaves");
             }
             patterns::told(&mut rule).map_err(|error| format!("{}: rule {}: {error}", path.display(), rule["id"]))?;
-            lines += &format!("{}\n", ascii(&serde_json::to_string(&rule)?));
+            lines.extend(written(&path, &members::RULE, &rule)?);
         }
-        lines += "\n";
+        lines.push(b'\n');
     }
-    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("catalogues.packed"), packed(lines.as_bytes()))?;
+    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("catalogues.packed"), packed(&lines))?;
     Ok(())
 }
 
-/// JSON in which all characters outside of ASCII, which only occur in its texts, are escaped.
-fn ascii(json: &str) -> String {
-    let mut units = [0; 2];
-    json.chars()
-        .map(|c| match c {
-            c if c.is_ascii() => c.to_string(),
-            c => c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
-        })
-        .collect()
+/// A line.
+fn written(path: &Path, members: &[&str], table: &serde_json::Value) -> Result<Vec<u8>, String> {
+    let table = table.as_object().ok_or("a catalogue is a table")?;
+    let mut line = compact::table(members, table).map_err(|error| format!("{}: {error}", path.display()))?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// What `src/rules/embedded.rs` unpacks: a part of a line that was there before is named by its length and its distance. Of all ways

@@ -1,10 +1,9 @@
-//! The catalogues that are part of the plugin. The build makes JSON of `catalogues/*.toml` and packs it: rules repeat each other,
-//! and the component is to stay small.
+//! The catalogues that are part of the plugin. The build writes `catalogues/*.toml` in a compact form and packs it: rules repeat
+//! each other, and the component is to stay small.
 
+use super::compact::{Compact, Input};
 use super::programs::Programs;
 use super::{Catalogue, Rule};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"));
 
@@ -28,27 +27,27 @@ impl Embedded {
     pub(crate) fn rule(&mut self) -> Option<Result<Rule, String>> {
         let name = self.open.take()?;
         let line = self.unpacked.line().filter(|line| !line.is_empty())?;
-        let rule = parse(&name, &line);
+        let rule = read(&name, &line);
         self.open = Some(name);
         Some(rule)
     }
 
     /// What the next file holds, beside its rules.
-    fn file<T: DeserializeOwned>(&mut self) -> Option<Result<T, String>> {
+    fn file<T: Compact>(&mut self) -> Option<Result<T, String>> {
         while self.open.is_some() {
             self.rule();
         }
         let line = self.unpacked.line()?;
-        let (name, json) = line.split_once('\t').unwrap_or_default();
-        self.open = Some(name.to_owned());
-        Some(parse(name, json))
+        let mut halves = line.splitn(2, |byte| *byte == b'\t');
+        let name = String::from_utf8_lossy(halves.next().unwrap_or_default()).into_owned();
+        let file = read(&name, halves.next().unwrap_or_default());
+        self.open = Some(name);
+        Some(file)
     }
 }
 
-/// By way of a value, as the config comes: so the code that reads a rule is there once, and not twice.
-fn parse<T: DeserializeOwned>(name: &str, json: &str) -> Result<T, String> {
-    let value = serde_json::from_str::<Value>(json).and_then(T::deserialize);
-    value.map_err(|error| format!("catalogues/{name}.toml: {error}"))
+fn read<T: Compact>(name: &str, bytes: &[u8]) -> Result<T, String> {
+    T::read(&mut Input::new(bytes)).ok_or_else(|| format!("catalogues/{name}.toml is not as the build writes it"))
 }
 
 impl Iterator for Embedded {
@@ -78,7 +77,7 @@ impl<'a> Unpacked<'a> {
     }
 
     /// The next line.
-    fn line(&mut self) -> Option<String> {
+    fn line(&mut self) -> Option<Vec<u8>> {
         let far = self.text.len().saturating_sub(Self::MAX_DISTANCE);
         self.text.drain(..far);
         let begin = self.text.len();
@@ -105,41 +104,107 @@ impl<'a> Unpacked<'a> {
                 self.text.extend(self.text.get(at).copied());
             }
         }
-        let line = self.text[begin..].strip_suffix(b"\n").unwrap_or_default();
-        String::from_utf8(line.to_vec()).ok()
+        Some(self.text[begin..].strip_suffix(b"\n").unwrap_or_default().to_vec())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PACKED, Unpacked};
+    use super::{Embedded, Unpacked, read};
+    use crate::rules::compact::{members, written};
     use crate::rules::pattern::build;
-    use std::collections::BTreeMap;
+    use crate::rules::{Catalogue, Rule};
+    use serde_json::{Value, json};
+    use std::collections::BTreeSet;
+
+    /// A catalogue's file, as the config would give it.
+    fn file_of(name: &str) -> Value {
+        let path = format!("{}/catalogues/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
 
     #[test]
     fn each_file_of_the_directory_is_there_and_unharmed() {
-        let mut unpacked = Unpacked::of(PACKED);
-        let mut embedded = BTreeMap::new();
-        while let Some(line) = unpacked.line() {
-            let (name, json) = line.split_once('\t').unwrap();
-            let mut file: serde_json::Value = serde_json::from_str(json).unwrap();
-            let rules = std::iter::from_fn(|| unpacked.line().filter(|line| !line.is_empty()));
-            let rules: Vec<serde_json::Value> = rules.map(|line| serde_json::from_str(&line).unwrap()).collect();
-            if name != "programs" {
-                file["rule"] = rules.into();
+        let mut embedded = Embedded::read().unwrap().1;
+        let mut seen = BTreeSet::from(["programs".to_owned()]);
+        while let Some(catalogue) = embedded.next() {
+            let name = embedded.open.clone().unwrap();
+            let mut file = file_of(&name);
+            let rules = std::mem::replace(&mut file["rule"], json!([]));
+            let as_written: Catalogue = serde_json::from_value(file).unwrap();
+            assert_eq!(format!("{:?}", catalogue.unwrap()), format!("{as_written:?}"), "{name}");
+            for rule in rules.as_array().unwrap() {
+                let as_written: Rule = serde_json::from_value(rule.clone()).unwrap();
+                let found = embedded.rule().unwrap().unwrap();
+                // The patterns are told, and compared by the test below.
+                assert_eq!(without_patterns(&format!("{found:?}")), without_patterns(&format!("{as_written:?}")));
             }
-            embedded.insert(name.to_owned(), file);
+            assert!(embedded.rule().is_none(), "{name} has more rules");
+            seen.insert(name);
         }
-        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/catalogues")).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_stem().unwrap().to_str().unwrap();
-            let written: toml::Table = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            let mut written = serde_json::to_value(written).unwrap();
-            let rules = written.get_mut("rule").and_then(serde_json::Value::as_array_mut);
-            rules.into_iter().flatten().try_for_each(build::told).unwrap();
-            assert_eq!(embedded.remove(name), Some(written), "{name}");
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/catalogues")).unwrap();
+        let files = files.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned());
+        assert_eq!(files.collect::<BTreeSet<_>>(), seen);
+    }
+
+    /// What `Debug` prints of a rule, up to its first pattern and after the last one.
+    fn without_patterns(debug: &str) -> String {
+        let mut out = String::new();
+        let mut rest = debug;
+        while let Some(at) = rest.find("Some(Written(").into_iter().chain(rest.find("Some(Told(")).min() {
+            out.push_str(&rest[..at]);
+            out.push_str("Some(…)");
+            rest = &rest[at + closed(&rest[at..])..];
         }
-        assert!(embedded.is_empty(), "{embedded:?}");
+        out + rest
+    }
+
+    /// The length of what begins with a text up to a bracket and ends with the bracket's partner; quoted brackets do not count.
+    fn closed(text: &str) -> usize {
+        let (mut depth, mut quoted, mut escaped) = (0, false, false);
+        for (at, c) in text.char_indices() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                '(' if !quoted => depth += 1,
+                ')' if !quoted => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return at + 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        text.len()
+    }
+
+    #[test]
+    fn a_rule_is_read_as_it_is_written() {
+        let mut rule = json!({
+            "id": "a.b", "severity": "info", "priority": -5, "action": "ask", "labels": ["x"], "references": [],
+            "explanation": "Ende mit Ü,\n\ttab \u{7f} and \u{1f600}.",
+            "match": [{ "program": ["x"], "min-operands": 12, "no-document": true, "unnamed": false, "word": "^(a|b)$" }],
+            "rewrite": { "append": ["--y"], "only-shown": true },
+        });
+        let as_written: Rule = serde_json::from_value(rule.clone()).unwrap();
+        build::told(&mut rule).unwrap();
+        let bytes = written::table(&members::RULE, rule.as_object().unwrap()).unwrap();
+        assert!(bytes.iter().all(u8::is_ascii) && !bytes.contains(&b'\n'));
+        let found: Rule = read("x", &bytes).unwrap();
+        assert_eq!(without_patterns(&format!("{found:?}")), without_patterns(&format!("{as_written:?}")));
+        assert!(format!("{found:?}").contains("at: Whole"), "{found:?}");
+        for end in 0..bytes.len() {
+            assert!(read::<Rule>("x", &bytes[..end]).is_err(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_place_in_a_table_fails_the_build() {
+        let table = |value: Value| written::table(&members::RULE, value.as_object().unwrap()).unwrap_err();
+        assert!(table(json!({ "idd": "x" })).starts_with("`idd` is no member: id, severity"));
+        assert_eq!(table(json!({ "id": null })), "`id` = null cannot be written");
     }
 
     #[test]
@@ -147,8 +212,8 @@ mod tests {
         assert_eq!(Unpacked::of(b"ab").line(), None);
         assert_eq!(Unpacked::of(b"abcd\xC0\x04").line(), None);
         assert_eq!(Unpacked::of(b"abcd\x80").line(), None);
-        assert_eq!(Unpacked::of(b"abcd\xC0\x04\0\n").line().unwrap(), "abcdabcd");
-        assert_eq!(Unpacked::of(b"abcd\x88\x04\n").line().unwrap(), "abcdabcd");
-        assert_eq!(Unpacked::of(b"abc\x80\x03d\x80\x07\n").line().unwrap(), "abcabcdabc");
+        assert_eq!(Unpacked::of(b"abcd\xC0\x04\0\n").line().unwrap(), b"abcdabcd");
+        assert_eq!(Unpacked::of(b"abcd\x88\x04\n").line().unwrap(), b"abcdabcd");
+        assert_eq!(Unpacked::of(b"abc\x80\x03d\x80\x07\n").line().unwrap(), b"abcabcdabc");
     }
 }

@@ -1,6 +1,7 @@
 //! Rules as data: read from catalogues and config, compiled once, asked about each command.
 
 mod answers;
+mod compact;
 mod depth;
 mod embedded;
 mod matching;

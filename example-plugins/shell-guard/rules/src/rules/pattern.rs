@@ -1,26 +1,58 @@
 //! The regular expressions of rules.
 
+use super::compact::{self, Compact, Input, compact_table, members};
 use super::words::Words;
 use regex_lite::Regex;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// A regular expression, as the config writes it, or the analysis by `build/patterns.rs` of an embedded one.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Expression(Value);
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Expression {
+    /// As the config writes it.
+    Written(Value),
+    /// An embedded one, with the analysis by `build/patterns.rs`.
+    Told(Analysed),
+}
+
+impl<'de> Deserialize<'de> for Expression {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        Value::deserialize(value).map(Self::Written)
+    }
+}
+
+impl Compact for Expression {
+    fn read(input: &mut Input) -> Option<Self> {
+        Analysed::read(input).map(Self::Told)
+    }
+}
 
 /// The analysis by `build/patterns.rs`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-#[derive(Default)]
-struct Analysed {
+#[cfg_attr(test, derive(Deserialize), serde(deny_unknown_fields, rename_all = "kebab-case", default))]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Analysed {
     texts: Option<Words>,
     at: Place,
     any_case: bool,
     search: String,
     needed: Words,
+}
+
+compact_table!(
+    Analysed,
+    members::ANALYSED,
+    "texts" => texts,
+    "at" => at,
+    "any-case" => any_case,
+    "search" => search,
+    "needed" => needed,
+);
+
+impl Compact for Place {
+    fn read(input: &mut Input) -> Option<Self> {
+        compact::named(input)
+    }
 }
 
 /// Makes a pattern of an expression: [`Pattern::written`] or [`Pattern::embedded`].
@@ -52,8 +84,10 @@ impl Pattern {
     ///
     /// # Errors
     /// If it is no pattern.
-    pub(super) fn written(Expression(expression): Expression) -> Result<Self, String> {
-        let Value::String(source) = expression else { return Err("a pattern is a string".into()) };
+    pub(super) fn written(expression: Expression) -> Result<Self, String> {
+        let Expression::Written(Value::String(source)) = expression else {
+            return Err("a pattern is a string".into());
+        };
         match Regex::new(&source) {
             Ok(_) => Ok(Self::search(&source, Words::default())),
             Err(error) => Err(format!("`{source}` is no pattern: {error}")),
@@ -64,11 +98,14 @@ impl Pattern {
     ///
     /// # Errors
     /// If it has not.
-    pub(super) fn embedded(Expression(expression): Expression) -> Result<Self, String> {
-        Ok(match Analysed::deserialize(expression).map_err(|error| error.to_string())? {
-            Analysed { texts: Some(texts), at, any_case, .. } => Self::Texts { texts, at, any_case },
-            Analysed { search, needed, .. } => Self::search(&search, needed),
-        })
+    pub(super) fn embedded(expression: Expression) -> Result<Self, String> {
+        match expression {
+            Expression::Told(Analysed { texts: Some(texts), at, any_case, .. }) => {
+                Ok(Self::Texts { texts, at, any_case })
+            }
+            Expression::Told(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
+            Expression::Written(_) => Err("the build has told nothing of it".into()),
+        }
     }
 
     fn search(source: &str, needed: Words) -> Self {
@@ -147,19 +184,20 @@ pub(super) mod build;
 
 #[cfg(test)]
 mod tests {
-    use super::{Expression, Pattern, Place, build, without_captures};
+    use super::{Analysed, Expression, Pattern, Place, build, without_captures};
     use proptest::prelude::*;
     use regex_lite::Regex;
+    use serde::Deserialize as _;
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
 
     fn told(source: &str) -> Pattern {
-        Pattern::embedded(Expression(build::known(source))).unwrap()
+        Pattern::embedded(Expression::Told(Analysed::deserialize(build::known(source)).unwrap())).unwrap()
     }
 
     #[test]
     fn a_pattern_of_the_config_is_looked_at_before_it_is_asked() {
-        let written = |expression: Value| Pattern::written(Expression(expression));
+        let written = |expression: Value| Pattern::written(Expression::Written(expression));
         let error = written(json!("a(")).unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
         // The config cannot provide an analysis of its own.

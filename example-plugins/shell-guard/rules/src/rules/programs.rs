@@ -1,5 +1,6 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
+use super::compact::{self, Compact, Input, compact_table, members};
 use super::words::{Index, Name, Words};
 use serde::Deserialize;
 use shell_syntax::guarded::Changes;
@@ -20,9 +21,14 @@ pub(crate) enum Style {
     Slash,
 }
 
+impl Compact for Style {
+    fn read(input: &mut Input) -> Option<Self> {
+        compact::named(input)
+    }
+}
+
 /// A program, or several that take the same.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[derive(Debug, Default)]
 pub(crate) struct Program {
     names: Vec<String>,
     style: Style,
@@ -41,10 +47,25 @@ pub(crate) struct Program {
     subcommands: BTreeMap<Box<str>, Words>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default)]
 pub(super) struct File {
     program: Vec<Program>,
 }
+
+compact_table!(File, members::PROGRAMS, "program" => program);
+compact_table!(
+    Program,
+    members::PROGRAM,
+    "names" => names,
+    "style" => style,
+    "values" => values,
+    "separate" => separate,
+    "abbreviations" => abbreviations,
+    "options" => options,
+    "options-of" => options_of,
+    "toolchain" => toolchain,
+    "subcommands" => subcommands,
+);
 
 /// All programs of which something is known.
 #[derive(Debug)]

@@ -1,71 +1,57 @@
 //! The format of a catalogue's file and of the plugin's config.
 
+use super::compact::{self, Compact, Input, config_table, members};
 use super::pattern::Expression;
 use serde::Deserialize;
 
 /// Rules that belong together.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
     /// The rules apply only if this stack is used; without a stack they always apply.
     pub stack: Option<String>,
     /// Of the rules, such as `0.1.0`.
-    #[serde(default)]
     pub version: String,
     /// Who made them.
-    #[serde(default)]
     pub source: String,
     /// Sorts between rules of equal priority; higher comes first.
-    #[serde(default)]
     pub priority: i64,
     /// The rules; those of embedded catalogues come one by one.
-    #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
 }
 
 /// One kind of mistake, and what to do about it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rule {
     /// `STACK.TOOL.SHORT`, unique.
     pub id: String,
     /// For people who read lists; it decides nothing.
-    #[serde(default)]
     pub severity: Severity,
     /// `deny`, `ask`, `rewrite`, `audit`, or `hint`, which tells of a rewrite and does not make it. Another word is advice: it
     /// is reported as it is.
     pub action: Option<String>,
     /// Higher is looked at first.
-    #[serde(default)]
     pub priority: i64,
     /// What kind of harm it is about, such as `network`: `answers` names rules by it.
-    #[serde(default)]
     pub labels: Vec<String>,
     /// The stacks that it is about; all if there is none.
-    #[serde(default, alias = "stacks")]
     pub applies_to: Vec<String>,
     /// One sentence that the model reads.
-    #[serde(default)]
     pub explanation: String,
     /// Links.
-    #[serde(default)]
     pub references: Vec<String>,
     /// The rule is silent where this variable of the host is `1` or `true`.
     pub unless_env: Option<String>,
     /// A regular expression over the whole command, in place of `match`.
     pub pattern: Option<Expression>,
     /// Any of these.
-    #[serde(default, rename = "match")]
     pub matches: Vec<Match>,
     /// What would be right.
     pub rewrite: Option<Box<Rewrite>>,
     /// Commands that it catches.
-    #[serde(default)]
     pub catches: Vec<String>,
     /// Commands that look alike and are left alone.
-    #[serde(default)]
     pub leaves: Vec<String>,
 }
 
@@ -84,8 +70,7 @@ pub(crate) enum Severity {
 
 /// What a command must be, all of it. A command that has `--help`, and no operands beside its subcommand, does not match a matcher
 /// that is about what a program does.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Match {
     /// File names of programs.
     pub program: Vec<String>,
@@ -193,36 +178,123 @@ impl Construct {
 }
 
 /// What is put in a matching command's place. Made only where it provably keeps the rest.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rewrite {
     /// Words after the program's name.
-    #[serde(default)]
     pub after_program: Vec<String>,
     /// Words at the end, but before a `--`.
-    #[serde(default)]
     pub append: Vec<String>,
     /// Words after a `--`, which is added if it is missing.
-    #[serde(default)]
     pub after_dashes: Vec<String>,
     /// In place of the whole command, which must then be alone, and one of `of`.
     pub replace: Option<String>,
     /// All words after the program's name, with a blank between them: what `replace` is known to replace.
-    #[serde(default)]
     pub of: Vec<String>,
     /// Not where the command has operands: what follows them may be another program's.
-    #[serde(default)]
     pub no_operands: bool,
     /// Not where it has one of these.
-    #[serde(default)]
     pub no_flags: Vec<String>,
     /// Not where a word of the text, or a part of a path in it, is one of these: the rest may count on what would change.
-    #[serde(default)]
     pub unless_named: Vec<String>,
     /// Only where people see what it prints, and no program and no file gets it.
-    #[serde(default)]
     pub only_shown: bool,
     /// Only where it runs in the workspace itself: elsewhere, a path in the new words would lead elsewhere.
-    #[serde(default)]
     pub only_at_workspace: bool,
+}
+
+config_table!(
+    Catalogue,
+    members::CATALOGUE,
+    needs ["id", "rule"],
+    "id" => id,
+    "stack" => stack,
+    "version" => version,
+    "source" => source,
+    "priority" => priority,
+    "rule" => rules,
+);
+config_table!(
+    Rule,
+    members::RULE,
+    needs ["id"],
+    "id" => id,
+    "severity" => severity,
+    "action" => action,
+    "priority" => priority,
+    "labels" => labels,
+    "applies-to" => applies_to,
+    "stacks" => applies_to,
+    "explanation" => explanation,
+    "references" => references,
+    "unless-env" => unless_env,
+    "pattern" => pattern,
+    "match" => matches,
+    "rewrite" => rewrite,
+    "catches" => catches,
+    "leaves" => leaves,
+);
+config_table!(
+    Match,
+    members::MATCH,
+    needs [],
+    "program" => program,
+    "subcommand" => subcommand,
+    "no-program" => no_program,
+    "unnamed" => unnamed,
+    "verbs" => verbs,
+    "flags" => flags,
+    "any-flags" => any_flags,
+    "no-flags" => no_flags,
+    "operand" => operand,
+    "target" => target,
+    "word" => word,
+    "no-word" => no_word,
+    "statement" => statement,
+    "no-statement" => no_statement,
+    "paths" => paths,
+    "whole" => whole,
+    "min-operands" => min_operands,
+    "max-operands" => max_operands,
+    "reads" => reads,
+    "writes" => writes,
+    "writes-paths" => writes_paths,
+    "touches" => touches,
+    "changes" => changes,
+    "no-document" => no_document,
+    "reads-from" => reads_from,
+    "feeds" => feeds,
+    "wrapped-by" => wrapped_by,
+    "environment" => environment,
+    "contains" => contains,
+    "lacks" => lacks,
+    "text" => text,
+    "no-text" => no_text,
+    "construct" => construct,
+);
+config_table!(
+    Rewrite,
+    members::REWRITE,
+    needs [],
+    "after-program" => after_program,
+    "append" => append,
+    "after-dashes" => after_dashes,
+    "replace" => replace,
+    "of" => of,
+    "no-operands" => no_operands,
+    "no-flags" => no_flags,
+    "unless-named" => unless_named,
+    "only-shown" => only_shown,
+    "only-at-workspace" => only_at_workspace,
+);
+
+impl Compact for Severity {
+    fn read(input: &mut Input) -> Option<Self> {
+        compact::named(input)
+    }
+}
+
+impl Compact for Construct {
+    fn read(input: &mut Input) -> Option<Self> {
+        compact::named(input)
+    }
 }

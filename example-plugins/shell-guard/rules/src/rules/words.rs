@@ -1,5 +1,7 @@
 //! What rules are made of, small: a guest's memory is created for each event, and all of it is copied.
 
+use super::compact::{Compact, Input};
+#[cfg(test)]
 use serde::{Deserialize, Deserializer};
 use std::cmp::Ordering;
 
@@ -263,6 +265,13 @@ impl Pair {
     }
 }
 
+impl Compact for Words {
+    fn read(input: &mut Input) -> Option<Self> {
+        Self::new(&Vec::<String>::read(input)?).ok()
+    }
+}
+
+#[cfg(test)]
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
         Self::new(&Vec::deserialize(list)?).map_err(serde::de::Error::custom)

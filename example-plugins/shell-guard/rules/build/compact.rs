@@ -1,0 +1,71 @@
+//! How a catalogue is written for the component: ASCII, shorter than JSON, and read without a tree of values.
+//!
+//! A text ends with NUL; a list has `\x02` before each item and ends with `\x03`; a table has a byte for each member, which is the
+//! member's place in a list of names, and its value, and ends with `\x03`; a map is a list in which each item has its key before
+//! it. `true` is `t`, a number is the text of its digits. `\x01` and six hexadecimal digits are another character.
+
+use super::members::{ANALYSED, END, ESCAPE, FIRST_MEMBER, ITEM, MATCH, NUL, PROGRAM, REWRITE};
+use serde_json::{Map, Value};
+
+/// A table as it is read.
+///
+/// # Errors
+/// Names a member that is in no list, or a value that is not written.
+pub(crate) fn table(members: &[&str], table: &Map<String, Value>) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    for (name, value) in table {
+        let place = members.iter().position(|member| member == name);
+        let place = place.ok_or_else(|| format!("`{name}` is no member: {}", members.join(", ")))?;
+        // What is not set is false and empty.
+        if matches!(value, Value::Bool(false)) || value.as_array().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        out.push(FIRST_MEMBER + u8::try_from(place).map_err(|error| error.to_string())?);
+        put(&mut out, name, value)?;
+    }
+    out.push(END);
+    Ok(out)
+}
+
+fn put(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
+    match (name, value) {
+        (_, Value::Bool(true)) => out.push(b't'),
+        (_, Value::Number(number)) => text(out, &number.to_string()),
+        (_, Value::String(string)) => text(out, string),
+        (_, Value::Array(items)) => {
+            for item in items {
+                out.push(ITEM);
+                put(out, name, item)?;
+            }
+            out.push(END);
+        }
+        ("options-of" | "subcommands", Value::Object(map)) => {
+            for (key, item) in map {
+                out.push(ITEM);
+                text(out, key);
+                put(out, name, item)?;
+            }
+            out.push(END);
+        }
+        ("match", Value::Object(inner)) => out.extend(table(&MATCH, inner)?),
+        ("rewrite", Value::Object(inner)) => out.extend(table(&REWRITE, inner)?),
+        ("program", Value::Object(inner)) => out.extend(table(&PROGRAM, inner)?),
+        (_, Value::Object(inner)) => out.extend(table(&ANALYSED, inner)?),
+        (_, other) => return Err(format!("`{name}` = {other} cannot be written")),
+    }
+    Ok(())
+}
+
+/// Control characters have another meaning, and bytes beyond ASCII are those of the packing.
+fn text(out: &mut Vec<u8>, text: &str) {
+    for c in text.chars() {
+        match u8::try_from(c) {
+            Ok(byte @ b' '..=b'~') => out.push(byte),
+            _ => {
+                out.push(ESCAPE);
+                out.extend(format!("{:06x}", u32::from(c)).bytes());
+            }
+        }
+    }
+    out.push(NUL);
+}

@@ -1,0 +1,169 @@
+//! Reads what `build/compact.rs` writes: rules and programs, without a tree of values between.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[path = "../../build/members.rs"]
+pub(super) mod members;
+#[cfg(test)]
+#[path = "../../build/compact.rs"]
+pub(super) mod written;
+
+use members::{END, ESCAPE, FIRST_MEMBER, ITEM, NUL};
+
+/// The bytes that are not read yet.
+pub(super) struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// The next member of a table, as its place among the names; nothing at the table's end.
+    pub(super) fn member(&mut self) -> Option<Option<usize>> {
+        match self.byte()? {
+            END => Some(None),
+            byte => byte.checked_sub(FIRST_MEMBER).map(usize::from).map(Some),
+        }
+    }
+
+    /// Whether a list has another item.
+    fn has_item(&mut self) -> Option<bool> {
+        match self.byte()? {
+            ITEM => Some(true),
+            END => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// What can be read. Nothing where the bytes are not what the build writes.
+pub(super) trait Compact: Sized {
+    fn read(input: &mut Input) -> Option<Self>;
+}
+
+impl Compact for String {
+    fn read(input: &mut Input) -> Option<Self> {
+        let end = input.0.iter().position(|byte| *byte == NUL)?;
+        let (mut bytes, rest) = (&input.0[..end], &input.0[end + 1..]);
+        input.0 = rest;
+        let mut text = Self::with_capacity(end);
+        while let Some(at) = bytes.iter().position(|byte| *byte == ESCAPE) {
+            text.push_str(std::str::from_utf8(&bytes[..at]).ok()?);
+            let digits = std::str::from_utf8(bytes.get(at + 1..at + 7)?).ok()?;
+            text.push(char::from_u32(u32::from_str_radix(digits, 16).ok()?)?);
+            bytes = &bytes[at + 7..];
+        }
+        text.push_str(std::str::from_utf8(bytes).ok()?);
+        Some(text)
+    }
+}
+
+impl Compact for bool {
+    fn read(input: &mut Input) -> Option<Self> {
+        (input.byte()? == b't').then_some(true)
+    }
+}
+
+impl Compact for i64 {
+    fn read(input: &mut Input) -> Option<Self> {
+        String::read(input)?.parse().ok()
+    }
+}
+
+impl Compact for usize {
+    fn read(input: &mut Input) -> Option<Self> {
+        String::read(input)?.parse().ok()
+    }
+}
+
+impl<T: Compact> Compact for Vec<T> {
+    fn read(input: &mut Input) -> Option<Self> {
+        let mut items = Self::new();
+        while input.has_item()? {
+            items.push(T::read(input)?);
+        }
+        Some(items)
+    }
+}
+
+impl<T: Compact> Compact for BTreeMap<Box<str>, T> {
+    fn read(input: &mut Input) -> Option<Self> {
+        let mut items = Self::new();
+        while input.has_item()? {
+            items.insert(String::read(input)?.into(), T::read(input)?);
+        }
+        Some(items)
+    }
+}
+
+impl<T: Compact> Compact for Option<T> {
+    fn read(input: &mut Input) -> Option<Self> {
+        T::read(input).map(Some)
+    }
+}
+
+impl<T: Compact> Compact for Box<T> {
+    fn read(input: &mut Input) -> Option<Self> {
+        T::read(input).map(Self::new)
+    }
+}
+
+/// One of several names, which is spelt as in the config.
+pub(super) fn named<T: DeserializeOwned>(input: &mut Input) -> Option<T> {
+    T::deserialize(Value::String(String::read(input)?)).ok()
+}
+
+/// Reads a table into a type whose members have the names of `$names`.
+macro_rules! compact_table {
+    ($type:ty, $names:expr, $($name:literal => $field:ident),+ $(,)?) => {
+        impl $crate::rules::compact::Compact for $type {
+            fn read(input: &mut $crate::rules::compact::Input) -> Option<Self> {
+                let mut table = Self::default();
+                while let Some(place) = input.member()? {
+                    match *$names.get(place)? {
+                        $($name => table.$field = $crate::rules::compact::Compact::read(input)?,)+
+                        _ => return None,
+                    }
+                }
+                Some(table)
+            }
+        }
+    };
+}
+
+/// The same, for a table that the config has, too. Derived code would read it from a list as well, which nobody writes and which is a
+/// hundredth of the component.
+macro_rules! config_table {
+    ($type:ty, $names:expr, needs [$($needed:literal),*], $($name:literal => $field:ident),+ $(,)?) => {
+        $crate::rules::compact::compact_table!($type, $names, $($name => $field),+);
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+                use serde::de::Error as _;
+                let given = serde_json::Map::deserialize(table)?;
+                $(
+                    if !given.contains_key($needed) {
+                        return Err(D::Error::missing_field($needed));
+                    }
+                )*
+                let mut table = Self::default();
+                for (name, value) in given {
+                    match name.as_str() {
+                        $($name => table.$field = serde::Deserialize::deserialize(value).map_err(D::Error::custom)?,)+
+                        _ => return Err(D::Error::unknown_field(&name, &$names)),
+                    }
+                }
+                Ok(table)
+            }
+        }
+    };
+}
+pub(super) use {compact_table, config_table};
