@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use hookhost_mcp::answer;
 use hookhost_mcp::events::{self, Events};
-use hookhost_mcp::message::{Kind, Message};
 use hookhost_mcp::operation::Method;
+use hookhost_relay::message::{Kind, Message};
 use serde_json::Value;
 
 /// Bytes as a message, and as a stream of events. The first says how the stream is cut.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test sets up fails by panicking")]
 
+mod acp_proxy;
 mod agents;
 mod allow_and_trust;
 mod audit;
@@ -23,6 +24,7 @@ mod plugin_models;
 #[cfg(target_os = "linux")]
 mod processes;
 mod provider;
+mod proxied;
 mod pty;
 mod recording;
 mod reload;

@@ -1,5 +1,6 @@
 //! The README and the guides, held to the truth: what they show is run, parsed or compared.
 
+mod acp;
 mod agents;
 mod cli;
 mod contributing;

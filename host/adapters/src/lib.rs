@@ -21,10 +21,13 @@
 //! | [`mcp_servers`] | which files of an agent name MCP servers |
 //! | [`adapter`] | the trait that each agent implements |
 //! | [`agents`] | the agents, a directory each |
+//! | [`proxies`] | what all proxies have in common: they ask like agents |
+//! | [`acp_proxy`] | the proxy between an editor and an agent, which asks like an agent |
 //! | [`mcp_proxy`] | the proxy in front of MCP servers, which asks like an agent |
 
 #![deny(missing_docs)]
 
+pub mod acp_proxy;
 pub mod adapter;
 pub mod agent;
 pub mod agents;
@@ -37,6 +40,7 @@ pub mod mcp_proxy;
 pub mod mcp_servers;
 pub mod message;
 pub mod outcome;
+pub mod proxies;
 pub mod reason;
 pub mod reply;
 

@@ -15,10 +15,10 @@ use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::install::{Context, NotInstallable, Plan};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::outcome::{Answer, Outcome};
-use crate::reason;
+use crate::outcome::Outcome;
+use crate::proxies;
 use crate::reply::Reply;
-use hookhost_contract::{EventKind, Question, ToolResult};
+use hookhost_contract::{EventKind, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -90,54 +90,6 @@ pub struct Event {
     /// What the request was answered with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
-}
-
-/// What the resident host says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "answer")]
-pub enum Settled {
-    /// It may happen as it is.
-    Allowed {
-        /// What the user is to read.
-        #[serde(default)]
-        notices: Vec<String>,
-    },
-    /// It may happen with these arguments.
-    Changed {
-        /// The whole arguments object.
-        arguments: Value,
-    },
-    /// A plugin gave the result.
-    Responded {
-        /// The result.
-        result: ToolResult,
-    },
-    /// This result takes the place of the other.
-    Replaced {
-        /// The result.
-        result: ToolResult,
-    },
-    /// It may not happen, or must not be used.
-    Rejected {
-        /// What the model reads.
-        why: String,
-    },
-    /// The client's user has to agree.
-    Ask {
-        /// What is asked, and by whom.
-        questions: Vec<Question>,
-        /// The arguments that would be used, where plugins changed them.
-        #[serde(default)]
-        arguments: Option<Value>,
-        /// A digest of the rules that ask it.
-        #[serde(default)]
-        rules: String,
-    },
-    /// It could not be settled: nothing of it may happen.
-    Failed {
-        /// Why.
-        why: String,
-    },
 }
 
 /// The adapter of the proxy.
@@ -241,30 +193,15 @@ impl Adapter for Proxy {
     }
 
     fn encode(&self, _call: &HookCall, outcome: &Outcome) -> Reply {
-        let notices = outcome.notices.clone();
-        let settled = match &outcome.answer {
-            Answer::Neutral | Answer::Approved { .. } => Settled::Allowed { notices },
-            Answer::Changed { arguments, .. } => Settled::Changed { arguments: arguments.clone() },
-            Answer::Responded { result, .. } => Settled::Responded { result: result.clone() },
-            Answer::ReplacedResult(result) => Settled::Replaced { result: result.clone() },
-            Answer::Rejected(rejection) => Settled::Rejected { why: reason::rejected(rejection) },
-            Answer::Ask { questions, arguments } => Settled::Ask {
-                questions: questions.clone(),
-                arguments: arguments.clone(),
-                rules: outcome.rules.clone(),
-            },
-            // No event of the proxy has such an outcome.
-            Answer::Replaced(_) | Answer::GoOn(_) => Settled::Failed { why: "the outcome is of another event".into() },
-        };
-        reply(&settled)
+        proxies::encode(outcome)
     }
 
     fn fail(&self, _point: Option<&str>, why: &str) -> Reply {
-        reply(&Settled::Failed { why: why.to_owned() })
+        proxies::fail(why)
     }
 
     fn neutral(&self, _point: Option<&str>) -> Reply {
-        reply(&Settled::Allowed { notices: Vec::new() })
+        proxies::neutral()
     }
 
     /// No agent's file names the proxy as a hook.
@@ -292,8 +229,4 @@ struct Said {
     audit: bool,
     #[serde(default)]
     asks: bool,
-}
-
-fn reply(settled: &Settled) -> Reply {
-    Reply::json(&serde_json::to_value(settled).unwrap_or_else(|_| json!({ "answer": "failed", "why": "no reply" })))
 }

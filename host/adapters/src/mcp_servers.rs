@@ -2,7 +2,7 @@
 //! the files.
 
 use crate::install::{Context, Scope};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file that names servers: an object at these keys has a member for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,24 @@ pub enum Format {
     Json,
     /// TOML.
     Toml,
+}
+
+/// How many words are between the proxy and the server's own command: `mcp --name NAME --`.
+pub const BETWEEN: usize = 4;
+
+/// The words that the proxy has before the server's own command.
+#[must_use]
+pub const fn between(name: &str) -> [&str; BETWEEN] {
+    ["mcp", "--name", name, "--"]
+}
+
+/// Whether a command, its program first, starts the proxy.
+#[must_use]
+pub fn starts_proxy(words: &[String]) -> bool {
+    let is_ours = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
+    let between = words.get(1..=BETWEEN).unwrap_or_default();
+    words.first().is_some_and(is_ours)
+        && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
 }
 
 const MCP_SERVERS: &[&str] = &["mcpServers"];

@@ -5,12 +5,10 @@
 
 use crate::json::{NotEditable, input, parse};
 use hookhost_adapters::install::JsonDialect;
+use hookhost_adapters::mcp_servers::{BETWEEN, between, starts_proxy};
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// What is between the proxy and the server's own command: `mcp --name NAME --`.
-pub(crate) const BETWEEN: usize = 4;
 
 /// What happens to a server of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +32,6 @@ pub struct Server {
     pub name: String,
     /// What happens to it.
     pub change: Change,
-}
-
-/// The words that the proxy has before the server's own command.
-pub(crate) fn between(name: &str) -> [&str; BETWEEN] {
-    ["mcp", "--name", name, "--"]
-}
-
-/// Whether a command, its program first, starts the proxy.
-pub(crate) fn starts_proxy(words: &[String]) -> bool {
-    let is_ours = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
-    let between = words.get(1..=BETWEEN).unwrap_or_default();
-    words.first().is_some_and(is_ours)
-        && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
 }
 
 /// The text with the proxy in the place of each server that is a program. `program` is `hookhost`; `name_of` makes a name for

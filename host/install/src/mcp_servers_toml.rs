@@ -2,7 +2,8 @@
 //! stays as it is written.
 
 use crate::json::NotEditable;
-use crate::mcp_servers::{BETWEEN, Change, Server, between, starts_proxy};
+use crate::mcp_servers::{Change, Server};
+use hookhost_adapters::mcp_servers::{BETWEEN, between, starts_proxy};
 use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 

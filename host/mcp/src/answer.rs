@@ -1,14 +1,11 @@
 //! What a request is answered with, as a result that plugins read, and back.
 
-use crate::message::{self, INVALID_PARAMS, Id, Members};
 use crate::operation::{Method, Operation};
 use bytes::Bytes;
 use hookhost_contract::{Json, ToolResult};
+use hookhost_relay::message::{self, INVALID_PARAMS, Id, Members};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-
-/// The code of a request that the rules reject: outside of what JSON-RPC keeps for itself.
-pub const REJECTED: i64 = -31_000;
 
 /// The code by which a client tells a server that its user wants no answer of the model.
 const SAMPLING_REJECTED: i64 = -1;
@@ -189,7 +186,7 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
         Method::Elicit => message::result(id, &json!({ "action": "decline" })),
         Method::Sample => message::error(Some(id), SAMPLING_REJECTED, why),
         Method::ReadResource | Method::GetPrompt | Method::UpdateTask | Method::TaskResult => {
-            message::error(Some(id), REJECTED, why)
+            message::error(Some(id), message::REJECTED, why)
         }
     }
 }
@@ -219,8 +216,8 @@ fn typed(mut result: Value, is_stateless: bool) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation, read, write_back};
-    use crate::message::Members;
     use hookhost_contract::ToolResult;
+    use hookhost_relay::message::Members;
     use serde_json::json;
 
     fn of(method: Method) -> Operation {

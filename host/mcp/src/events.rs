@@ -1,7 +1,7 @@
 //! Server-sent events, as far as messages are in them. Source: the HTML standard, "Server-sent events".
 
-use crate::message::MAX_BYTES;
 use bytes::Bytes;
+use hookhost_relay::message::MAX_BYTES;
 use std::time::Duration;
 
 /// The data of events, as the bytes of a stream come.

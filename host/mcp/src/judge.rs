@@ -8,15 +8,16 @@ mod tasks;
 use crate::answer;
 use crate::listing::IsUnseen;
 use crate::lock::{Definitions, HeldBack, HeldTools, Lock};
-use crate::message::{self, INVALID_PARAMS, Id, Members, Message};
-use crate::name::ServerName;
 use crate::operation::{Method, Operation};
 use crate::policy::{Mode, Policy};
 use crate::question::{self, Asked, MAX_ROUNDS, MAX_SHOWN, Seals};
-use crate::resident::{Resident, Waits};
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
+use hookhost_adapters::mcp_proxy::{Event, NAME, Point};
+use hookhost_adapters::proxies::Settled;
 use hookhost_adapters::reason;
+use hookhost_relay::message::{self, INVALID_PARAMS, Id, Members, Message};
+use hookhost_relay::name::ServerName;
+use hookhost_relay::resident::{Resident, Waits};
 use questions::CameBack;
 use results::About;
 use serde_json::{Map, Value};
@@ -253,7 +254,7 @@ impl Judge {
     /// # Errors
     /// One sentence, if it could not be told. Then the next event tells it again.
     pub async fn begin_session(&self) -> Result<(), String> {
-        let begin = async || match self.resident.settle(&self.event(Point::SessionStart, None), &|_| {}).await {
+        let begin = async || match self.settle_at_once(&self.event(Point::SessionStart, None), &|_| {}).await {
             Settled::Failed { why } => Err(why),
             _ => Ok(()),
         };
@@ -269,10 +270,15 @@ impl Judge {
 
     async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
         match self.begin_session().await {
-            Ok(()) => self.resident.settle(event, waits).await,
+            Ok(()) => self.settle_at_once(event, waits).await,
             // No rule is asked about a session that has not begun.
             Err(why) => Settled::Failed { why },
         }
+    }
+
+    async fn settle_at_once(&self, event: &Event, waits: Waits<'_>) -> Settled {
+        let settled = self.resident.settle(NAME, &event.cwd, event, waits).await;
+        settled.unwrap_or_else(|why| Settled::Failed { why })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -393,7 +399,9 @@ impl Judge {
                     return answer.map_or_else(|why| no(&why), Decision::Answered);
                 }
                 Settled::Rejected { why } => return no(&why),
-                Settled::Replaced { .. } => return no(&failed("the outcome is of another event")),
+                Settled::Replaced { .. } | Settled::ReplacedText { .. } => {
+                    return no(&failed("the outcome is of another event"));
+                }
                 Settled::Failed { why } => return no(&failed(&why)),
                 Settled::Ask { questions, .. } if event.audit => {
                     self.tell(&reason::asked(&questions));

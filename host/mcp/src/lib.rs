@@ -9,21 +9,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`name`] | the name of a server |
-//! | [`message`] | a JSON-RPC message, read strictly and kept as it came |
 //! | [`operation`] | the requests that are asked about |
 //! | [`answer`] | what they are answered with |
 //! | [`policy`] | the section `[mcp-proxy]` |
 //! | [`lock`] | the definitions of tools that were approved, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
 //! | [`question`] | questions that the client's user is asked |
-//! | [`resident`] | asking the resident host |
 //! | [`judge`] | what happens to a message |
-//! | [`under_way`] | the requests that are under way |
-//! | [`lane`] | the messages on their way to one side, in order |
-//! | [`busy`] | how many messages are asked about now |
-//! | [`lines`] | messages as lines |
-//! | [`streams`] | the standard input and output |
 //! | [`stdio`] | the proxy between two sides that speak lines |
 //! | [`events`] | server-sent events |
 //! | [`mirrored`] | the headers that say again what a request says |
@@ -34,22 +26,14 @@
 #![cfg(unix)]
 
 pub mod answer;
-pub mod busy;
 pub mod events;
 pub mod judge;
-pub mod lane;
-pub mod lines;
 pub mod listen;
 pub mod listing;
 pub mod lock;
-pub mod message;
 pub mod mirrored;
-pub mod name;
 pub mod operation;
 pub mod policy;
 pub mod question;
-pub mod resident;
 pub mod service;
 pub mod stdio;
-pub mod streams;
-pub mod under_way;

@@ -5,15 +5,16 @@
 
 use crate::events::event;
 use crate::judge::Judge;
-use crate::lines::{self, Line};
-use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
 use crate::mirrored::mismatch;
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
-use crate::stdio::{self, Server};
+use crate::stdio;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
+use hookhost_relay::lines::{self, Line};
+use hookhost_relay::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
+use hookhost_relay::relay::Server;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};

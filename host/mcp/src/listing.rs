@@ -1,10 +1,10 @@
 //! A listing of tools, as the client gets it: definitions that were approved, each with its own bytes.
 
 use crate::lock::{Definitions, Held, HeldTools, Lock, is_same};
-use crate::message::{Members, raw};
-use crate::name::{ServerName, folded};
 use crate::operation::is_reserved;
 use crate::policy::{Policy, Unseen};
+use hookhost_relay::message::{Members, raw};
+use hookhost_relay::name::{ServerName, folded};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -221,9 +221,9 @@ fn has_unseen(value: &Value, is_unseen: IsUnseen) -> bool {
 mod tests {
     use super::{Listed, Pins};
     use crate::lock::Lock;
-    use crate::message::Members;
-    use crate::name::ServerName;
     use crate::policy::Section;
+    use hookhost_relay::message::Members;
+    use hookhost_relay::name::ServerName;
     use serde_json::{Value, json};
 
     fn tool(name: &str, description: &str) -> Value {

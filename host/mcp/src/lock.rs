@@ -2,9 +2,9 @@
 //!
 //! Beside it the state directory keeps the definitions that are held back, for `hookhost mcp approve`.
 
-use crate::message::is_json;
-use crate::name::ServerName;
 use hookhost_contract::canonical;
+use hookhost_relay::message::is_json;
+use hookhost_relay::name::ServerName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};

@@ -1,8 +1,8 @@
 //! The headers that say again what a request says. They are derived from the body that is sent, and from nothing earlier.
 
-use crate::message::{Members, Message};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
+use hookhost_relay::message::{Members, Message};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -127,7 +127,7 @@ fn encoded(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Annotated, encoded, mismatch};
-    use crate::message::Message;
+    use hookhost_relay::message::Message;
     use serde_json::{Value, json};
 
     fn headers(annotated: &Annotated, request: &Value) -> Vec<(String, String)> {

@@ -11,7 +11,7 @@
 //!
 //! What runs is written back from the arguments as they were left: the body of the request is derived from them once more.
 
-use crate::message::{Members, raw};
+use hookhost_relay::message::{Members, raw};
 use serde_json::{Map, Value, json};
 
 /// The kinds of request that are asked about.
@@ -171,7 +171,7 @@ fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> 
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation};
-    use crate::message::Members;
+    use hookhost_relay::message::Members;
     use serde_json::json;
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the user's configuration says of servers: the section `[mcp-proxy]`.
 
-use crate::name::ServerName;
 use glob::{MatchOptions, Pattern};
+use hookhost_relay::name::ServerName;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

@@ -5,13 +5,13 @@
 //! asked; the rules are asked again before anything happens, and a question that is not the same is put again.
 
 use crate::listing::IsUnseen;
-use crate::name::ServerName;
 use crate::operation::Operation;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, Mac as _};
 use hookhost_adapters::reason;
 use hookhost_contract::{Question, canonical};
+use hookhost_relay::name::ServerName;
 use rand::{TryRng as _, rngs::SysRng};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -207,8 +207,8 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{Asked, BadState, Seals};
-    use crate::name::ServerName;
     use crate::operation::{Method, Operation};
+    use hookhost_relay::name::ServerName;
     use serde_json::{Map, json};
 
     #[test]

@@ -2,10 +2,10 @@
 //! answered with are lines.
 
 use crate::events::Events;
-use crate::lines::{self, Line};
-use crate::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
 use crate::mirrored::Annotated;
 use bytes::{Bytes, BytesMut};
+use hookhost_relay::lines::{self, Line};
+use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
@@ -73,6 +73,9 @@ pub enum ServiceError {
     /// A header cannot be one.
     #[error("the value of a header has characters that it cannot have")]
     Header,
+    /// A header has no name that it can have.
+    #[error("{0:?} cannot be the name of a header")]
+    HeaderName(String),
     /// The client cannot be made.
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
@@ -112,22 +115,36 @@ struct State {
     serving: Option<AbortHandle>,
 }
 
+/// Headers that say how a message is sent: nobody sets them but the transport.
+const OF_TRANSPORT: &[&str] =
+    &["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
+
 impl Service {
-    /// The service at this address, which gets this key as `Authorization: Bearer …`.
+    /// The service at this address, which gets this key as `Authorization: Bearer …`, and these headers. One that says how a message
+    /// is sent is left out.
     ///
     /// # Errors
-    /// If it is no such address, or the key could be read on the way.
-    pub fn new(address: &str, key: Option<&str>) -> Result<Self, ServiceError> {
+    /// If it is no such address, a header cannot be one, or the key or a header could be read on the way.
+    pub fn new(address: &str, key: Option<&str>, more: &[(String, String)]) -> Result<Self, ServiceError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| ServiceError::Address(address.to_owned()))?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(ServiceError::UserInAddress);
         }
         let mut headers = HeaderMap::new();
-        if let Some(key) = key {
-            if url.scheme() != "https" && !is_loopback(&url) {
-                return Err(ServiceError::InTheClear(url.origin().ascii_serialization()));
+        for (name, value) in more {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| ServiceError::HeaderName(name.clone()))?;
+            if OF_TRANSPORT.contains(&name.as_str()) || name.as_str().starts_with("mcp-") {
+                continue;
             }
+            let mut value = HeaderValue::from_str(value).map_err(|_| ServiceError::Header)?;
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+        if (key.is_some() || !headers.is_empty()) && url.scheme() != "https" && !is_loopback(&url) {
+            return Err(ServiceError::InTheClear(url.origin().ascii_serialization()));
+        }
+        if let Some(key) = key {
             let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ServiceError::Header)?;
             value.set_sensitive(true);
             headers.insert(reqwest::header::AUTHORIZATION, value);

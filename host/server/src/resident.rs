@@ -9,7 +9,7 @@ use crate::acs::Acs;
 use crate::http::{self, Token};
 use crate::settle::{Settler, Waits};
 use crate::successor::Watch;
-use hookhost_adapters::{Adapter, Message, by_name, mcp_proxy};
+use hookhost_adapters::{Adapter, Message, acp_proxy, by_name, mcp_proxy};
 use hookhost_hook::connection::{is_trusted, peer, short};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::place::{self, MAX_SOCKET_PATH, Place};
@@ -494,7 +494,11 @@ async fn settled(
     gone: impl Future<Output = ()>,
 ) -> Option<Response> {
     let HookRequest { agent, point, directory, variables, message } = request;
-    let proxy: Option<&dyn Adapter> = (agent == mcp_proxy::NAME).then_some(&mcp_proxy::Proxy);
+    let proxy: Option<&dyn Adapter> = match agent.as_str() {
+        mcp_proxy::NAME => Some(&mcp_proxy::Proxy),
+        acp_proxy::NAME => Some(&acp_proxy::Proxy),
+        _ => None,
+    };
     let Some(adapter) = proxy.or_else(|| by_name(agent)) else {
         let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
         return Some(Response::Refused(why));

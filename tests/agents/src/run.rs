@@ -76,6 +76,17 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Does something with the model at hand that is not a run of the agent without a terminal.
+    ///
+    /// # Errors
+    /// Those of what is done.
+    pub(crate) fn meanwhile<T>(&mut self, scripts: Vec<Script>, does: impl FnOnce(&Place) -> Result<T>) -> Result<T> {
+        self.model.follow(scripts);
+        let done = does(&self.place);
+        self.exchanges.extend(self.model.exchanges());
+        done
+    }
+
     fn start(&self, prompt: &str) -> Start {
         let mut start = self.agent.start(&self.place, prompt);
         start.variables.extend(self.variables.iter().cloned());

@@ -229,3 +229,25 @@ fn a_key_is_not_sent_in_the_clear_and_a_missing_one_is_named() {
     run("https://user:sk-1@mcp.example.com/mcp", "sk-1").expect(2, &["before the `@`"]);
     run("ftp://mcp.example.com/mcp", "sk-1").expect(2, &["no http or https address"]);
 }
+
+#[test]
+fn a_header_whose_value_is_in_a_variable_is_sent_and_is_never_sent_in_the_clear() {
+    let (user, service) = (user(), Service::start());
+    let nothing = user.project().join("nothing");
+    let command = |address: &str| {
+        let headers = ["--header-variable", "X-Api-Key=MY_KEY", "--header-variable", "Content-Type=MY_TYPE"];
+        let mut command = user.command(["mcp", "--name", "files", "--http", address]);
+        command.args(headers).env("MY_KEY", "sk-1").env("MY_TYPE", "text/plain");
+        command
+    };
+    let mut proxied = Proxied::of(&mut command(&service.address), nothing.clone(), nothing);
+    assert_eq!(proxied.begin(&json!({})), ["say"]);
+    let listed = &service.got("tools/list")[0];
+    // How a message is sent is the proxy's to say.
+    assert_eq!((&*listed.headers["x-api-key"], &*listed.headers["content-type"]), ("sk-1", "application/json"));
+    let refused = |mut command: std::process::Command| hookhost_tests::Ended::of(&mut command);
+    refused(command("http://mcp.example.com/mcp")).expect(2, &["use https"]);
+    let mut missing = command(&service.address);
+    missing.env_remove("MY_KEY");
+    refused(missing).expect(2, &["MY_KEY"]);
+}

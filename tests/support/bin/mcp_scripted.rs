@@ -1,9 +1,9 @@
-//! A server of the Model Context Protocol that says what a test has written down, and writes down what it is told.
+//! A server of the Model Context Protocol, or an agent of the Agent Client Protocol, that says what a test has written down, and writes down what it is told.
 //!
 //! The first argument names a file with a JSON object, which is read with each message: `tools` is the list of its tools, and
 //! `rules` a list of `{"on", "tool", "say", "exit"}`. The first rule whose `on` is the message's method (`answer` for one
 //! without), and whose `tool` is that of the call where it names one, decides: it writes the lines as they are, but for `$id`,
-//! which becomes the message's id. Without a rule it answers as a good server does. The second argument names the file to which
+//! which becomes the message's id. Without a rule it answers as a good server, or a good agent, does. The second argument names the file to which
 //! each message is added as it came.
 
 use serde_json::{Value, json};
@@ -65,6 +65,8 @@ fn result(script: &Value, message: &Value) -> Option<Value> {
         "prompts/get" => {
             json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": format!("prompt {}", params["name"]) } }] })
         }
+        "session/new" => json!({ "sessionId": "s1" }),
+        "session/prompt" => json!({ "stopReason": "end_turn" }),
         _ => json!({}),
     })
 }

@@ -38,6 +38,10 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "VARIABLE", requires = "http")]
     pub(crate) key_variable: Option<String>,
 
+    /// A header for the service, and the environment variable that has its value; for each header once
+    #[arg(long, value_name = "HEADER=VARIABLE", requires = "http", value_parser = header)]
+    pub(crate) header_variable: Vec<(String, String)>,
+
     /// Serve clients over HTTP at this address of this machine, such as 127.0.0.1:0, in the place of the standard input and output
     #[arg(long, value_name = "ADDRESS", requires = "http", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
@@ -94,6 +98,12 @@ pub(crate) struct InterceptorArgs {
     /// The name of the server whose messages they are, as rules have it
     #[arg(long, value_name = "NAME")]
     pub(crate) name: String,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(name, variable)| !name.is_empty() && !variable.is_empty());
+    let (name, variable) = parts.ok_or("write the header, `=` and the variable, such as X-Api-Key=ISSUES_KEY")?;
+    Ok((name.to_owned(), variable.to_owned()))
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

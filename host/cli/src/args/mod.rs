@@ -1,11 +1,13 @@
 //! The command line. Each flag is documented where it is defined; `docs/cli.md` is the same for reading.
 
+mod acp;
 mod agents;
 mod log;
 mod mcp;
 mod resident;
 mod session;
 
+pub(crate) use acp::AcpArgs;
 pub(crate) use agents::{AgentsArgs, DoctorArgs, InstallArgs, UninstallArgs};
 pub(crate) use log::{AuditArgs, AuditCommand, FilterArgs, ReplayArgs, ShowArgs, TailArgs, VerifyArgs};
 pub(crate) use mcp::{ApproveToolsArgs, InterceptorArgs, McpArgs, McpCommand};
@@ -79,6 +81,7 @@ pub(crate) enum Command {
     Dispatch(DispatchArgs),
     Hook(HookArgs),
     Serve(ServeArgs),
+    Acp(AcpArgs),
     Mcp(McpArgs),
     Approvals(ApprovalsArgs),
     Audit(AuditArgs),

@@ -1,5 +1,6 @@
 //! The commands, a file each. A command returns how it ended, or a [`CliError`] with what went wrong and what helps.
 
+mod acp;
 mod agents;
 mod allow;
 mod approvals;
@@ -14,6 +15,7 @@ mod hooks;
 mod inspect;
 mod install;
 mod mcp;
+mod relayed;
 mod repl;
 mod replay;
 mod run;
@@ -68,6 +70,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             Some(McpCommand::Interceptor(args)) => wait_for(mcp::interceptor(args)),
             None => wait_here_for(mcp::proxy(&args)),
         },
+        Command::Acp(args) => wait_here_for(acp::proxy(&args)),
         Command::Approvals(args) => wait_here_for(approvals::run(&args)),
         Command::Audit(args) => wait_for(audit::run(&args.command)),
         Command::Replay(args) => wait_for(replay::run(&args)),

@@ -2,11 +2,11 @@
 
 use super::{Decision, Judge, NOT_AGREED, Request};
 use crate::answer;
-use crate::message::{self, INVALID_PARAMS, Members, raw};
 use crate::operation::{Method, Operation};
 use crate::question::{self, Asked, Seals};
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::Point;
+use hookhost_relay::message::{self, INVALID_PARAMS, Members, raw};
 use serde_json::{Map, Value, json};
 
 impl Judge {

@@ -2,14 +2,15 @@
 
 use super::{Expected, Judge, NOT_ASKED, failed};
 use crate::answer;
-use crate::message::{self, INTERNAL_ERROR, Id, Members, Message, raw};
 use crate::operation::{Method, Operation};
 use crate::policy::{Mode, Policy};
-use crate::resident::Waits;
 use bytes::Bytes;
-use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
+use hookhost_adapters::mcp_proxy::{Event, Point};
+use hookhost_adapters::proxies::Settled;
 use hookhost_adapters::reason;
 use hookhost_contract::ToolResult;
+use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
+use hookhost_relay::resident::Waits;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -283,5 +284,5 @@ impl Judge {
 
 /// The code of an error; one of ours where it has something else in that place.
 pub(super) fn code(error: &Value) -> i64 {
-    error.get("code").and_then(Value::as_i64).unwrap_or(answer::REJECTED)
+    error.get("code").and_then(Value::as_i64).unwrap_or(REJECTED)
 }

@@ -3,12 +3,12 @@
 use super::results::{About, code};
 use super::{Expected, Judge, failed};
 use crate::answer;
-use crate::message::{Members, Message, raw};
 use crate::operation::{Method, Operation};
-use crate::resident::Waits;
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::Point;
 use hookhost_contract::ToolResult;
+use hookhost_relay::message::{Members, Message, raw};
+use hookhost_relay::resident::Waits;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
@@ -247,8 +247,8 @@ fn is_time(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Method, Operation, Tasks, read, write_back};
-    use crate::message::Members;
     use hookhost_contract::ToolResult;
+    use hookhost_relay::message::Members;
     use serde_json::{Value, json};
 
     fn call(text: &str) -> Operation {

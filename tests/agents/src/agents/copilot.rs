@@ -26,15 +26,7 @@ impl RealAgent for Copilot {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        PACKAGE.start(&place.cache, "copilot", &["--allow-all-tools", "-p", prompt]).with(&[
-            ("COPILOT_OFFLINE", "true"),
-            ("COPILOT_AUTO_UPDATE", "false"),
-            ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", place.model)),
-            ("COPILOT_PROVIDER_API_KEY", KEY),
-            ("COPILOT_MODEL", "mock-model"),
-            // Without it a hook that posts to loopback is skipped.
-            ("COPILOT_HOOK_ALLOW_LOCALHOST", "1"),
-        ])
+        started(place, &["--allow-all-tools", "-p", prompt])
     }
 
     fn shell(&self, command: &str) -> Call {
@@ -61,7 +53,23 @@ impl RealAgent for Copilot {
         place.write_home(".copilot/hooks/hookhost.json", &hooks)
     }
 
+    fn acp(&self, place: &Place) -> Result<Option<Start>> {
+        Ok(Some(started(place, &["--acp"])))
+    }
+
     fn runs_without_hook(&self) -> bool {
         false
     }
+}
+
+fn started(place: &Place, arguments: &[&str]) -> Start {
+    PACKAGE.start(&place.cache, "copilot", arguments).with(&[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_AUTO_UPDATE", "false"),
+        ("COPILOT_PROVIDER_BASE_URL", &format!("{}/v1", place.model)),
+        ("COPILOT_PROVIDER_API_KEY", KEY),
+        ("COPILOT_MODEL", "mock-model"),
+        // Without it a hook that posts to loopback is skipped.
+        ("COPILOT_HOOK_ALLOW_LOCALHOST", "1"),
+    ])
 }

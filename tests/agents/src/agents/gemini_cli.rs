@@ -33,12 +33,7 @@ impl RealAgent for GeminiCli {
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
         // Without `--yolo` the shell tool is not even offered where nobody is there.
-        PACKAGE.start(&place.cache, "gemini", &["-m", "gemini-2.5-flash", "--yolo", "-p", prompt]).with(&[
-            ("GEMINI_API_KEY", KEY),
-            ("GOOGLE_GEMINI_BASE_URL", &place.model),
-            ("GEMINI_CLI_NO_RELAUNCH", "true"),
-            ("GEMINI_TELEMETRY_ENABLED", "false"),
-        ])
+        started(place, &["--yolo", "-p", prompt])
     }
 
     fn shell(&self, command: &str) -> Call {
@@ -53,7 +48,25 @@ impl RealAgent for GeminiCli {
         Some(Call::new("invoke_agent", json!({ "agent_name": "generalist", "prompt": prompt })))
     }
 
+    fn acp(&self, place: &Place) -> Result<Option<Start>> {
+        Ok(Some(started(place, &["--acp"])))
+    }
+
+    fn names_commands_in_titles(&self) -> bool {
+        true
+    }
+
     fn runs_without_hook(&self) -> bool {
         false
     }
+}
+
+fn started(place: &Place, arguments: &[&str]) -> Start {
+    let arguments = [&["-m", "gemini-2.5-flash"], arguments].concat();
+    PACKAGE.start(&place.cache, "gemini", &arguments).with(&[
+        ("GEMINI_API_KEY", KEY),
+        ("GOOGLE_GEMINI_BASE_URL", &place.model),
+        ("GEMINI_CLI_NO_RELAUNCH", "true"),
+        ("GEMINI_TELEMETRY_ENABLED", "false"),
+    ])
 }

@@ -82,6 +82,20 @@ pub(crate) trait RealAgent: Sync {
         Ok(())
     }
 
+    /// How it is started so that an editor can talk to it over the Agent Client Protocol, and asks before each shell command; `None`
+    /// where it cannot.
+    ///
+    /// # Errors
+    /// If its configuration cannot be written.
+    fn acp(&self, _place: &Place) -> Result<Option<Start>> {
+        Ok(None)
+    }
+
+    /// Whether it says the command about which it asks an editor nowhere but in the title.
+    fn names_commands_in_titles(&self) -> bool {
+        false
+    }
+
     /// Whether a call runs where the hook program is missing.
     fn runs_without_hook(&self) -> bool;
 }

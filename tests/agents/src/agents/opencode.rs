@@ -7,7 +7,7 @@ use crate::place::Place;
 use crate::process::Start;
 use anyhow::Result;
 use hookhost_contract::EventKind;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) struct OpenCode;
 
@@ -23,29 +23,11 @@ impl RealAgent for OpenCode {
     }
 
     fn prepare(&self, place: &Place) -> Result<()> {
-        let models = json!({ "mock-model": {
-            "name": "Mock", "tool_call": true, "limit": { "context": 100_000, "output": 8000 },
-        } });
-        let options = json!({ "baseURL": format!("{}/v1", place.model), "apiKey": KEY });
-        let config = json!({
-            "autoupdate": false, "share": "disabled", "model": "mock/mock-model", "small_model": "mock/mock-model",
-            "provider": { "mock": {
-                "npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": options, "models": models,
-            } },
-        });
-        place.write_project("opencode.json", &config.to_string())
+        place.write_project("opencode.json", &config(place).to_string())
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        PACKAGE.start(&place.cache, "opencode", &["run", prompt]).with(&[
-            // It wants a package from npm before it loads plugins: a registry that knows nothing lets it continue at once.
-            ("npm_config_registry", &place.model),
-            ("npm_config_fetch_retries", "0"),
-            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-            ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
-        ])
+        started(place, &["run", prompt])
     }
 
     fn shell(&self, command: &str) -> Call {
@@ -66,7 +48,39 @@ impl RealAgent for OpenCode {
         &[EventKind::SessionEnd]
     }
 
+    fn acp(&self, place: &Place) -> Result<Option<Start>> {
+        let mut config = config(place);
+        config["permission"] = json!({ "bash": "ask" });
+        place.write_project("opencode.json", &config.to_string())?;
+        Ok(Some(started(place, &["acp"])))
+    }
+
     fn runs_without_hook(&self) -> bool {
         false
     }
+}
+
+fn config(place: &Place) -> Value {
+    let models = json!({ "mock-model": {
+        "name": "Mock", "tool_call": true, "limit": { "context": 100_000, "output": 8000 },
+    } });
+    let options = json!({ "baseURL": format!("{}/v1", place.model), "apiKey": KEY });
+    json!({
+        "autoupdate": false, "share": "disabled", "model": "mock/mock-model", "small_model": "mock/mock-model",
+        "provider": { "mock": {
+            "npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": options, "models": models,
+        } },
+    })
+}
+
+fn started(place: &Place, arguments: &[&str]) -> Start {
+    PACKAGE.start(&place.cache, "opencode", arguments).with(&[
+        // It wants a package from npm before it loads plugins: a registry that knows nothing lets it continue at once.
+        ("npm_config_registry", &place.model),
+        ("npm_config_fetch_retries", "0"),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+    ])
 }

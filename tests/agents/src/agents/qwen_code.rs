@@ -33,12 +33,7 @@ impl RealAgent for QwenCode {
     }
 
     fn start(&self, place: &Place, prompt: &str) -> Start {
-        PACKAGE.start(&place.cache, "qwen", &["--yolo", "-p", prompt]).with(&[
-            ("OPENAI_API_KEY", KEY),
-            ("OPENAI_BASE_URL", &format!("{}/v1", place.model)),
-            ("OPENAI_MODEL", "mock-model"),
-            ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1"),
-        ])
+        started(place, &["--yolo", "-p", prompt])
     }
 
     fn shell(&self, command: &str) -> Call {
@@ -58,7 +53,20 @@ impl RealAgent for QwenCode {
         &[EventKind::SessionEnd]
     }
 
+    fn acp(&self, place: &Place) -> Result<Option<Start>> {
+        Ok(Some(started(place, &["--acp"])))
+    }
+
     fn runs_without_hook(&self) -> bool {
         true
     }
+}
+
+fn started(place: &Place, arguments: &[&str]) -> Start {
+    PACKAGE.start(&place.cache, "qwen", arguments).with(&[
+        ("OPENAI_API_KEY", KEY),
+        ("OPENAI_BASE_URL", &format!("{}/v1", place.model)),
+        ("OPENAI_MODEL", "mock-model"),
+        ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1"),
+    ])
 }

@@ -1,5 +1,6 @@
 //! What is checked, for each agent.
 
+mod acp;
 mod failures;
 mod gate;
 mod resident;
@@ -31,6 +32,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "dead", check: failures::dead, needs_built: true },
     Case { name: "approvals", check: resident::approvals, needs_built: true },
     Case { name: "ways", check: resident::ways, needs_built: true },
+    Case { name: "acp", check: acp::acp, needs_built: true },
     Case { name: "install", check: resident::install, needs_built: true },
 ];
 

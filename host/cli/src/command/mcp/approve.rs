@@ -11,7 +11,7 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use hookhost_mcp::lock::{Held, HeldBack, HeldTools, Lock};
-use hookhost_mcp::name::ServerName;
+use hookhost_relay::name::ServerName;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -17,7 +17,7 @@ use hookhost_hook::start;
 use hookhost_install::mcp_servers::{Change, Server, with_proxy, without_proxy};
 use hookhost_install::mcp_servers_toml;
 use hookhost_install::settings_file::SettingsFile;
-use hookhost_mcp::name::ServerName;
+use hookhost_relay::name::ServerName;
 use std::fmt::Write as _;
 
 /// What the agent is to start.

@@ -2,8 +2,9 @@
 
 use super::rules::UserRules;
 use crate::args::McpArgs;
+use crate::command::relayed::{self, client, made_of, soon};
 use crate::exit::{CliError, Exit};
-use crate::output::{self, quoted};
+use crate::output;
 use crate::{configuration, interrupt};
 use anyhow::anyhow;
 use hookhost::schema::Schema;
@@ -12,37 +13,21 @@ use hookhost_hook::start;
 use hookhost_mcp::judge::{Checks, Judge, Rules as _};
 use hookhost_mcp::listen::{self, ClientKey, NewJudge, PATH};
 use hookhost_mcp::lock::HeldBack;
-use hookhost_mcp::name::ServerName;
-use hookhost_mcp::resident::Resident;
 use hookhost_mcp::service::Service;
-use hookhost_mcp::stdio::{self, Ended, Server};
-use hookhost_mcp::streams::{self, Output, Until};
-use hookhost_processes::ProcessGroup;
+use hookhost_mcp::stdio;
+use hookhost_relay::name::ServerName;
+use hookhost_relay::relay::Server;
+use hookhost_relay::resident::Resident;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncRead;
 use tokio::net::TcpListener;
-use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 /// How long a server has to end once its client has nothing more to say.
 const FOR_THE_SERVER: Duration = Duration::from_secs(10);
-
-/// How long it has after a signal.
-const AFTER_A_SIGNAL: Duration = Duration::from_secs(3);
-
-/// How long its exit code is waited for, once it says nothing more.
-const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
-
-/// Programs that run another one, which is named after them.
-const RUNNERS: &[&str] = &[
-    "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
-];
 
 pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
     if args.program.is_empty() && args.http.is_none() {
@@ -61,11 +46,13 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
             return ended;
         };
         let key = args.key_variable.as_deref().map(key).transpose()?;
-        let service = Service::new(address, key.as_deref()).map_err(CliError::usage)?;
+        let headers = args.header_variable.iter().map(|(name, variable)| Ok((name.clone(), self::key(variable)?)));
+        let headers = headers.collect::<Result<Vec<_>, CliError>>()?;
+        let service = Service::new(address, key.as_deref(), &headers).map_err(CliError::usage)?;
         match args.listen {
             Some(at) => {
                 let client_key = args.client_key_variable.as_deref().map(self::key).transpose()?;
-                if key.is_some() && client_key.is_none() {
+                if (key.is_some() || !headers.is_empty()) && client_key.is_none() {
                     let why = "any program of this machine could use the key of the service through this address";
                     return Err(CliError::usage(why).advise("--client-key-variable VARIABLE"));
                 }
@@ -87,44 +74,14 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
     if cancel.is_cancelled() { Ok(Exit::Interrupted) } else { ended }
 }
 
-/// Waits for the end of what runs; after a signal only a moment: then there is none.
-async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
-    let too_late = async {
-        cancel.cancelled().await;
-        tokio::time::sleep(AFTER_A_SIGNAL).await;
-    };
-    tokio::select! {
-        ended = runs => Some(ended),
-        () = too_late => None,
-    }
-}
-
 async fn before_program(
     judge: Arc<Judge>,
     server: &ServerName,
     command: &[OsString],
     cancel: &CancellationToken,
 ) -> Result<Exit, CliError> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Err(CliError::usage("name the server's command after `--`").advise("hookhost mcp --help"));
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let shown = quoted(&program.to_string_lossy());
-    let mut group = ProcessGroup::start(&mut command)
-        .map_err(|error| anyhow!("the MCP server {server} cannot be started: {shown}: {error}"))?;
-    let (Some(input), Some(output), _) = group.take_pipes() else {
-        return Err(anyhow!("the MCP server {server} has no standard input and output").into());
-    };
-    let proxied = stdio::run(judge, client(cancel)?, Server { output, input }, FOR_THE_SERVER);
-    match soon(proxied, cancel).await {
-        Some(Ended::Server) => {
-            let status = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
-            let how = status.ok().and_then(Result::ok).map(|status| format!(" ({status})")).unwrap_or_default();
-            Err(anyhow!("the MCP server {server} has ended{how}").into())
-        }
-        _ => Ok(Exit::Done),
-    }
+    let program = relayed::start(&format!("the MCP server {server}"), command)?;
+    program.until_its_end(cancel, |server| Ok(stdio::run(judge, client(cancel)?, server, FOR_THE_SERVER))).await
 }
 
 /// Serves clients over HTTP, until it is interrupted.
@@ -151,13 +108,6 @@ fn key(variable: &str) -> Result<String, CliError> {
     let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
     let missing = || CliError::usage(format!("the environment variable {variable} has no key: set it"));
     Ok(key.ok_or_else(missing)?.trim().to_owned())
-}
-
-/// What the client says, until a signal comes, and where it is told something.
-fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
-    let stop = cancel.clone().cancelled_owned();
-    let client = streams::input().and_then(|input| Ok((Until::new(input, stop), streams::output()?)));
-    client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
 }
 
 /// Makes judges of a server, in the working directory, each with a session of its own.
@@ -196,33 +146,10 @@ fn host_of(address: &str) -> Option<ServerName> {
     ServerName::made_of(rest.split(['/', ':', '?', '#']).next()?)
 }
 
-/// A name made of a command: of its program, or of what its program runs.
-fn made_of(command: &[OsString]) -> Option<ServerName> {
-    let words = command.iter().map(|word| word.to_string_lossy());
-    let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
-    let file_name = |word: &str| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
-    let found = words.find_map(|word| file_name(&word).filter(|name| !RUNNERS.contains(&name.as_str())));
-    let found = found?;
-    let name = found.rsplit_once('.').map_or(found.as_str(), |(name, _)| name);
-    ServerName::made_of(name)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::made_of;
-
     #[test]
-    fn a_server_is_named_after_what_its_command_runs() {
-        for (command, name) in [
-            ("npx -y @modelcontextprotocol/server-filesystem .", "server-filesystem"),
-            ("/usr/bin/python3 -u tools/my_server.py", "my-server"),
-            ("uvx mcp-server-git --repository .", "mcp-server-git"),
-            ("/opt/mcp_server", "mcp-server"),
-        ] {
-            let words: Vec<_> = command.split(' ').map(Into::into).collect();
-            assert_eq!(made_of(&words).map(|name| name.to_string()).as_deref(), Some(name), "{command}");
-        }
-        assert_eq!(made_of(&["npx".into(), "-y".into()]), None);
+    fn a_server_is_named_after_the_host_of_its_address() {
         let host = super::host_of("https://mcp.example.com:8443/mcp").map(|name| name.to_string());
         assert_eq!(host.as_deref(), Some("mcp-example-com"));
     }

@@ -12,8 +12,8 @@ use crate::output::{
 };
 use hookhost::config::{Config, ToolPattern};
 use hookhost_mcp::lock::{Definitions, HeldBack, Lock};
-use hookhost_mcp::name::ServerName;
 use hookhost_mcp::operation::is_reserved;
+use hookhost_relay::name::ServerName;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

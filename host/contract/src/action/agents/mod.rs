@@ -6,6 +6,7 @@
 //!
 //! To add an agent: a file here, a line in [`AGENTS`], and its calls in `tests.rs`.
 
+mod acp_proxy;
 mod amp;
 mod antigravity;
 mod claude_code;
@@ -34,7 +35,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// The agents, by the name that a session has of them.
-static AGENTS: [Agent; 20] = [
+static AGENTS: [Agent; 21] = [
+    Agent::new("acp-proxy", acp_proxy::tools),
     Agent::new("amp", amp::tools),
     Agent::new("antigravity", antigravity::tools),
     Agent::new("claude-code", claude_code::tools),

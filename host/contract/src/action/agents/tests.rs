@@ -32,6 +32,15 @@ fn calls() -> Vec<(&'static str, &'static str, Value, Action)> {
     let patch = "*** Begin Patch\n*** Update File: src/main.rs\n@@\n-old\n+new\n*** End Patch\n";
     let test = json!({"command": "npm test", "description": "Run test suite", "timeout": 120_000});
     vec![
+        ("acp-proxy", "execute", json!({"command": "ls", "title": "List"}), shell("ls")),
+        (
+            "acp-proxy",
+            "terminal/create",
+            json!({"command": ["npm", "test"], "cwd": "/srv"}),
+            shell_at("/srv", "npm test"),
+        ),
+        ("acp-proxy", "fs/write_text_file", json!({"path": "/p/a", "content": "x"}), writes("/p/a")),
+        ("acp-proxy", "delete", json!({"path": "/p/a"}), writes("/p/a")),
         ("amp", "Bash", json!({"cmd": "ls", "cwd": "/srv"}), shell_at("/srv", "ls")),
         ("antigravity", "run_command", json!({"command": "cat /etc/hosts"}), shell("cat /etc/hosts")),
         ("antigravity", "run_command", json!({"CommandLine": "ls", "Cwd": "/srv"}), shell_at("/srv", "ls")),

@@ -147,6 +147,8 @@ pub const INVALID_REQUEST: i64 = -32_600;
 pub const INVALID_PARAMS: i64 = -32_602;
 /// The code of a request that failed within.
 pub const INTERNAL_ERROR: i64 = -32_603;
+/// The code of a request that the rules reject: outside of what JSON-RPC keeps for itself.
+pub const REJECTED: i64 = -31_000;
 
 impl Message {
     /// Reads a message.

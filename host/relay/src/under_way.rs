@@ -1,6 +1,5 @@
 //! The requests that are under way, a table for each side that asks. An identifier is that of one request at a time.
 
-use crate::judge::Expected;
 use crate::message::Id;
 use std::collections::{HashMap, VecDeque};
 use tokio::task::AbortHandle;
@@ -11,24 +10,30 @@ const MAX: usize = 1000;
 /// Upper bound of the cancelled requests of which a late answer is still known.
 const MAX_CANCELLED: usize = 100;
 
-/// How far a request is.
+/// How far a request is, with what is expected in answer.
 #[derive(Debug)]
-pub enum Stage {
+pub enum Stage<E> {
     /// It is asked about; the other side has not seen it.
     Asked(AbortHandle),
     /// The other side has it.
-    Sent(Expected),
+    Sent(E),
 }
 
 /// The requests of one side.
-#[derive(Debug, Default)]
-pub struct UnderWay {
-    requests: HashMap<Id, Stage>,
+#[derive(Debug)]
+pub struct UnderWay<E> {
+    requests: HashMap<Id, Stage<E>>,
     /// Requests that were cancelled once the other side had them: it need not answer.
-    cancelled: VecDeque<(Id, Expected)>,
+    cancelled: VecDeque<(Id, E)>,
 }
 
-impl UnderWay {
+impl<E> Default for UnderWay<E> {
+    fn default() -> Self {
+        Self { requests: HashMap::new(), cancelled: VecDeque::new() }
+    }
+}
+
+impl<E> UnderWay<E> {
     /// Why a request with this identifier cannot be taken; `None` where it can.
     #[must_use]
     pub fn objection(&self, id: &Id) -> Option<String> {
@@ -45,23 +50,38 @@ impl UnderWay {
     }
 
     /// Takes a request up.
-    pub fn insert(&mut self, id: Id, stage: Stage) {
+    pub fn insert(&mut self, id: Id, stage: Stage<E>) {
         self.requests.insert(id, stage);
     }
 
     /// Notes that a request was sent; `false` where it is not under way any more.
-    pub fn send(&mut self, id: &Id, expected: Expected) -> bool {
+    pub fn send(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
         found.map(|stage| *stage = Stage::Sent(expected)).is_some()
     }
 
-    /// A request is over.
-    pub fn remove(&mut self, id: &Id) {
-        self.requests.remove(id);
+    /// A request is over; `false` where it was before.
+    pub fn remove(&mut self, id: &Id) -> bool {
+        self.requests.remove(id).is_some()
+    }
+
+    /// Gives a request up that the other side has not seen; `false` where it has, or there is no such request.
+    pub fn give_up(&mut self, id: &Id) -> bool {
+        match self.requests.remove(id) {
+            Some(Stage::Asked(task)) => {
+                task.abort();
+                true
+            }
+            Some(sent @ Stage::Sent(_)) => {
+                self.requests.insert(id.clone(), sent);
+                false
+            }
+            None => false,
+        }
     }
 
     /// The request that an answer is to; `None` where it has not been sent, or was answered before.
-    pub fn answered(&mut self, id: &Id) -> Option<Expected> {
+    pub fn answered(&mut self, id: &Id) -> Option<E> {
         match self.requests.remove(id) {
             Some(Stage::Sent(expected)) => Some(expected),
             Some(asked @ Stage::Asked(_)) => {
@@ -117,15 +137,14 @@ impl UnderWay {
 #[cfg(test)]
 mod tests {
     use super::{Stage, UnderWay};
-    use crate::judge::Expected;
     use crate::message::Id;
 
     #[test]
     fn an_id_is_that_of_one_request_at_a_time() {
-        let mut requests = UnderWay::default();
+        let mut requests = UnderWay::<()>::default();
         let (one, text) = (Id::Number(1), Id::Text("1".to_owned()));
         assert_eq!(requests.objection(&one), None);
-        requests.insert(one.clone(), Stage::Sent(Expected::Anything));
+        requests.insert(one.clone(), Stage::Sent(()));
         assert!(requests.objection(&one).unwrap().contains("the id 1 "));
         assert_eq!(requests.objection(&text), None, "another id");
         assert!(requests.answered(&text).is_none());
@@ -136,11 +155,11 @@ mod tests {
 
     #[test]
     fn cancelled_requests_take_no_room_and_a_late_answer_is_known() {
-        let mut requests = UnderWay::default();
+        let mut requests = UnderWay::<()>::default();
         for n in 0..2000 {
             let id = Id::Number(n);
             assert_eq!(requests.objection(&id), None, "{n}");
-            requests.insert(id.clone(), Stage::Sent(Expected::Anything));
+            requests.insert(id.clone(), Stage::Sent(()));
             assert!(!requests.cancel(&id));
         }
         assert!(requests.answered(&Id::Number(1999)).is_some() && requests.answered(&Id::Number(1999)).is_none());
@@ -150,12 +169,24 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_can_answer_a_request_that_was_not_sent() {
-        let mut requests = UnderWay::default();
+        let mut requests = UnderWay::<()>::default();
         let task = tokio::spawn(std::future::pending::<()>());
         let one = Id::Number(1);
         requests.insert(one.clone(), Stage::Asked(task.abort_handle()));
         assert!(requests.answered(&one).is_none());
         assert!(requests.cancel(&one) && !requests.cancel(&one));
+        assert!(task.await.unwrap_err().is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn a_request_is_given_up_only_before_the_other_side_has_seen_it() {
+        let mut requests = UnderWay::<()>::default();
+        let task = tokio::spawn(std::future::pending::<()>());
+        let (one, two) = (Id::Number(1), Id::Number(2));
+        requests.insert(one.clone(), Stage::Asked(task.abort_handle()));
+        requests.insert(two.clone(), Stage::Sent(()));
+        assert!(requests.give_up(&one) && !requests.give_up(&one));
+        assert!(!requests.give_up(&two) && requests.answered(&two).is_some(), "its answer is still waited for");
         assert!(task.await.unwrap_err().is_cancelled());
     }
 }

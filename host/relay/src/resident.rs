@@ -1,14 +1,15 @@
 //! Asking the resident host, which settles the events of all proxies. A proxy keeps one connection to it, on which its events are
 //! settled beside each other. Where no resident host is there, one is started.
 
-use hookhost_adapters::mcp_proxy::{Event, NAME, Settled};
 use hookhost_hook::connection::{self, ConnectionError, Deadline};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::hook::WITHIN;
 use hookhost_hook::place::{self, Place};
 use hookhost_hook::start;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -46,27 +47,32 @@ impl Resident {
         Self { place, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
-    /// Has an event settled. Where that is not possible, what comes is [`Settled::Failed`] and says why.
-    pub async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
-        let failed = |why: String| Settled::Failed { why };
-        let message = match serde_json::to_vec(event) {
-            Ok(message) => message,
-            Err(error) => return failed(format!("the event cannot be written: {error}")),
-        };
+    /// Has an event of the proxy `agent` settled, which happens in this directory. `S` is what the proxy's adapter replies.
+    ///
+    /// # Errors
+    /// One sentence on why it could not be settled.
+    pub async fn settle<S: DeserializeOwned>(
+        &self,
+        agent: &str,
+        directory: &Path,
+        event: &impl Serialize,
+        waits: Waits<'_>,
+    ) -> Result<S, String> {
+        let message = serde_json::to_vec(event).map_err(|error| format!("the event cannot be written: {error}"))?;
         let request = HookRequest {
-            agent: NAME.to_owned(),
+            agent: agent.to_owned(),
             point: String::new(),
-            directory: event.cwd.clone(),
+            directory: directory.to_owned(),
             // It settles only what belongs to its own settings.
             variables: place::directories(),
             message,
         };
         match self.ask(request, waits).await {
             Ok(Response::Reply { stdout, .. }) => serde_json::from_slice(&stdout)
-                .unwrap_or_else(|error| failed(format!("the resident host's reply cannot be read: {error}"))),
-            Ok(Response::Refused(why)) => failed(why),
-            Ok(_) => failed("the resident host answered another question".to_owned()),
-            Err(error) => failed(error.to_string()),
+                .map_err(|error| format!("the resident host's reply cannot be read: {error}")),
+            Ok(Response::Refused(why)) => Err(why),
+            Ok(_) => Err("the resident host answered another question".to_owned()),
+            Err(error) => Err(error.to_string()),
         }
     }
 

@@ -1,0 +1,209 @@
+//! The files and commands that the agent leaves to the editor. What the editor does is written from the arguments as rules left them.
+
+use crate::keys;
+use hookhost_relay::message::{Members, raw};
+use serde_json::Value;
+
+/// What the editor is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `fs/read_text_file`.
+    ReadFile,
+    /// `fs/write_text_file`.
+    WriteFile,
+    /// `terminal/create`.
+    RunCommand,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::ReadFile, Self::WriteFile, Self::RunCommand];
+
+    /// The protocol's name of it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadFile => "fs/read_text_file",
+            Self::WriteFile => "fs/write_text_file",
+            Self::RunCommand => "terminal/create",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|method| method.name() == name)
+    }
+
+    /// The members of its parameters, and which of them there have to be.
+    const fn members(self) -> &'static [(&'static str, Is, bool)] {
+        match self {
+            Self::ReadFile => &[("path", Is::Text, true), ("line", Is::Number, false), ("limit", Is::Number, false)],
+            Self::WriteFile => &[("path", Is::Text, true), ("content", Is::Text, true)],
+            Self::RunCommand => &[
+                ("command", Is::Text, true),
+                ("args", Is::Texts, false),
+                ("env", Is::Variables, false),
+                ("cwd", Is::Text, false),
+                ("outputByteLimit", Is::Number, false),
+            ],
+        }
+    }
+}
+
+/// What a member is.
+#[derive(Clone, Copy)]
+enum Is {
+    Text,
+    Texts,
+    Variables,
+    Number,
+}
+
+impl Is {
+    fn fits(self, value: &Value) -> bool {
+        let all = |fits: fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(fits));
+        match self {
+            Self::Text => value.is_string(),
+            Self::Number => value.is_u64(),
+            Self::Texts => all(Value::is_string),
+            Self::Variables => {
+                all(|variable| ["name", "value"].iter().all(|key| variable.get(key).is_some_and(Value::is_string)))
+            }
+        }
+    }
+}
+
+/// A request that the agent leaves to the editor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// What is asked for.
+    pub method: Method,
+    /// The session.
+    pub session: String,
+    /// The parameters.
+    pub params: Value,
+}
+
+impl Operation {
+    /// What a request of this method with these parameters asks for.
+    ///
+    /// # Errors
+    /// One sentence, if the parameters are not what the method needs.
+    pub fn of(method: Method, params: &Members) -> Result<Self, String> {
+        let name = method.name();
+        let value = params.to_value().map_err(|why| format!("`params` of {name} {why}"))?;
+        let known: Vec<&str> = method.members().iter().map(|(key, ..)| *key).chain(["sessionId", "_meta"]).collect();
+        keys::check(&value, &known).map_err(|why| format!("`params` of {name} {why}"))?;
+        let session = params.text("sessionId").ok_or_else(|| format!("`params.sessionId` of {name} is missing"))?;
+        for (key, is, has_to_be) in method.members() {
+            match value.get(key).filter(|value| !value.is_null()) {
+                Some(value) if is.fits(value) => {}
+                None if !has_to_be => {}
+                _ => return Err(format!("`params.{key}` of {name} is not what it should be")),
+            }
+        }
+        Ok(Self { method, session, params: value })
+    }
+
+    /// The parameters with these arguments in place of what they had. A command with its words is one list among the arguments.
+    ///
+    /// # Errors
+    /// One sentence, if such a request cannot carry them.
+    pub fn write_back(&self, params: &Members, arguments: &Value) -> Result<Members, String> {
+        let name = self.method.name();
+        let cannot = || format!("a rule changed {name} to what such a request cannot carry");
+        let mut fields = arguments.as_object().cloned().ok_or_else(cannot)?;
+        if let Some(Value::Array(words)) = fields.get("command").filter(|_| self.method == Method::RunCommand) {
+            let mut words = words.clone().into_iter();
+            let command = words.next().ok_or_else(cannot)?;
+            fields.insert("args".to_owned(), Value::Array(words.collect()));
+            fields.insert("command".to_owned(), command);
+        }
+        let members = self.method.members();
+        let fits = |(key, value): (&String, &Value)| {
+            members.iter().any(|(known, is, _)| known == key && (is.fits(value) || value.is_null()))
+        };
+        if !fields.iter().all(fits) {
+            return Err(cannot());
+        }
+        let mut written = params.clone();
+        for (key, _, has_to_be) in members {
+            written = match fields.get(*key).filter(|value| !value.is_null()) {
+                Some(value) => written.with(key, raw(value)),
+                None if *has_to_be => return Err(cannot()),
+                None => written.without(key),
+            };
+        }
+        // What the protocol does not know of is the agent's own, and no rule has read it.
+        let stays =
+            |key: &str| members.iter().any(|(known, ..)| *known == key) || ["sessionId", "_meta"].contains(&key);
+        let others: Vec<String> = written.keys().filter(|key| !stays(key)).map(str::to_owned).collect();
+        Ok(others.iter().fold(written, |written, key| written.without(key)))
+    }
+}
+
+/// The member of a result that is a text which rules read; `None` where they read none.
+#[must_use]
+pub fn text_key(method: &str) -> Option<&'static str> {
+    match method {
+        "fs/read_text_file" => Some("content"),
+        "terminal/output" => Some("output"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Method, Operation};
+    use hookhost_relay::message::Members;
+    use serde_json::json;
+
+    fn of(method: Method, params: &str) -> Result<(Operation, Members), String> {
+        let params = Members::of(params).unwrap();
+        Ok((Operation::of(method, &params)?, params))
+    }
+
+    #[test]
+    fn a_changed_command_is_written_back_as_it_was_asked_for() {
+        let text = r#"{"sessionId":"s","command":"npm","args":["test"],"cwd":"/p","_meta":{"a": 1.50},"own":1}"#;
+        let (operation, params) = of(Method::RunCommand, text).unwrap();
+        let written =
+            operation.write_back(&params, &json!({ "command": ["sh", "-c", "timeout 9 npm test"], "cwd": "/q" }));
+        let expected =
+            r#"{"sessionId":"s","command":"sh","args":["-c","timeout 9 npm test"],"cwd":"/q","_meta":{"a": 1.50}}"#;
+        assert_eq!(written.unwrap().to_json(), expected);
+        let (operation, params) = of(Method::RunCommand, r#"{"sessionId":"s","command":"ls | wc"}"#).unwrap();
+        let written = operation.write_back(&params, &json!({ "command": "ls" })).unwrap();
+        assert_eq!(written.to_json(), r#"{"sessionId":"s","command":"ls"}"#);
+    }
+
+    #[test]
+    fn a_change_that_the_request_cannot_carry_is_refused() {
+        let (operation, params) = of(Method::WriteFile, r#"{"sessionId":"s","path":"/a","content":"x"}"#).unwrap();
+        let written = operation.write_back(&params, &json!({ "path": "/a", "content": "y" })).unwrap();
+        assert_eq!(written.to_json(), r#"{"sessionId":"s","path":"/a","content":"y"}"#);
+        for other in [
+            json!({ "path": "/a" }),
+            json!({ "path": 1, "content": "x" }),
+            json!([]),
+            json!({ "path": "/a", "content": "x", "mode": 7 }),
+        ] {
+            assert!(operation.write_back(&params, &other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_an_editor_could_read_otherwise_are_refused() {
+        for (method, params) in [
+            (Method::ReadFile, r#"{"sessionId":"s","path":["/a"]}"#),
+            (Method::ReadFile, r#"{"sessionId":"s","path":"/a","Path":"/b"}"#),
+            (Method::ReadFile, r#"{"path":"/a"}"#),
+            (Method::RunCommand, r#"{"sessionId":"s","command":"ls","args":"x"}"#),
+            (Method::RunCommand, r#"{"sessionId":"s","command":"ls","args":[1]}"#),
+            (Method::RunCommand, r#"{"sessionId":"s","command":"ls","env":[{"name":"A","value":"1","Value":"2"}]}"#),
+        ] {
+            assert!(of(method, params).is_err(), "{params}");
+        }
+    }
+}

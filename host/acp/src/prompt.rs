@@ -1,0 +1,103 @@
+//! A prompt as a text that rules read, and back. A prompt is a list of blocks: texts, resources with their texts, links, images.
+//!
+//! Rules read all of it as one text. A text that they put in its place is one block, in the place of all that was read: what was
+//! judged is what the agent gets. Images, audio and binary resources are no text, and stay.
+
+use serde_json::{Value, json};
+
+/// A block's text as rules read it; `None` for one that is no text.
+fn text_of(block: &Value) -> Option<String> {
+    let field = |key: &str| block.get(key).and_then(Value::as_str);
+    match field("type") {
+        Some("text") => field("text").map(str::to_owned),
+        Some("image" | "audio") => None,
+        Some("resource_link") => field("uri").map(|uri| format!("[{uri}]")),
+        Some("resource") => {
+            let resource = block.get("resource")?;
+            let uri = resource.get("uri").and_then(Value::as_str).unwrap_or_default();
+            resource.get("text").and_then(Value::as_str).map(|text| format!("[{uri}]\n{text}"))
+        }
+        // Of a kind that this version does not know: rules read it as it is.
+        _ => Some(block.to_string()),
+    }
+}
+
+/// The text of a prompt.
+///
+/// # Errors
+/// As the end of a sentence, if it is no list of blocks.
+pub fn text(prompt: &Value) -> Result<String, String> {
+    let blocks = prompt.as_array().ok_or("is no list")?;
+    if let Some(odd) = blocks.iter().find(|block| !is_block(block)) {
+        return Err(format!("has a block that cannot be read: {}", odd.get("type").unwrap_or(&Value::Null)));
+    }
+    Ok(blocks.iter().filter_map(text_of).collect::<Vec<_>>().join("\n"))
+}
+
+/// Whether each member that rules read of a block is what it should be: an agent may read something else of one that is not.
+fn is_block(block: &Value) -> bool {
+    let is_text = |value: Option<&Value>| value.is_some_and(Value::is_string);
+    match block.get("type").and_then(Value::as_str) {
+        Some("text") => is_text(block.get("text")),
+        Some("resource_link") => is_text(block.get("uri")),
+        Some("resource") => {
+            let of = |key: &str| block.get("resource").and_then(|resource| resource.get(key));
+            is_text(of("text")) != is_text(of("blob")) && (of("text").is_none() || of("blob").is_none())
+        }
+        Some(_) => true,
+        None => false,
+    }
+}
+
+/// The prompt with this text in the place of its own.
+#[must_use]
+pub fn with_text(prompt: &Value, text: &str) -> Value {
+    let mut blocks = Vec::new();
+    let mut is_there = false;
+    for block in prompt.as_array().into_iter().flatten() {
+        if text_of(block).is_none() {
+            blocks.push(block.clone());
+        } else if !std::mem::replace(&mut is_there, true) {
+            blocks.push(json!({ "type": "text", "text": text }));
+        }
+    }
+    if !is_there {
+        blocks.insert(0, json!({ "type": "text", "text": text }));
+    }
+    Value::Array(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{text, with_text};
+    use serde_json::json;
+
+    #[test]
+    fn rules_read_every_text_of_a_prompt_and_a_new_one_takes_the_place_of_all() {
+        let image = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" });
+        let prompt = json!([
+            image, { "type": "text", "text": "Look at" }, { "type": "resource_link", "name": "a", "uri": "file:///a" },
+            { "type": "resource", "resource": { "uri": "file:///b", "text": "sk-1" } },
+            { "type": "resource", "resource": { "uri": "file:///c", "blob": "AAAA" } },
+            { "type": "new", "x": 1 },
+        ]);
+        assert_eq!(text(&prompt).unwrap(), "Look at\n[file:///a]\n[file:///b]\nsk-1\n{\"type\":\"new\",\"x\":1}");
+        let changed = with_text(&prompt, "Look");
+        assert_eq!(changed, json!([image, { "type": "text", "text": "Look" }, prompt[4]]));
+        assert_eq!(with_text(&json!([image]), "x"), json!([{ "type": "text", "text": "x" }, image]));
+    }
+
+    #[test]
+    fn a_block_that_an_agent_could_read_otherwise_is_refused() {
+        for odd in [
+            json!([{ "type": "text", "text": ["x"] }]),
+            json!([{ "text": "x" }]),
+            json!([{ "type": "resource", "resource": { "uri": "a", "text": "x", "blob": "AAAA" } }]),
+            json!([{ "type": "resource", "resource": { "uri": "a", "text": 1, "blob": "AAAA" } }]),
+            json!([{ "type": "resource_link" }]),
+            json!("x"),
+        ] {
+            assert!(text(&odd).is_err(), "{odd}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What is recorded and passes: what the agent reports, what the editor answers, and all that rules are not asked about.
+
+use super::{Expected, Proxy};
+use crate::operation::Method;
+use hookhost_adapters::acp_proxy::Point;
+use hookhost_contract::{Json, ToolResult};
+use hookhost_relay::message::{Members, Message};
+use serde_json::{Value, json};
+
+/// Messages of which the log says nothing: the beginning of a connection, keys for the agent's service, and what comes many times a second.
+const UNRECORDED: &[&str] = &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
+
+/// Updates of a session that are recorded, beside those of calls.
+const RECORDED: &[&str] = &["plan", "current_mode_update", "config_option_update"];
+
+/// Upper bound of what the log has of a message, in bytes.
+const MAX_RECORDED: usize = 64 * 1024;
+
+/// Upper bound of what rules observe of the result of a call, in bytes.
+const MAX_RESULT: usize = 256 * 1024;
+
+impl Proxy {
+    /// Records a message of a session that passes.
+    pub(super) fn observe(&self, message: &Message) {
+        let method = message.method().unwrap_or_default();
+        let Ok(params) = message.params() else { return };
+        let Some(session) = params.text("sessionId").filter(|_| !UNRECORDED.contains(&method)) else { return };
+        let said = bounded(params.to_value().unwrap_or_default());
+        self.records.add(self.event(Point::Observed, &session, method, said));
+    }
+
+    /// Takes up what the agent reports of a session.
+    pub(super) fn updated(&self, params: &Members) {
+        let Some(session) = params.text("sessionId") else { return };
+        let Some(update) = params.value("update") else { return };
+        let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
+        if !matches!(kind, "tool_call" | "tool_call_update") {
+            if RECORDED.contains(&kind) {
+                self.records.add(self.event(Point::Observed, &session, "session/update", bounded(update)));
+            }
+            return;
+        }
+        let run = {
+            let mut state = self.state();
+            // What is replayed has happened in an earlier connection.
+            if state.sessions.is_loading(&session) {
+                return;
+            }
+            let Some(run) = state.calls.update(&session, &update) else { return };
+            state.summary.calls += 1;
+            state.summary.ungated += usize::from(!run.is_asked);
+            run
+        };
+        let result = result_of(&run.call, run.is_failed);
+        let mut event = self.event(Point::Update, &session, "session/update", bounded(run.call));
+        (event.ungated, event.result) = (!run.is_asked, Some(result));
+        self.records.add(event);
+    }
+
+    /// Takes an answer up; what is returned is judged.
+    pub(super) fn take_up(&self, expected: Expected, message: &Message) -> Option<Expected> {
+        let result = message.members.value("result");
+        match expected {
+            Expected::Anything => None,
+            Expected::Opened { session, cwd } => {
+                let named = || Some(result.as_ref()?.get("sessionId")?.as_str()?.to_owned());
+                match session.clone().or_else(named) {
+                    Some(session) if message.members.get("error").is_none() => {
+                        self.state().sessions.open(&session, &cwd, false);
+                        self.records.add(self.event(Point::SessionStart, &session, "", Value::Null));
+                    }
+                    _ => {
+                        // It was not continued.
+                        session.iter().for_each(|session| self.state().sessions.loaded(session));
+                    }
+                }
+                None
+            }
+            Expected::Closed(session) => {
+                if message.members.get("error").is_none() {
+                    let event = self.event(Point::SessionEnd, &session, "", Value::Null);
+                    if self.state().sessions.close(&session) {
+                        self.records.add(event);
+                    }
+                }
+                None
+            }
+            Expected::Permission { session, call, options } => {
+                let answer = options.meaning(result.as_ref());
+                let said = json!({ "answer": answer, "call": bounded(call) });
+                self.records.add(self.event(Point::Answered, &session, super::PERMISSION, said));
+                None
+            }
+            Expected::Done(operation) if operation.method == Method::ReadFile && result.is_some() => {
+                Some(Expected::Done(operation))
+            }
+            Expected::Output(operation) => result.is_some().then_some(Expected::Output(operation)),
+            Expected::Done(operation) => {
+                let session = &operation.session;
+                let terminal = result.as_ref().and_then(|result| result.get("terminalId")).and_then(Value::as_str);
+                if let Some(terminal) = terminal.filter(|_| operation.method == Method::RunCommand) {
+                    self.state().sessions.add_terminal(session, terminal, operation.params.clone());
+                }
+                let is_error = message.members.get("error").is_some();
+                let said = if is_error { message.members.value("error") } else { result };
+                let text = said.filter(|said| !said.is_null()).map(|said| said.to_string()).unwrap_or_default();
+                let mut event = self.event(Point::Result, session, operation.method.name(), operation.params);
+                event.result = Some(if is_error { ToolResult::error(text) } else { ToolResult::text(text) });
+                self.records.add(event);
+                None
+            }
+        }
+    }
+}
+
+/// How a call ended, as rules read it.
+fn result_of(call: &Value, is_failed: bool) -> ToolResult {
+    let parts = call.get("content").and_then(Value::as_array).into_iter().flatten();
+    let texts = parts.filter_map(|part| part.get("content")?.get("text")?.as_str());
+    let mut text = texts.collect::<Vec<_>>().join("\n");
+    if text.len() > MAX_RESULT {
+        let end = (0..=MAX_RESULT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+    }
+    let raw =
+        call.get("rawOutput").filter(|raw| !raw.is_null()).map(|raw| Json::from(&bounded_to(raw.clone(), MAX_RESULT)));
+    let mut result = if is_failed { ToolResult::error(text) } else { ToolResult::text(text) };
+    result.raw = raw;
+    result
+}
+
+fn bounded(value: Value) -> Value {
+    bounded_to(value, MAX_RECORDED)
+}
+
+/// A value for the log; how large it is, where it is too large.
+fn bounded_to(value: Value, max: usize) -> Value {
+    let bytes = value.to_string().len();
+    if bytes > max { json!({ "bytes": bytes }) } else { value }
+}

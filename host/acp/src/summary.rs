@@ -1,0 +1,119 @@
+//! How much of what the agent did was asked about. It says which ways of asking worked for this agent, and what passed them.
+
+use serde_json::{Value, json};
+
+/// Counts of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Questions for permission.
+    pub permissions: Asked,
+    /// Those that the editor's user was asked.
+    pub to_the_user: usize,
+    /// Prompts.
+    pub prompts: Asked,
+    /// MCP servers that were put behind the proxy.
+    pub servers: usize,
+    /// MCP servers that were left out.
+    pub servers_left_out: usize,
+    /// Files that the agent had the editor read or write.
+    pub files: Asked,
+    /// Commands that it had the editor run.
+    pub commands: Asked,
+    /// Calls of tools that the agent reported as run.
+    pub calls: usize,
+    /// Those about which it had not asked.
+    pub ungated: usize,
+    /// Events that could not be recorded.
+    pub unrecorded: usize,
+}
+
+/// How often something was asked about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Asked {
+    /// In all.
+    pub all: usize,
+    /// How many were rejected.
+    pub rejected: usize,
+    /// How many were changed.
+    pub changed: usize,
+}
+
+impl Asked {
+    fn said(self, what: &str, none: &str) -> String {
+        let Self { all, rejected, changed } = self;
+        if all == 0 {
+            return format!("{what}: {none}");
+        }
+        let changed = if changed > 0 { format!(", {changed} changed") } else { String::new() };
+        format!("{what}: {all}, {rejected} rejected{changed}")
+    }
+
+    fn to_json(self) -> Value {
+        let Self { all, rejected, changed } = self;
+        json!({ "all": all, "rejected": rejected, "changed": changed })
+    }
+}
+
+impl Summary {
+    /// Whether anything happened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// As a text for people: a sentence, and a line for each way of asking.
+    #[must_use]
+    pub fn to_text(&self, agent: &str) -> String {
+        let Self { servers, servers_left_out, calls, ungated, unrecorded, .. } = self;
+        let mut lines = vec![format!("how far the agent {agent} asked; this is no boundary by itself")];
+        let permissions = self.permissions.said("questions for permission", "it never asked");
+        lines.push(format!("{permissions}, {} put to you", self.to_the_user));
+        lines.push(self.prompts.said("prompts", "none"));
+        lines.push(format!("MCP servers: {servers} behind the proxy, {servers_left_out} left out"));
+        lines.push(self.files.said("files through the editor", "it never asked"));
+        lines.push(self.commands.said("commands through the editor", "it never asked"));
+        lines.push(format!("tool calls that it reported: {calls}, {ungated} of them without asking"));
+        if *unrecorded > 0 {
+            lines.push(format!("events that could not be recorded: {unrecorded}"));
+        }
+        lines.join("\n")
+    }
+
+    /// For the log.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "permissions": self.permissions.to_json(), "to-the-user": self.to_the_user,
+            "prompts": self.prompts.to_json(), "servers": self.servers, "servers-left-out": self.servers_left_out,
+            "files": self.files.to_json(), "commands": self.commands.to_json(), "calls": self.calls,
+            "ungated": self.ungated, "unrecorded": self.unrecorded,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, Summary};
+
+    #[test]
+    fn a_summary_says_what_the_agent_asked_about_and_what_it_did_not() {
+        let mut summary = Summary::default();
+        assert!(summary.is_empty());
+        summary.permissions = Asked { all: 3, rejected: 1, changed: 0 };
+        summary.prompts = Asked { all: 2, rejected: 0, changed: 1 };
+        (summary.calls, summary.ungated, summary.to_the_user) = (5, 4, 1);
+        let text = summary.to_text("gemini");
+        for line in [
+            "how far the agent gemini asked; this is no boundary by itself",
+            "questions for permission: 3, 1 rejected, 1 put to you",
+            "prompts: 2, 0 rejected, 1 changed",
+            "files through the editor: it never asked",
+            "tool calls that it reported: 5, 4 of them without asking",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+        assert!(!summary.is_empty() && !text.contains("recorded"));
+    }
+}

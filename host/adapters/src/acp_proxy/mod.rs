@@ -1,0 +1,329 @@
+//! How the proxy between an editor and an agent that speak the Agent Client Protocol asks the resident host. To the resident host the
+//! proxy is an agent like others, with an adapter of its own, [`Proxy`]; nobody installs it as one.
+//!
+//! | point | event |
+//! |---|---|
+//! | `permission` | `before-tool-call`, one for each thing that the call is ([`reading`]): the agent asks for permission |
+//! | `request` | `before-tool-call`: the agent has the editor read or write a file, or run a command |
+//! | `ambiguous-request` | the same, where editors differ in what they run |
+//! | `result` | `after-tool-call`: what the editor answers, as far as it is a text |
+//! | `prompt` | `prompt-submit` |
+//! | `update` | `after-tool-call`: the agent says that a call has run |
+//! | `ungated` | `custom-event`: it had not asked for permission |
+//! | `answered` | `custom-event`: what the editor's user has answered to a question of the rules |
+//! | `observed` | `custom-event`: another message of a session |
+//! | `summary` | `custom-event`: how much of what the agent did was asked about |
+//! | `session-start`, `session-end` | those |
+
+pub mod reading;
+
+use crate::adapter::Adapter;
+use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
+use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+use crate::install::{Context, NotInstallable, Plan};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use crate::outcome::{Answer, Outcome};
+use crate::proxies::{self, Settled};
+use crate::reply::Reply;
+use hookhost_contract::{EventKind, ToolResult};
+use reading::Readings;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The name of the proxy: in `session.agent`, in the log, and to the resident host.
+pub const NAME: &str = "acp-proxy";
+
+/// The place of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Point {
+    /// The agent asks for permission.
+    Permission,
+    /// The agent has the editor read or write a file, or run a command.
+    Request,
+    /// What the editor has answered to that.
+    Result,
+    /// The user has sent a prompt.
+    Prompt,
+    /// The agent says that a call has run.
+    Update,
+    /// The editor's user was asked, and has answered.
+    Answered,
+    /// Another message of a session.
+    Observed,
+    /// How much of what the agent did was asked about.
+    Summary,
+    /// A session begins.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+}
+
+impl Point {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Permission => "permission",
+            Self::Request => "request",
+            Self::Result => "result",
+            Self::Prompt => "prompt",
+            Self::Update => "update",
+            Self::Answered => "answered",
+            Self::Observed => "observed",
+            Self::Summary => "summary",
+            Self::SessionStart => "session-start",
+            Self::SessionEnd => "session-end",
+        }
+    }
+}
+
+/// A request of which editors differ in what they run.
+const AMBIGUOUS: &str = "ambiguous-request";
+
+/// A call that ran although the agent had not asked for permission.
+const UNGATED: &str = "ungated";
+
+/// An event of the proxy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Event {
+    /// Where it happens.
+    pub point: Point,
+    /// The session.
+    pub session: String,
+    /// Its working directory, whose rules count.
+    pub cwd: PathBuf,
+    /// The agent.
+    pub agent: String,
+    /// What tells the message from all others of the session.
+    #[serde(default)]
+    pub id: String,
+    /// The protocol's method.
+    #[serde(default)]
+    pub method: String,
+    /// The parameters; of a permission and an update the tool call; of a prompt its text; of an answer: what it is about.
+    #[serde(default)]
+    pub arguments: Value,
+    /// Whether the agent had not asked about the call that has run.
+    #[serde(default)]
+    pub ungated: bool,
+    /// What the request was answered with, or how the call ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolResult>,
+}
+
+/// The adapter of the proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct Proxy;
+
+/// The agent takes a yes or a no, and the editor asks its user.
+const PERMISSION: Abilities =
+    Abilities { rejects: true, asks: true, approves: true, tells_user: true, ..Abilities::NONE };
+
+/// The request can be written again. A person is asked by the approval queue.
+const REQUEST: Abilities = Abilities { rejects: true, changes: true, tells_user: true, ..Abilities::NONE };
+
+/// It cannot: its other reading would be another one then.
+const REJECTS: Abilities = Abilities { changes: false, ..REQUEST };
+
+/// A text takes the place of the text.
+const TEXT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
+
+/// It has happened.
+const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
+
+static AGENT: Agent = Agent {
+    name: NAME,
+    title: "the ACP proxy",
+    programs: &[],
+    versions: ("", ""),
+    points: &[
+        HookPoint::new("permission", EventKind::BeforeToolCall, PERMISSION),
+        HookPoint::new("request", EventKind::BeforeToolCall, REQUEST),
+        HookPoint::new(AMBIGUOUS, EventKind::BeforeToolCall, REJECTS),
+        HookPoint::new("result", EventKind::AfterToolCall, TEXT),
+        HookPoint::new("prompt", EventKind::PromptSubmit, TEXT),
+        HookPoint::new("update", EventKind::AfterToolCall, TOLD),
+        HookPoint::new(UNGATED, EventKind::CustomEvent, TOLD),
+        HookPoint::new("answered", EventKind::CustomEvent, TOLD),
+        HookPoint::new("observed", EventKind::CustomEvent, TOLD),
+        HookPoint::new("summary", EventKind::CustomEvent, TOLD),
+        HookPoint::new("session-start", EventKind::SessionStart, Abilities::NONE),
+        HookPoint::new("session-end", EventKind::SessionEnd, Abilities::NONE),
+    ],
+    coverage: &[
+        Coverage::new("calls about which the agent asks for permission", Covered::Gated, ""),
+        Coverage::new("files and commands that the agent leaves to the editor", Covered::Gated, ""),
+        Coverage::new("prompts", Covered::Gated, ""),
+        Coverage::new("calls about which the agent does not ask", Covered::Observed, "as far as it reports them"),
+    ],
+    gaps: &["an agent that asks nobody is not stopped"],
+};
+
+impl Proxy {
+    fn event(message: &[u8]) -> Result<(Event, Fields), Unreadable> {
+        let fields = Fields::of(message)?;
+        let event = serde_json::from_value(fields.as_value());
+        let event = event.map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
+        Ok((event, fields))
+    }
+
+    /// The outcome of a permission in which nobody objected to anything that the call could be, as the proxy reads it.
+    fn permitted(call: &HookCall, settled: Settled) -> Settled {
+        let is_permission = call.point == Point::Permission.name();
+        let says_what_it_does = || {
+            Self::event(call.raw.as_bytes()).is_ok_and(|(event, _)| Readings::of_tool_call(&event.arguments).is_stated)
+        };
+        match settled {
+            // The rules had nothing to look at: a person has.
+            Settled::Allowed { .. } if is_permission && !says_what_it_does() => {
+                Settled::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
+            }
+            settled => settled,
+        }
+    }
+}
+
+/// A call for each reading: all of them have to be allowed.
+fn calls(
+    point: &'static str,
+    event: &Event,
+    readings: Readings,
+    of: fn(ToolUse) -> HookEvent,
+) -> (HookEvent, Vec<FurtherEvent>) {
+    let mut calls = readings.all.into_iter().enumerate().map(|(index, reading)| {
+        let id = if index == 0 { event.id.clone() } else { format!("{}/{}", event.id, index + 1) };
+        of(ToolUse::new(Some(id), reading.name, reading.arguments))
+    });
+    let first = calls.next().unwrap_or_else(|| HookEvent::Custom { payload: event.arguments.clone() });
+    (first, calls.map(|call| FurtherEvent::new(point, call)).collect())
+}
+
+/// The call that has run, as the first of what it is.
+fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
+    let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing"))?;
+    let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("there is no such call"))?;
+    Ok(HookEvent::AfterToolCall { call: ToolUse::new(Some(event.id.clone()), reading.name, reading.arguments), result })
+}
+
+impl Adapter for Proxy {
+    fn agent(&self) -> &'static Agent {
+        &AGENT
+    }
+
+    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
+        let (event, fields) = Self::event(message.bytes)?;
+        let mut point = event.point.name();
+        let unreadable = |why: &str| Unreadable::new(why.to_owned()).at(point);
+        if !event.cwd.is_absolute() {
+            return Err(unreadable("`cwd` is no absolute path"));
+        }
+        let session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
+        let mut further = Vec::new();
+        let means = match event.point {
+            Point::Permission => {
+                let first;
+                let readings = Readings::of_tool_call(&event.arguments);
+                (first, further) = calls(point, &event, readings, HookEvent::PermissionRequest);
+                first
+            }
+            Point::Request => {
+                let readings = Readings::of_request(&event.method, &event.arguments);
+                let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+                if readings.all.len() > 1 {
+                    point = AMBIGUOUS;
+                }
+                let first;
+                (first, further) = calls(point, &event, readings, HookEvent::BeforeToolCall);
+                first
+            }
+            Point::Result => {
+                let readings = Readings::of_request(&event.method, &event.arguments);
+                let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+                has_run(&event, readings).map_err(|unreadable| unreadable.at(point))?
+            }
+            Point::Update => {
+                let call = has_run(&event, Readings::of_tool_call(&event.arguments));
+                if event.ungated {
+                    let payload = json!({ "agent": event.agent, "call": event.arguments });
+                    further.push(FurtherEvent::new(UNGATED, HookEvent::Custom { payload }));
+                }
+                call.map_err(|unreadable| unreadable.at(point))?
+            }
+            Point::Prompt => {
+                let prompt = event.arguments.as_str().ok_or_else(|| unreadable("the prompt is no text"))?;
+                HookEvent::PromptSubmit { prompt: prompt.to_owned() }
+            }
+            Point::Answered | Point::Observed | Point::Summary => {
+                let payload = json!({ "agent": event.agent, "method": event.method, "said": event.arguments });
+                HookEvent::Custom { payload }
+            }
+            Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+            Point::SessionEnd => HookEvent::SessionEnd,
+        };
+        let mut call = HookCall::new(point, session, means, fields.to_json());
+        call.further = further;
+        Ok(call)
+    }
+
+    fn abilities(&self, call: &HookCall) -> Abilities {
+        AGENT.abilities(&call.point)
+    }
+
+    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
+        self.fail(Some(&call.point), why)
+    }
+
+    /// The strictest of all outcomes.
+    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
+        let (mut questions, mut notices) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            match &outcome.answer {
+                Answer::Rejected(_) => return proxies::encode(outcome),
+                Answer::Ask { questions: asked, .. } => questions.extend(asked.iter().cloned()),
+                Answer::Neutral | Answer::Approved { .. } => {}
+                _ => return proxies::fail("only one part of what the call does was changed"),
+            }
+            notices.extend(outcome.notices.iter().cloned());
+        }
+        if questions.is_empty() {
+            return proxies::reply(&Self::permitted(call, Settled::Allowed { notices }));
+        }
+        let rules = outcomes.iter().map(|outcome| outcome.rules.clone()).next().unwrap_or_default();
+        proxies::reply(&Settled::Ask { questions, arguments: None, rules })
+    }
+
+    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
+        let settled = proxies::settled(outcome);
+        let is_approved = matches!(outcome.answer, Answer::Approved { .. });
+        proxies::reply(&if is_approved { settled } else { Self::permitted(call, settled) })
+    }
+
+    fn fail(&self, _point: Option<&str>, why: &str) -> Reply {
+        proxies::fail(why)
+    }
+
+    fn neutral(&self, _point: Option<&str>) -> Reply {
+        proxies::neutral()
+    }
+
+    /// No agent's file names the proxy as a hook.
+    fn canary(&self, _command: &str, _directory: &Path) -> Option<(&'static str, Vec<u8>)> {
+        None
+    }
+
+    fn denies(&self, _point: &str, _reply: &Reply) -> bool {
+        false
+    }
+
+    fn headless(&self, _prompt: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    fn install(&self, _context: &Context<'_>) -> Result<Plan, NotInstallable> {
+        Err(NotInstallable(
+            "an editor starts the proxy in the place of an agent: `hookhost acp --help` says how".to_owned(),
+        ))
+    }
+}

@@ -1,0 +1,388 @@
+//! What a tool call of the protocol is. The protocol has no names of tools and no arguments of its own: it has a kind, a title, places,
+//! and what the agent's tool was given. So a call can be several things, and is each of them for the rules: a command that an agent
+//! calls a `read` is still a command.
+//!
+//! Source: agentclientprotocol/agent-client-protocol, `schema/v1`; what agents send of `rawInput` is their own.
+
+use serde_json::{Map, Value, json};
+
+/// Where agents have the command of a tool.
+const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "CommandLine", "script"];
+
+/// Where they have its working directory.
+const DIRECTORY: &[&str] = &["cwd", "Cwd", "workdir", "working_directory", "workingDirectory", "dir_path"];
+
+/// Where they have the path of a file.
+const PATH: &[&str] = &[
+    "path",
+    "file_path",
+    "filePath",
+    "abs_path",
+    "absolute_path",
+    "absolutePath",
+    "notebook_path",
+    "filename",
+    "file",
+    "target_file",
+    "TargetFile",
+    "source",
+    "source_path",
+    "destination",
+    "destination_path",
+    "from",
+    "to",
+];
+
+/// Where they have an address.
+const ADDRESS: &[&str] = &["url", "uri"];
+
+/// What an editing tool calls its command, which is not one of a shell.
+const OF_EDITORS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
+
+/// Kinds of call that write files.
+const WRITING: &[&str] = &["edit", "delete", "move"];
+
+/// Kinds of call that read files.
+const READING: &[&str] = &["read", "search"];
+
+/// Upper bound of what one call is.
+const MAX_READINGS: usize = 64;
+
+/// A call as rules know it: the name of a tool, and its arguments.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Reading {
+    /// The name.
+    pub name: String,
+    /// The arguments, an object.
+    pub arguments: Value,
+}
+
+/// All that a call is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Readings {
+    /// Each of it, at least one.
+    pub all: Vec<Reading>,
+    /// Whether the agent says what the call does. Otherwise a person has to look at it.
+    pub is_stated: bool,
+}
+
+impl Readings {
+    /// What a tool call is: the one of `session/request_permission`, with what the agent has said of it before.
+    #[must_use]
+    pub fn of_tool_call(call: &Value) -> Self {
+        let call = Call { call };
+        let kind = call.text("kind").unwrap_or("other");
+        let mut readings = Self { all: Vec::new(), is_stated: true };
+        if let Some(name) = call.mcp_tool() {
+            let arguments =
+                call.input().and_then(|input| input.get("arguments")).filter(|arguments| arguments.is_object());
+            let arguments = arguments.cloned().unwrap_or_else(|| call.arguments());
+            readings.add(name, arguments);
+        }
+        match call.command() {
+            Some(command) => {
+                let mut arguments = call.arguments();
+                arguments["command"] = command.clone();
+                if let Some(cwd) = call.input_text(DIRECTORY) {
+                    arguments["cwd"] = json!(cwd);
+                }
+                readings.add("execute", arguments);
+            }
+            // All that is known of it is what a person would read.
+            None if kind == "execute" => {
+                let mut arguments = call.arguments();
+                arguments["command"] = json!(call.text("title").unwrap_or_default());
+                readings.add("execute", arguments);
+                readings.is_stated = false;
+            }
+            None => {}
+        }
+        let writes = if WRITING.contains(&kind) { kind } else { "edit" };
+        let changed = call.changed_paths();
+        let mut paths = call.paths();
+        if WRITING.contains(&kind) {
+            paths.extend(changed.iter().filter(|path| !paths.contains(path)).cloned().collect::<Vec<_>>());
+            paths.iter().for_each(|path| readings.add_file(writes, path, &call));
+        } else {
+            changed.iter().for_each(|path| readings.add_file(writes, path, &call));
+            if READING.contains(&kind) {
+                // A search that names no place is one of the working directory.
+                if kind == "search" && paths.is_empty() && call.input().is_some() {
+                    paths.push(".".to_owned());
+                }
+                paths.iter().for_each(|path| readings.add_file(kind, path, &call));
+            }
+        }
+        let address = call.input_text(ADDRESS).filter(|address| kind == "fetch" || address.starts_with("http"));
+        if let Some(address) = address {
+            let mut arguments = call.arguments();
+            arguments["url"] = json!(address);
+            readings.add("fetch", arguments);
+        }
+        if readings.all.is_empty() {
+            let is_known = call.input().is_some_and(|input| !input.is_empty()) || kind == "think";
+            let needs_more = WRITING.contains(&kind) || READING.contains(&kind) || kind == "fetch";
+            readings.is_stated = is_known && !needs_more && kind != "switch_mode";
+            readings.add(kind, call.arguments());
+        }
+        if readings.all.len() > MAX_READINGS {
+            readings.all.truncate(MAX_READINGS);
+            readings.is_stated = false;
+        }
+        readings
+    }
+
+    /// What a request to the editor is; `None` for a method that is not asked about.
+    #[must_use]
+    pub fn of_request(method: &str, params: &Value) -> Option<Self> {
+        let fields = params.as_object()?;
+        let mut arguments = fields.clone();
+        arguments.remove("sessionId");
+        arguments.remove("_meta");
+        let mut readings = Self { all: Vec::new(), is_stated: true };
+        match method {
+            "fs/read_text_file" | "fs/write_text_file" => readings.add(method, Value::Object(arguments)),
+            "terminal/create" => {
+                let words = arguments.remove("args").unwrap_or_default();
+                let words: Vec<&str> = words.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
+                // Some editors hand both to a shell as one text, others start the program with these words.
+                let line = [&[command], words.as_slice()].concat().join(" ");
+                let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
+                let is_one = words.is_empty()
+                    || (is_plain(command) && words.iter().all(|word| is_plain(word) && !word.is_empty()));
+                let all =
+                    if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
+                arguments.insert("command".to_owned(), all);
+                readings.add(method, Value::Object(arguments.clone()));
+                if !is_one {
+                    arguments.insert("command".to_owned(), json!(line));
+                    readings.add(method, Value::Object(arguments));
+                }
+            }
+            _ => return None,
+        }
+        Some(readings)
+    }
+
+    fn add(&mut self, name: impl Into<String>, arguments: Value) {
+        self.all.push(Reading { name: name.into(), arguments });
+    }
+
+    fn add_file(&mut self, name: &str, path: &str, call: &Call<'_>) {
+        let mut arguments = call.arguments();
+        arguments["path"] = json!(path);
+        self.add(name, arguments);
+    }
+}
+
+/// A tool call as the protocol has it.
+struct Call<'a> {
+    call: &'a Value,
+}
+
+impl<'a> Call<'a> {
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.call.get(key).and_then(Value::as_str)
+    }
+
+    fn list(&self, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.call.get(key).and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// What the agent's tool was given, where that is an object.
+    fn input(&self) -> Option<&'a Map<String, Value>> {
+        self.call.get("rawInput").and_then(Value::as_object)
+    }
+
+    fn input_text(&self, keys: &[&str]) -> Option<&'a str> {
+        keys.iter().find_map(|key| self.input()?.get(*key)?.as_str())
+    }
+
+    /// What rules read: what the tool was given, and what the protocol says of the call.
+    fn arguments(&self) -> Value {
+        let mut arguments = self.input().cloned().unwrap_or_default();
+        let raw = self.call.get("rawInput").filter(|input| !input.is_object() && !input.is_null());
+        if let Some(raw) = raw {
+            arguments.insert("rawInput".to_owned(), raw.clone());
+        }
+        for key in ["title", "kind", "locations", "content"] {
+            if let Some(value) = self.call.get(key).filter(|value| !value.is_null()) {
+                arguments.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+        Value::Object(arguments)
+    }
+
+    /// The tool of an MCP server, as `mcp__SERVER__TOOL`.
+    fn mcp_tool(&self) -> Option<String> {
+        let named = ["name", "title"].iter().find_map(|key| self.text(key).filter(|name| is_mcp_tool(name)));
+        let by_input = || {
+            let (server, tool) = (self.input_text(&["server"])?, self.input_text(&["tool"])?);
+            Some(format!("mcp__{server}__{tool}"))
+        };
+        named.map(str::to_owned).or_else(by_input)
+    }
+
+    /// A command for a shell: a text, or a list of words.
+    fn command(&self) -> Option<&'a Value> {
+        let input = self.input()?;
+        let command = COMMAND.iter().find_map(|key| input.get(*key))?;
+        let is_of_an_editor = command.as_str().is_some_and(|text| OF_EDITORS.contains(&text));
+        let is_execute = self.text("kind") == Some("execute");
+        let can_be = command.is_string() || command.is_array();
+        (can_be && (is_execute || !is_of_an_editor)).then_some(command)
+    }
+
+    /// The paths that the call names anywhere.
+    fn paths(&self) -> Vec<String> {
+        let located = self.list("locations").filter_map(|place| place.get("path")?.as_str());
+        let given = PATH.iter().filter_map(|key| self.input()?.get(*key)?.as_str());
+        distinct(located.chain(given))
+    }
+
+    /// The paths whose text is to change.
+    fn changed_paths(&self) -> Vec<String> {
+        let changes = self.list("content").filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
+        distinct(changes.filter_map(|part| part.get("path")?.as_str()))
+    }
+}
+
+fn is_mcp_tool(name: &str) -> bool {
+    let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty() && !name.contains(char::is_whitespace))
+}
+
+fn distinct<'a>(paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for path in paths.filter(|path| !path.is_empty()) {
+        if !all.iter().any(|known| known == path) {
+            all.push(path.to_owned());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Readings;
+    use hookhost_contract::action::ActionMap;
+    use hookhost_contract::{Action, ShellCommand, ShellDialect, ToolOrigin};
+    use serde_json::{Value, json};
+
+    /// What rules see of each reading, and whether the agent says what it does.
+    fn actions(readings: &Readings) -> (Vec<Action>, bool) {
+        let map = ActionMap::default();
+        let action = |reading: &super::Reading| {
+            map.of(crate::acp_proxy::NAME).action(&reading.name, &reading.arguments, &ToolOrigin::Builtin, "/work")
+        };
+        (readings.all.iter().map(action).collect(), readings.is_stated)
+    }
+
+    fn of(call: &Value) -> (Vec<Action>, bool) {
+        actions(&Readings::of_tool_call(call))
+    }
+
+    fn shell(command: &str, cwd: &str) -> Action {
+        Action::Shell(ShellCommand { command: command.into(), cwd: cwd.into(), dialect: ShellDialect::Posix })
+    }
+
+    fn writes(path: &str) -> Action {
+        Action::WriteFiles(vec![path.into()])
+    }
+
+    #[test]
+    fn a_command_is_one_whatever_kind_the_agent_calls_it() {
+        let given = json!({ "command": ["bash", "-lc", "cat /etc/hosts"], "cwd": "/srv" });
+        let call = json!({ "kind": "read", "rawInput": given, "locations": [{ "path": "/etc/hosts" }] });
+        let read = Action::ReadFile("/etc/hosts".into());
+        assert_eq!(of(&call), (vec![shell("cat /etc/hosts", "/srv"), read], true));
+        let call = json!({ "kind": "execute", "rawInput": { "command": "ls", "description": "x" } });
+        assert_eq!(of(&call), (vec![shell("ls", "/work")], true));
+        let call = json!({ "rawInput": { "cmd": "rm -rf ~" } });
+        assert_eq!(of(&call), (vec![shell("rm -rf ~", "/work")], true));
+    }
+
+    /// Questions as six agents really ask them: `fixtures-acp/`.
+    #[test]
+    fn the_command_of_each_agent_that_was_recorded_is_read() {
+        for (agent, message, is_stated) in [
+            ("claude-agent-acp 0.23.1", include_str!("../../fixtures-acp/claude.json"), true),
+            ("codex-acp 0.16.0", include_str!("../../fixtures-acp/codex.json"), true),
+            ("copilot 1.0.102", include_str!("../../fixtures-acp/copilot.json"), true),
+            ("gemini-cli 0.61.0", include_str!("../../fixtures-acp/gemini.json"), false),
+            ("opencode 1.18.33", include_str!("../../fixtures-acp/opencode.json"), true),
+            ("qwen-code 0.24.4", include_str!("../../fixtures-acp/qwen.json"), true),
+        ] {
+            let message: Value = serde_json::from_str(message).unwrap();
+            let (actions, says) = of(&message["params"]["toolCall"]);
+            let cwd = if agent.starts_with("codex") { "/home/me/project" } else { "/work" };
+            assert_eq!((actions, says), (vec![shell("echo hello > denied.txt", cwd)], is_stated), "{agent}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_the_agent_does_not_say_is_its_title_and_a_person_looks_at_it() {
+        let call = json!({ "kind": "execute", "title": "rm -rf ~" });
+        assert_eq!(of(&call), (vec![shell("rm -rf ~", "/work")], false));
+        assert_eq!(of(&json!({ "kind": "edit", "title": "Edit" })), (vec![Action::Other("write-files".into())], false));
+        assert_eq!(of(&json!({ "toolCallId": "1" })), (vec![Action::Other(String::new())], false));
+        assert!(!of(&json!({ "kind": "switch_mode", "rawInput": { "plan": "x" } })).1, "a mode is for a person to say");
+        assert!(of(&json!({ "kind": "other", "rawInput": { "query": "x" } })).1);
+    }
+
+    #[test]
+    fn each_file_that_a_call_changes_is_asked_about() {
+        let call = json!({
+            "kind": "edit", "rawInput": { "file_path": "/a" }, "locations": [{ "path": "/b", "line": 3 }],
+            "content": [{ "type": "diff", "path": "/c", "oldText": null, "newText": "x" }],
+        });
+        assert_eq!(of(&call), (vec![writes("/b"), writes("/a"), writes("/c")], true));
+        let call = json!({ "kind": "move", "rawInput": { "source": "/a", "destination": "/b" } });
+        assert_eq!(of(&call).0, [writes("/a"), writes("/b")]);
+        // A call that shows a change changes the file, whatever kind it says.
+        let call = json!({ "kind": "read", "content": [{ "type": "diff", "path": "/c", "newText": "x" }] });
+        assert_eq!(of(&call), (vec![writes("/c")], true));
+        let call = json!({ "kind": "edit", "rawInput": { "command": "create", "path": "/a", "file_text": "x" } });
+        assert_eq!(of(&call).0, [writes("/a")]);
+    }
+
+    #[test]
+    fn a_page_and_a_tool_of_a_server_are_known() {
+        assert_eq!(
+            of(&json!({ "kind": "fetch", "rawInput": { "url": "http://a/" } })).0,
+            [Action::Fetch("http://a/".into())]
+        );
+        let by_title = of(&json!({ "title": "mcp__git__push", "rawInput": { "branch": "main" } })).0;
+        let by_input = of(&json!({ "rawInput": { "server": "git", "tool": "push", "arguments": {} } })).0;
+        assert_eq!(by_title, by_input);
+        assert!(matches!(&by_title[..], [Action::Mcp(tool)] if tool.tool == "push"), "{by_title:?}");
+    }
+
+    #[test]
+    fn a_call_of_too_many_things_is_for_a_person() {
+        let places: Vec<Value> = (0..100).map(|n| json!({ "path": format!("/{n}") })).collect();
+        let (actions, is_stated) = of(&json!({ "kind": "edit", "locations": places }));
+        assert!(actions.len() == 64 && !is_stated);
+    }
+
+    #[test]
+    fn a_command_for_the_editor_is_both_what_a_shell_and_what_no_shell_would_run() {
+        let of = |params: Value| actions(&Readings::of_request("terminal/create", &params).unwrap()).0;
+        assert_eq!(of(json!({ "sessionId": "s", "command": "ls | wc" })), [shell("ls | wc", "/work")]);
+        let params = json!({ "command": "npm", "args": ["test", "--coverage"], "cwd": "/p" });
+        assert_eq!(of(params), [shell("npm test --coverage", "/p")]);
+        let params = json!({ "command": "echo", "args": ["$(rm x)"] });
+        assert_eq!(of(params), [shell("echo '$(rm x)'", "/work"), shell("echo $(rm x)", "/work")]);
+        assert_eq!(Readings::of_request("terminal/kill", &json!({})), None);
+    }
+
+    #[test]
+    fn a_file_of_the_editor_is_read_or_written() {
+        let of = |method: &str, params: Value| actions(&Readings::of_request(method, &params).unwrap()).0;
+        assert_eq!(of("fs/read_text_file", json!({ "path": "/a" })), [Action::ReadFile("/a".into())]);
+        assert_eq!(of("fs/write_text_file", json!({ "path": "/a", "content": "x" })), [writes("/a")]);
+    }
+}

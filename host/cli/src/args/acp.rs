@@ -1,0 +1,24 @@
+//! The proxy between an editor and an agent.
+
+use clap::Args;
+use std::ffi::OsString;
+
+const EXAMPLES: &str = "\
+Examples:
+  hookhost acp -- gemini --experimental-acp
+  hookhost acp --name claude -- npx -y @zed-industries/claude-code-acp
+
+An editor names this command in the place of the agent's own.";
+
+/// Proxy an agent that an editor talks to over the Agent Client Protocol: its questions for permission are answered by the rules
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AcpArgs {
+    /// The agent's name in the log and in messages [default: made of the command]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The agent's program, which speaks ACP on its standard input and output, and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) program: Vec<OsString>,
+}

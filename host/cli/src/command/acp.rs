@@ -1,0 +1,51 @@
+//! `hookhost acp`: the proxy between an editor and an agent.
+
+use crate::args::AcpArgs;
+use crate::command::relayed::{self, client, made_of};
+use crate::exit::{CliError, Exit};
+use crate::output;
+use crate::{configuration, interrupt};
+use hookhost_acp::proxy::Proxy;
+use hookhost_acp::servers::Program;
+use hookhost_hook::place::{self, Place};
+use hookhost_hook::start;
+use hookhost_relay::name::ServerName;
+use hookhost_relay::relay;
+use hookhost_relay::resident::Resident;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long an agent has to end once its editor has nothing more to say.
+const FOR_THE_AGENT: Duration = Duration::from_secs(10);
+
+pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
+    if args.program.is_empty() {
+        return Err(CliError::usage("name the agent's command after `--`").advise("hookhost acp --help"));
+    }
+    let agent = match &args.name {
+        Some(name) => ServerName::new(name).map_err(|_| CliError::usage(NAMES))?,
+        None => made_of(&args.program)
+            .ok_or_else(|| CliError::usage("the command is no name for the agent: name it with --name"))?,
+    };
+    let cancel = CancellationToken::new();
+    let _watch = interrupt::watch(cancel.clone(), None)?;
+    let places = configuration::places()?;
+    let hookhost = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
+    let program = Program { path: hookhost.to_string_lossy().into_owned(), variables: place::directories() };
+    let resident = Arc::new(Resident::new(Place::below(&places.state), hookhost));
+    let tell = |text: &str| output::note(&output::notice(text));
+    let proxy = Arc::new(Proxy::new(agent.to_string(), configuration::cwd()?, resident, program, Arc::new(tell)));
+    let started = relayed::start(&format!("the agent {agent}"), &args.program)?;
+    let relayed = started
+        .until_its_end(&cancel, |server| Ok(relay::run(Arc::clone(&proxy), client(&cancel)?, server, FOR_THE_AGENT)));
+    let ended = relayed.await;
+    let summary = proxy.finish().await;
+    if !summary.is_empty() {
+        tell(&summary.to_text(agent.as_str()));
+    }
+    if cancel.is_cancelled() { Ok(Exit::Interrupted) } else { ended }
+}
+
+/// What a name can be.
+const NAMES: &str = "the name of an agent has 1 to 32 letters, digits, `_` and `-`";

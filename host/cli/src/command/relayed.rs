@@ -1,0 +1,119 @@
+//! A program of the other side, and a client at the standard input and output: what the proxies have in common.
+
+use crate::exit::{CliError, Exit};
+use crate::output::quoted;
+use anyhow::anyhow;
+use hookhost_processes::ProcessGroup;
+use hookhost_relay::name::ServerName;
+use hookhost_relay::relay::{Ended, Server};
+use hookhost_relay::streams::{self, Output, Until};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncRead;
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+
+/// How long a program has to end after a signal.
+const AFTER_A_SIGNAL: Duration = Duration::from_secs(3);
+
+/// How long its exit code is waited for, once it says nothing more.
+const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
+
+/// Programs that run another one, which is named after them.
+const RUNNERS: &[&str] = &[
+    "bun", "bunx", "deno", "docker", "env", "node", "npm", "npx", "pipx", "python", "python3", "run", "sh", "uv", "uvx",
+];
+
+/// A program that was started, which is ended with all that it starts.
+pub(crate) struct Program {
+    /// What it is in sentences.
+    what: String,
+    group: ProcessGroup,
+    server: Server<ChildStdout, ChildStdin>,
+}
+
+/// Starts a program.
+pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliError> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(CliError::usage("name the program's command after `--`"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let shown = quoted(&program.to_string_lossy());
+    let mut group =
+        ProcessGroup::start(&mut command).map_err(|error| anyhow!("{what} cannot be started: {shown}: {error}"))?;
+    let (Some(input), Some(output), _) = group.take_pipes() else {
+        return Err(anyhow!("{what} has no standard input and output").into());
+    };
+    Ok(Program { what: what.to_owned(), group, server: Server { output, input } })
+}
+
+impl Program {
+    /// Waits until the relay with it has ended; after a signal only a moment.
+    pub(crate) async fn until_its_end<F: Future<Output = Ended>>(
+        self,
+        cancel: &CancellationToken,
+        relay: impl FnOnce(Server<ChildStdout, ChildStdin>) -> Result<F, CliError>,
+    ) -> Result<Exit, CliError> {
+        let Self { what, mut group, server } = self;
+        match soon(relay(server)?, cancel).await {
+            Some(Ended::Server) => {
+                let status = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
+                let how = status.ok().and_then(Result::ok).map(|status| format!(" ({status})")).unwrap_or_default();
+                Err(anyhow!("{what} has ended{how}").into())
+            }
+            _ => Ok(Exit::Done),
+        }
+    }
+}
+
+/// Waits for the end of what runs; after a signal only a moment: then there is none.
+pub(crate) async fn soon<T>(runs: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
+    let too_late = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(AFTER_A_SIGNAL).await;
+    };
+    tokio::select! {
+        ended = runs => Some(ended),
+        () = too_late => None,
+    }
+}
+
+/// What the client says, until a signal comes, and where it is told something.
+pub(crate) fn client(cancel: &CancellationToken) -> Result<(impl AsyncRead + Send + Unpin + use<>, Output), CliError> {
+    let stop = cancel.clone().cancelled_owned();
+    let client = streams::input().and_then(|input| Ok((Until::new(input, stop), streams::output()?)));
+    client.map_err(|error| anyhow!("the standard input and output cannot be used: {error}").into())
+}
+
+/// A name made of a command: of its program, or of what its program runs.
+pub(crate) fn made_of(command: &[OsString]) -> Option<ServerName> {
+    let words = command.iter().map(|word| word.to_string_lossy());
+    let mut words = words.filter(|word| !word.starts_with('-') && !word.contains('='));
+    let file_name = |word: &str| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let found = words.find_map(|word| file_name(&word).filter(|name| !RUNNERS.contains(&name.as_str())));
+    let found = found?;
+    let name = found.rsplit_once('.').map_or(found.as_str(), |(name, _)| name);
+    ServerName::made_of(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_of;
+
+    #[test]
+    fn a_program_is_named_after_what_its_command_runs() {
+        for (command, name) in [
+            ("npx -y @modelcontextprotocol/server-filesystem .", "server-filesystem"),
+            ("/usr/bin/python3 -u tools/my_server.py", "my-server"),
+            ("uvx mcp-server-git --repository .", "mcp-server-git"),
+            ("/opt/mcp_server", "mcp-server"),
+        ] {
+            let words: Vec<_> = command.split(' ').map(Into::into).collect();
+            assert_eq!(made_of(&words).map(|name| name.to_string()).as_deref(), Some(name), "{command}");
+        }
+        assert_eq!(made_of(&["npx".into(), "-y".into()]), None);
+    }
+}

@@ -1,0 +1,367 @@
+//! The relay between a client and a server that both speak lines: what each of them says is taken up in order, and goes to the
+//! other one in that order.
+
+use crate::busy::Busy;
+use crate::handler::{Asking, Begun, Decision, Handler, Notified, Side};
+use crate::lane::{Lane, Room};
+use crate::lines::{self, Line};
+use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, Unreadable};
+use crate::questions::Questions;
+use crate::turn::Turn;
+use crate::under_way::{Stage, UnderWay};
+use crate::unreadable::Unreadables;
+use bytes::Bytes;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::time::timeout;
+
+/// How long a client has to take the last answers.
+const FOR_THE_END: Duration = Duration::from_secs(2);
+
+/// How large the buffer of a stream is, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// Why a relay has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// The client has said all that it had to say.
+    Client,
+    /// The client has gone.
+    Vanished,
+    /// The server has ended before.
+    Server,
+}
+
+/// A relay at work.
+struct Relay<H: Handler>(Arc<Inner<H>>);
+
+impl<H: Handler> Clone for Relay<H> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+struct Inner<H: Handler> {
+    handler: Arc<H>,
+    to_client: Lane,
+    to_server: Lane,
+    questions: Questions,
+    /// The requests that are asked about.
+    asks: Busy,
+    /// The answers that are judged.
+    answers: Busy,
+    state: Mutex<State<H::Expected>>,
+}
+
+struct State<E> {
+    of_client: UnderWay<E>,
+    of_server: UnderWay<E>,
+    unreadable: Unreadables,
+}
+
+/// What a server says, and where it is told something.
+#[derive(Debug)]
+pub struct Server<R, W> {
+    /// What the server says.
+    pub output: R,
+    /// What it gets.
+    pub input: W,
+}
+
+/// Relays until one of both ends. A server whose client has nothing more to say has so long to end; what it says meanwhile is
+/// passed on.
+pub async fn run<H, R, W>(
+    handler: Arc<H>,
+    (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
+    server: Server<R, W>,
+    patience: Duration,
+) -> Ended
+where
+    H: Handler,
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    let (to_client, client_exit) = Lane::new();
+    let (to_server, server_exit) = Lane::new();
+    let (asks, answers, questions) = (Busy::default(), Busy::default(), Questions::new(to_client.clone()));
+    let state =
+        State { of_client: UnderWay::default(), of_server: UnderWay::default(), unreadable: Unreadables::default() };
+    let state = Mutex::new(state);
+    let relay = Relay(Arc::new(Inner { handler, to_client, to_server, questions, asks, answers, state }));
+    let begin = {
+        let handler = Arc::clone(&relay.0.handler);
+        tokio::spawn(async move { handler.begin().await })
+    };
+    let write_client = client_exit.write(client_output);
+    let write_server = server_exit.write(server.input);
+    let read_server = relay.read(Side::Server, server.output);
+    let read_client = relay.read(Side::Client, client_input);
+    let watch = relay.0.handler.watch(&relay.0.to_client);
+    tokio::pin!(write_client, write_server, read_server, read_client, watch);
+    let mut ended = tokio::select! {
+        biased;
+        () = &mut read_server => Ended::Server,
+        // The client has gone.
+        _ = &mut write_client => Ended::Vanished,
+        // A server that takes nothing more is one that ends.
+        _ = &mut write_server => Ended::Server,
+        () = &mut read_client => Ended::Client,
+        () = &mut watch => Ended::Server,
+    };
+    if ended == Ended::Client {
+        // What is still asked about, and what the server still says.
+        let rest = async {
+            // All at once: a server may wait until its answers are read, before it reads more.
+            let all_sent = async {
+                relay.0.asks.idle().await;
+                relay.0.to_server.end().await;
+            };
+            let ((), _written, ()) = tokio::join!(all_sent, write_server, read_server);
+            relay.0.answers.idle().await;
+        };
+        let vanished = timeout(patience, async {
+            tokio::select! {
+                () = rest => false,
+                _ = &mut write_client => true,
+            }
+        });
+        if vanished.await == Ok(true) {
+            ended = Ended::Vanished;
+        }
+    }
+    if ended != Ended::Vanished {
+        // The last answers of a server that has ended may still be judged.
+        let judged = async {
+            tokio::select! {
+                () = relay.0.answers.idle() => {}
+                _ = &mut write_client => {}
+            }
+        };
+        let _ = timeout(patience, judged).await;
+        let last = async {
+            relay.answer_what_is_left().await;
+            relay.0.to_client.end().await;
+        };
+        let _ = timeout(FOR_THE_END, async { tokio::join!(last, write_client) }).await;
+    }
+    begin.abort();
+    ended
+}
+
+impl<H: Handler> Relay<H> {
+    fn state(&self) -> MutexGuard<'_, State<H::Expected>> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lane(&self, to: Side) -> &Lane {
+        match to {
+            Side::Client => &self.0.to_client,
+            Side::Server => &self.0.to_server,
+        }
+    }
+
+    /// Tells the user something about what a side says.
+    fn tell_of(&self, side: Side, what: &str) {
+        self.0.handler.tell(&format!("the {}{what}", self.0.handler.name(side)));
+    }
+
+    /// Takes up what a side says, until it says nothing more.
+    async fn read(&self, from: Side, stream: impl AsyncRead + Unpin) {
+        let mut reader = BufReader::with_capacity(BUFFER, stream);
+        loop {
+            match lines::next(&mut reader).await {
+                Ok(Line::Whole(line)) => {
+                    let room = self.lane(from.other()).room(line.len()).await;
+                    self.take_up(from, line, room).await;
+                }
+                Ok(Line::TooLong { head, tail }) => self.refuse(from, &message::too_long(&head, &tail)).await,
+                Ok(Line::End) => return,
+                Err(error) => return self.tell_of(from, &format!(" cannot be read any more: {error}")),
+            }
+        }
+    }
+
+    async fn take_up(&self, from: Side, line: Bytes, room: Option<Room>) {
+        let message = match Message::of(line) {
+            Ok(message) => message,
+            Err(refused) => return self.refuse(from, &refused).await,
+        };
+        match &message.kind {
+            Kind::Request { id, .. } => self.request(from, &id.clone(), message, room).await,
+            Kind::Notification { method } => match self.0.handler.notification(from, method, &message) {
+                Notified::Passed => self.lane(from.other()).put(message.bytes, room).await,
+                Notified::Refused(why) => self.tell_of(from, &format!(": {why}")),
+                Notified::Cancels(id) => {
+                    if !self.table(from, |table| table.cancel(&id)) {
+                        self.lane(from.other()).put(message.bytes, room).await;
+                    }
+                }
+                Notified::Answers { requests, passes } => {
+                    let mut all_answered = true;
+                    for unsent in requests {
+                        let given_up = self.table(unsent.of, |table| table.give_up(&unsent.id));
+                        all_answered &= given_up;
+                        if given_up {
+                            self.lane(unsent.of).put(unsent.answer, None).await;
+                        }
+                    }
+                    if passes || !all_answered {
+                        self.lane(from.other()).put(message.bytes, room).await;
+                    }
+                }
+                Notified::Judged => self.pushed(from, message, room).await,
+            },
+            Kind::Response { id } => self.response(from, &id.clone(), message, room).await,
+            Kind::ErrorAboutNoRequest => self.lane(from.other()).put(message.bytes, room).await,
+        }
+    }
+
+    /// Says why a message is not passed on, to the side that waits for an answer.
+    async fn refuse(&self, from: Side, refused: &Unreadable) {
+        let Unreadable { code, id, is_answer, why } = refused;
+        let told = match from {
+            Side::Client => Some(0),
+            Side::Server => self.state().unreadable.next(Instant::now()),
+        };
+        if let Some(untold) = told {
+            let more = if untold > 0 { format!("; before that, {untold} more") } else { String::new() };
+            self.tell_of(from, &format!(": {refused}{more}"));
+        }
+        if !is_answer {
+            // A server that logs where it should answer would log the answer as well.
+            if from == Side::Server && id.is_none() {
+                return;
+            }
+            let id = self.unless_under_way(from, id.as_ref());
+            return self.lane(from).put(message::error(id, *code, why), None).await;
+        }
+        let Some(id) = id else { return };
+        if self.table(from.other(), |table| table.answered(id)).is_some() {
+            let name = self.0.handler.name(from);
+            let why = format!("the answer of the {name} cannot be passed on: {why}");
+            self.lane(from.other()).put(message::error(Some(id), INTERNAL_ERROR, &why), None).await;
+        }
+    }
+
+    /// Whether an identifier of the server's is that of a question of ours: the client could take one for the other.
+    fn is_own(&self, from: Side, id: &Id) -> bool {
+        from == Side::Server && self.0.questions.has(id)
+    }
+
+    /// An answer with the identifier of another request would be taken for that one's.
+    fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
+        id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
+    }
+
+    async fn request(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
+        let taken = || self.is_own(from, id).then(|| format!("the id {id} is taken"));
+        if let Some(why) = self.table(from, |table| table.objection(id)).or_else(taken) {
+            self.tell_of(from, &format!(": {why}"));
+            let id = self.unless_under_way(from, Some(id));
+            return self.lane(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
+        }
+        match self.0.handler.request(from, id, &message) {
+            Begun::Passed { bytes, expected } => {
+                self.table(from, |table| table.insert(id.clone(), Stage::Sent(expected)));
+                self.lane(from.other()).put(bytes, room).await;
+            }
+            Begun::Answered { answer, before: None } => self.lane(from).put(answer, None).await,
+            Begun::Answered { answer, before: Some(before) } => {
+                let place = self.lane(from).place().await;
+                tokio::spawn(async move {
+                    before.await;
+                    place.fill(answer, None);
+                });
+            }
+            Begun::Asked(asked) => {
+                let turn = Turn::new(self.lane(from.other()).place().await, room);
+                let (relay, own) = (self.clone(), id.clone());
+                // The table is locked until the request is in it.
+                self.table(from, |table| {
+                    let one = relay.0.asks.one();
+                    let task = tokio::spawn(async move {
+                        let _one = one;
+                        relay.ask(from, &own, asked, turn).await;
+                    });
+                    table.insert(id.clone(), Stage::Asked(task.abort_handle()));
+                });
+            }
+        }
+    }
+
+    fn table<T>(&self, of: Side, with: impl FnOnce(&mut UnderWay<H::Expected>) -> T) -> T {
+        let mut state = self.state();
+        with(if of == Side::Client { &mut state.of_client } else { &mut state.of_server })
+    }
+
+    async fn ask(&self, from: Side, id: &Id, asked: H::Asked, turn: Turn) {
+        let asking = Asking::new(&turn, &self.0.questions);
+        let decision = turn.during(self.0.handler.ask(from, &asked, asking)).await;
+        match decision {
+            Decision::Passed { bytes, expected } => {
+                if self.table(from, |table| table.send(id, expected)) {
+                    turn.fill(bytes, self.lane(from.other())).await;
+                }
+            }
+            Decision::Answered(answer) => {
+                // One that was given up meanwhile has its answer.
+                if self.table(from, |table| table.remove(id)) {
+                    self.lane(from).put(answer, None).await;
+                }
+            }
+        }
+    }
+
+    /// Passes on what a side says by itself, as it is judged.
+    async fn pushed(&self, from: Side, message: Message, room: Option<Room>) {
+        let turn = Turn::new(self.lane(from.other()).place().await, room);
+        let (relay, one) = (self.clone(), self.0.answers.one());
+        tokio::spawn(async move {
+            let _one = one;
+            let asking = Asking::new(&turn, &relay.0.questions);
+            match turn.during(relay.0.handler.pushed(&message, asking)).await {
+                Ok(bytes) => turn.fill(bytes, relay.lane(from.other())).await,
+                Err(why) => relay.0.handler.tell(&why),
+            }
+        });
+    }
+
+    async fn response(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
+        let result = || message.members.value("result").unwrap_or_default();
+        if from == Side::Client && self.0.questions.answered(id, result) {
+            return;
+        }
+        let Some(expected) = self.table(from.other(), |table| table.answered(id)) else {
+            return self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+        };
+        let Some(expected) = self.0.handler.answered(expected, &message) else {
+            return self.lane(from.other()).put(message.bytes, room).await;
+        };
+        let turn = Turn::new(self.lane(from.other()).place().await, room);
+        let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
+        tokio::spawn(async move {
+            let _one = one;
+            let asking = Asking::new(&turn, &relay.0.questions);
+            let answer = turn.during(relay.0.handler.answer(&id, &expected, &message, asking)).await;
+            turn.fill(answer, relay.lane(from.other())).await;
+        });
+    }
+
+    /// Answers what the server will not answer any more.
+    async fn answer_what_is_left(&self) {
+        let left = self.table(Side::Client, UnderWay::take);
+        for id in left {
+            let why = self.0.handler.unanswered();
+            self.0.to_client.put(message::error(Some(&id), INTERNAL_ERROR, &why), None).await;
+        }
+    }
+}
+
+impl<H: Handler> fmt::Debug for Relay<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay").finish_non_exhaustive()
+    }
+}

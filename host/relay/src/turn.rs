@@ -1,0 +1,90 @@
+//! The place of a message that is asked about. What takes long, as where a person is waited for, gives its place up to others;
+//! what only could take long keeps it as long as it does not.
+
+use crate::lane::{Lane, Place, Room};
+use bytes::Bytes;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// How long others wait behind a message about which a person or a model is asked.
+const BEFORE_OTHERS: Duration = Duration::from_secs(1);
+
+/// A place that can be given up.
+#[derive(Debug)]
+pub struct Turn {
+    place: Mutex<Option<(Place, Option<Room>)>>,
+    takes_long: Notify,
+}
+
+impl Turn {
+    /// This place, with the room that its message takes.
+    #[must_use]
+    pub fn new(place: Place, room: Option<Room>) -> Self {
+        Self { place: Mutex::new(Some((place, room))), takes_long: Notify::new() }
+    }
+
+    /// Others need not wait any more.
+    pub fn give_up(&self) {
+        drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// What is asked from now on can take long.
+    pub fn takes_long(&self) {
+        self.takes_long.notify_one();
+    }
+
+    /// Waits for what is asked; gives the place up where that was announced to take long, and does.
+    pub async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
+        let late = async {
+            self.takes_long.notified().await;
+            sleep(BEFORE_OTHERS).await;
+            self.give_up();
+        };
+        tokio::pin!(asked, late);
+        tokio::select! {
+            biased;
+            done = &mut asked => done,
+            () = &mut late => asked.await,
+        }
+    }
+
+    /// Puts the message into its place; at the end of the lane where that was given up.
+    pub async fn fill(self, bytes: Bytes, lane: &Lane) {
+        match self.place.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some((place, room)) => place.fill(bytes, room),
+            None => lane.put(bytes, None).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turn;
+    use crate::lane::Lane;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn what_takes_long_gives_its_place_up_and_comes_nevertheless() {
+        let (lane, exit) = Lane::new();
+        let slow = Turn::new(lane.place().await, None);
+        let quick = Turn::new(lane.place().await, None);
+        slow.takes_long();
+        slow.during(async {
+            while slow.place.lock().unwrap().is_some() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        quick.takes_long();
+        quick.during(async {}).await;
+        slow.fill(Bytes::from_static(b"slow"), &lane).await;
+        quick.fill(Bytes::from_static(b"quick"), &lane).await;
+        lane.end().await;
+        let mut written = Vec::new();
+        exit.write(&mut written).await.unwrap();
+        assert_eq!(written, b"quick\nslow\n");
+    }
+}
