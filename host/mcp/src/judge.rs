@@ -14,6 +14,7 @@ use crate::operation::{Method, Operation};
 use crate::policy::{Mode, Policy};
 use crate::question::{self, Asked, MAX_ROUNDS, MAX_SHOWN, Seals};
 use crate::resident::{Resident, Waits};
+use crate::subscription;
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::{Event, Point, Settled};
 use hookhost_adapters::reason;
@@ -95,6 +96,8 @@ struct Known {
     held: HeldTools,
     /// What decided about the last listing: what was approved of the server, and what the configuration says.
     seen: Option<(Option<Definitions>, Policy)>,
+    /// How often that has changed.
+    changes: u64,
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
     /// The requests that tasks belong to.
@@ -139,6 +142,11 @@ pub enum Expected {
     Anything,
     /// What the server says of itself; it passes as it is.
     Capabilities,
+    /// The end of a subscription; it passes as it is. Until then its notifications pass.
+    Subscription {
+        /// Whether the server has agreed to tell when its tools change.
+        tells_changes: bool,
+    },
     /// A listing of tools.
     Listing {
         /// The page that was asked for.
@@ -312,6 +320,7 @@ impl Judge {
         let Some(method) = Method::of(name).filter(|method| methods.contains(method)) else {
             return match name {
                 "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
+                subscription::LISTEN if is_of_client => Begun::Passed(Expected::Subscription { tells_changes: false }),
                 "tools/list" if is_of_client => Begun::Passed(Expected::Listing { cursor: params.text("cursor") }),
                 // The states of all tasks: as a result, it is judged whole.
                 "tasks/list" => {

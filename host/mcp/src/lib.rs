@@ -20,6 +20,7 @@
 //! | [`resident`] | asking the resident host |
 //! | [`judge`] | what happens to a message |
 //! | [`under_way`] | the requests that are under way |
+//! | [`subscription`] | what is told on a subscription |
 //! | [`lane`] | the messages on their way to one side, in order |
 //! | [`busy`] | how many messages are asked about now |
 //! | [`lines`] | messages as lines |
@@ -52,4 +53,5 @@ pub mod resident;
 pub mod service;
 pub mod stdio;
 pub mod streams;
+pub mod subscription;
 pub mod under_way;

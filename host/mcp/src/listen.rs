@@ -11,6 +11,7 @@ use crate::mirrored::mismatch;
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
 use crate::stdio::{self, Server};
+use crate::subscription::cancelled;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
@@ -529,6 +530,12 @@ impl Streams {
             return;
         }
         self.posts.retain(|post| !post.messages.is_closed());
+        let ended = cancelled(&message).and_then(|id| self.posts.iter().position(|post| post.id == id));
+        if let Some(post) = ended.map(|at| self.posts.remove(at)) {
+            // The service has ended a subscription by itself.
+            self.send(&post.messages, message.bytes, true);
+            return;
+        }
         let post = self.post_of(&message).and_then(|at| self.posts.get(at)).map(|post| &post.messages);
         let to = post.or(self.listening.as_ref());
         if to.is_some_and(|to| self.send(to, message.bytes.clone(), false)) {

@@ -5,6 +5,7 @@ use crate::events::Events;
 use crate::lines::{self, Line};
 use crate::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
 use crate::mirrored::Annotated;
+use crate::subscription::{LISTEN, cancelled};
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
@@ -108,6 +109,8 @@ struct State {
     /// The request with which the session began.
     hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
+    /// Those among them, and among others, that last until somebody ends them.
+    subscriptions: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
     serving: Option<AbortHandle>,
 }
@@ -211,10 +214,14 @@ impl Service {
             match &message.kind {
                 Kind::Request { id, .. } => {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
+                    let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
                     // The table is locked until the request is in it.
                     let mut state = self.state();
                     let task = requests.spawn(async move { service.request(&own, message).await });
+                    if is_subscription {
+                        state.subscriptions.insert(id.clone(), task.clone());
+                    }
                     if is_stateless {
                         state.stateless.insert(id, task);
                     }
@@ -231,23 +238,29 @@ impl Service {
                 }
             }
         }
+        // A subscription would last as long as the service does.
+        self.state().subscriptions.drain().for_each(|(_, subscription)| subscription.abort());
         while requests.join_next().await.is_some() {}
         self.end().await;
     }
 
     /// Gives up a request whose answer is a stream: the end of the stream tells the service.
     fn is_cancelled(&self, message: &Message) -> bool {
-        if message.method() != Some("notifications/cancelled") {
-            return false;
-        }
-        let id = message.params().unwrap_or_default().value("requestId").as_ref().and_then(Id::of);
-        let task = id.and_then(|id| self.state().stateless.remove(&id));
+        let task = cancelled(message).and_then(|id| {
+            let mut state = self.state();
+            state.subscriptions.remove(&id);
+            state.stateless.remove(&id)
+        });
         task.map(|task| task.abort()).is_some()
     }
 
     async fn request(&self, id: &Id, message: Message) {
         let answered = self.answered(id, &message).await;
-        self.state().stateless.remove(id);
+        {
+            let mut state = self.state();
+            state.stateless.remove(id);
+            state.subscriptions.remove(id);
+        }
         if let Err(why) = answered {
             self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
         }
@@ -407,6 +420,11 @@ impl Service {
                     }
                     // Of another request: nobody has asked here.
                     (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
+                    // Nothing more comes on it: the service has ended a subscription by itself.
+                    (Kind::Notification { .. }, Some((id, _))) if cancelled(&message).as_ref() == Some(id) => {
+                        self.say(message.bytes).await;
+                        return Ok(());
+                    }
                     _ => self.say(message.bytes).await,
                 }
             }

@@ -7,6 +7,7 @@ use crate::lane::{Lane, Place, Room};
 use crate::lines::{self, Line};
 use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, Unreadable};
 use crate::operation::Method;
+use crate::subscription;
 use crate::under_way::{Stage, UnderWay};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -150,6 +151,8 @@ struct State {
     own: HashMap<Id, oneshot::Sender<Value>>,
     /// Whether the server tells when its listing changes.
     tells_changes: bool,
+    /// How often the listing had changed when the client last got it, or was told so.
+    listing_changes: u64,
     unreadable: Unreadables,
 }
 
@@ -308,13 +311,18 @@ impl Session {
                     self.0.judge.tell(&format!("the {}: {why}", from.name()));
                     return;
                 }
-                if method == "notifications/cancelled" && self.cancelled(from, &message) {
+                if self.cancelled(from, &message) {
                     return;
                 }
                 if TASK_STATES.contains(&method.as_str()) && from == Side::Server {
                     return self.pushed_task(message, room).await;
                 }
+                let agreed = (from == Side::Server).then(|| subscription::agreed(&message)).flatten();
                 self.lane(from.other()).put(message.bytes, room).await;
+                // Only then: the client gets the agreement before anything that follows it.
+                if let Some(id) = agreed {
+                    self.table(Side::Client, |table| table.agree(&id));
+                }
             }
             Kind::Response { id } => self.response(from, &id.clone(), message, room).await,
             Kind::ErrorAboutNoRequest => self.lane(from.other()).put(message.bytes, room).await,
@@ -473,7 +481,9 @@ impl Session {
             return;
         };
         match expected {
-            Expected::Anything => self.lane(from.other()).put(message.bytes, room).await,
+            Expected::Anything | Expected::Subscription { .. } => {
+                self.lane(from.other()).put(message.bytes, room).await;
+            }
             Expected::Capabilities => {
                 let tells = message.members.value("result");
                 let tells = tells.as_ref().and_then(|result| result.pointer("/capabilities/tools/listChanged"));
@@ -489,6 +499,10 @@ impl Session {
                     let kept = HeldPlace::new(place, room);
                     let waits = |_: u32| kept.takes_long.notify_one();
                     let answer = kept.during(session.0.judge.answer(&id, &expected, &message, &waits)).await;
+                    if matches!(expected, Expected::Listing { .. }) {
+                        let changes = session.0.judge.listing_changes();
+                        session.state().listing_changes = changes;
+                    }
                     kept.fill(answer, session.lane(from.other())).await;
                 });
             }
@@ -497,9 +511,12 @@ impl Session {
 
     /// Gives up a request that the other side has not seen; `false` where it has: then it gets the cancellation.
     fn cancelled(&self, from: Side, message: &Message) -> bool {
-        let params = message.params().unwrap_or_default();
-        let id = params.value("requestId").as_ref().and_then(Id::of);
-        id.is_some_and(|id| self.table(from, |table| table.cancel(&id)))
+        let Some(id) = subscription::cancelled(message) else { return false };
+        if from == Side::Server && !self.table(from, |table| table.has(&id)) {
+            self.table(Side::Client, |table| table.end_subscription(&id));
+            return false;
+        }
+        self.table(from, |table| table.cancel(&id))
     }
 
     /// Answers what the server will not answer any more.
@@ -516,9 +533,19 @@ impl Session {
         let mut look = interval(LOOK_INTERVAL);
         loop {
             look.tick().await;
-            if self.0.judge.has_listing_changed() && self.state().tells_changes {
-                let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-                self.0.to_client.put(Bytes::from_static(changed.as_bytes()), None).await;
+            let changes = self.0.judge.listing_changes();
+            let told = {
+                let mut state = self.state();
+                if std::mem::replace(&mut state.listing_changes, changes) == changes {
+                    continue;
+                }
+                let subscribers = state.of_client.subscribers();
+                let tagged = subscribers.iter().map(subscription::tools_changed);
+                let told = state.tells_changes.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
+                told.into_iter().chain(tagged).collect::<Vec<_>>()
+            };
+            for changed in told {
+                self.0.to_client.put(changed, None).await;
             }
         }
     }

@@ -94,6 +94,29 @@ impl UnderWay {
         }
     }
 
+    /// Notes that the server has agreed to tell the client of a subscription when its tools change.
+    pub fn agree(&mut self, id: &Id) {
+        if let Some(Stage::Sent(Expected::Subscription { tells_changes })) = self.requests.get_mut(id) {
+            *tells_changes = true;
+        }
+    }
+
+    /// The subscriptions whose client is told when tools change.
+    #[must_use]
+    pub fn subscribers(&self) -> Vec<Id> {
+        let told = |(id, stage): (&Id, &Stage)| {
+            matches!(stage, Stage::Sent(Expected::Subscription { tells_changes: true })).then(|| id.clone())
+        };
+        self.requests.iter().filter_map(told).collect()
+    }
+
+    /// A server has ended a subscription by itself: nobody waits for an answer any more.
+    pub fn end_subscription(&mut self, id: &Id) {
+        if matches!(self.requests.get(id), Some(Stage::Sent(Expected::Subscription { .. }))) {
+            self.requests.remove(id);
+        }
+    }
+
     /// Whether none is under way.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -146,6 +169,21 @@ mod tests {
         assert!(requests.answered(&Id::Number(1999)).is_some() && requests.answered(&Id::Number(1999)).is_none());
         assert!(requests.answered(&Id::Number(1)).is_none(), "forgotten");
         assert!(requests.take().is_empty(), "nobody waits for an answer");
+    }
+
+    #[test]
+    fn a_subscription_is_told_of_changes_once_the_server_has_agreed_and_until_it_ends() {
+        let mut requests = UnderWay::default();
+        let (one, two) = (Id::Number(1), Id::Number(2));
+        requests.insert(one.clone(), Stage::Sent(Expected::Subscription { tells_changes: false }));
+        requests.insert(two.clone(), Stage::Sent(Expected::Anything));
+        assert!(requests.subscribers().is_empty());
+        requests.agree(&one);
+        requests.agree(&two);
+        assert_eq!(requests.subscribers(), [one.clone()]);
+        requests.end_subscription(&one);
+        requests.end_subscription(&two);
+        assert!(!requests.has(&one) && requests.has(&two) && requests.subscribers().is_empty());
     }
 
     #[tokio::test]

@@ -10,13 +10,13 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 /// A proxy that listens, which ends with this value.
-struct Listening {
+pub(super) struct Listening {
     child: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Listening {
-    fn start(user: &User, service: &Service, more: &[&str]) -> Self {
+    pub(super) fn start(user: &User, service: &Service, more: &[&str]) -> Self {
         let words = ["mcp", "--name", "files", "--http", &service.address, "--listen", "127.0.0.1:0"];
         let mut command = user.command(words);
         command.args(more).env("MCP_KEY", "sk-service").env("CLIENT_KEY", "sk-client");
@@ -42,7 +42,7 @@ impl Listening {
         Got::of(&all)
     }
 
-    fn post(&self, headers: &[(&str, &str)], body: &Value) -> Got {
+    pub(super) fn post(&self, headers: &[(&str, &str)], body: &Value) -> Got {
         self.send("POST", headers, &body.to_string())
     }
 
@@ -71,10 +71,10 @@ impl Drop for Listening {
 
 /// What a client got.
 #[derive(Debug)]
-struct Got {
+pub(super) struct Got {
     status: u16,
     headers: HashMap<String, String>,
-    messages: Vec<Value>,
+    pub(super) messages: Vec<Value>,
 }
 
 impl Got {

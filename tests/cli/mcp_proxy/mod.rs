@@ -8,6 +8,7 @@ mod lifetime;
 mod listen;
 mod questions;
 mod service;
+mod subscriptions;
 mod withheld;
 
 use hookhost_tests::{Entry, User};
