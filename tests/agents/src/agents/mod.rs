@@ -16,6 +16,7 @@ use crate::place::Place;
 use crate::process::Start;
 use anyhow::{Result, anyhow};
 use hookhost_contract::EventKind;
+use serde_json::Value;
 
 /// The key that agents are given for the model.
 pub(crate) const KEY: &str = "sk-test-0000";
@@ -80,6 +81,19 @@ pub(crate) trait RealAgent: Sync {
     /// If a file cannot be written.
     fn ask_by(&self, _way: Way, _place: &Place, _served: &Served) -> Result<()> {
         Ok(())
+    }
+
+    /// Writes an MCP server with this command into its configuration; `false` where nobody knows here how.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn add_server(&self, _place: &Place, _name: &str, _command: &[String]) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The call by which its model calls a tool of an MCP server.
+    fn call(&self, server: &str, tool: &str, arguments: Value) -> Call {
+        Call::new(&format!("mcp__{server}__{tool}"), arguments)
     }
 
     /// Whether a call runs where the hook program is missing.

@@ -2,6 +2,7 @@
 
 mod failures;
 mod gate;
+mod proxy;
 mod resident;
 mod session;
 
@@ -32,6 +33,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "approvals", check: resident::approvals, needs_built: true },
     Case { name: "ways", check: resident::ways, needs_built: true },
     Case { name: "install", check: resident::install, needs_built: true },
+    Case { name: "proxy", check: proxy::proxy, needs_built: true },
 ];
 
 /// Runs a case, and prints its checks.
