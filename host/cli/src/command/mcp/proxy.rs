@@ -33,8 +33,8 @@ use tokio_util::sync::CancellationToken;
 /// How long a server has to end once its client has nothing more to say.
 const FOR_THE_SERVER: Duration = Duration::from_secs(10);
 
-/// How long it has after a signal.
-const AFTER_A_SIGNAL: Duration = Duration::from_secs(3);
+/// How long it has after a signal: clients kill the proxy two seconds later, and the server would be left.
+const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
 /// How long its exit code is waited for, once it says nothing more.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
