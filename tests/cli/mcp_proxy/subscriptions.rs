@@ -54,7 +54,8 @@ fn is_taken(proxied: &mut Proxied) -> bool {
 #[test]
 fn what_is_told_on_a_subscription_passes_as_it_is_until_its_answer_frees_the_id() {
     let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete","_meta":{{"{TAG}":1}}}}}}"#);
-    let (mut proxied, lines) = subscribed(&user(), &[&answer]);
+    let user = user();
+    let (mut proxied, lines) = subscribed(&user, &[&answer]);
     let sent = script(&[])["rules"][0]["say"].to_string().replace("$id", "1");
     assert_eq!(json!(lines).to_string(), sent, "in order, byte for byte");
     assert_eq!(proxied.listed(), ["say", "write"]);
@@ -70,7 +71,8 @@ fn what_is_told_on_a_subscription_passes_as_it_is_until_its_answer_frees_the_id(
 fn a_server_that_ends_a_subscription_by_a_notification_frees_its_id_at_once() {
     let end = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"bye"}}"#;
     let late = r#"{"jsonrpc":"2.0","id":1,"result":{"late":true}}"#;
-    let (mut proxied, _) = subscribed(&user(), &[end, late]);
+    let user = user();
+    let (mut proxied, _) = subscribed(&user, &[end, late]);
     proxied.request("end", &json!({}));
     assert_eq!(proxied.next_line(), end);
     assert_eq!(proxied.next()["id"], 2, "a late answer is one that nobody asked for");
@@ -82,7 +84,8 @@ fn a_server_that_ends_a_subscription_by_a_notification_frees_its_id_at_once() {
 fn a_server_cannot_end_another_request_by_a_notification() {
     let end = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     let rules = json!([{ "on": "slow", "say": [end] }]);
-    let mut proxied = Proxied::start(&user(), &json!({ "rules": rules }));
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "rules": rules }));
     proxied.request("slow", &json!({}));
     assert_eq!(proxied.next_line(), end);
     assert!(is_taken(&mut proxied));

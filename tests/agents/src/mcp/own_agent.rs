@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What the model calls, one after the other.
-const CALLS: &[(&str, &str, &str)] = &[
-    ("list_directory", "path", "shared"),
-    ("read_text_file", "path", "shared/note.txt"),
-    ("read_text_file", "path", "/etc/passwd"),
-    ("create_directory", "path", "shared/forbidden"),
+/// What the model calls, one after the other: a tool, and a path below the home directory.
+const CALLS: &[(&str, &str)] = &[
+    ("list_directory", "shared"),
+    ("read_text_file", "shared/note.txt"),
+    ("read_text_file", "/etc/passwd"),
+    ("create_directory", "shared/forbidden"),
 ];
 
 /// The last of the calls is not for this server.
@@ -53,8 +53,9 @@ fn results(tried: &Tried, server: &[String], more: &str) -> Result<Vec<String>> 
     // Of texts and lists of texts, TOML reads what JSON writes.
     let section = format!("[mcp.files]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
     tried.configure(&format!("{CONFIGURATION}{more}{section}"))?;
-    let call = |(tool, key, value): &(&str, &str, &str)| {
-        format!("[[turn]]\ncall = [{{ tool = \"mcp__files__{tool}\", arguments = {{ {key} = \"{value}\" }} }}]\n")
+    let call = |(tool, path): &(&str, &str)| {
+        let path = json!(tried.home.path().join(path));
+        format!("[[turn]]\ncall = [{{ tool = \"mcp__files__{tool}\", arguments = {{ path = {path} }} }}]\n")
     };
     let script: String = CALLS.iter().map(call).collect();
     std::fs::write(tried.home.path().join("script.toml"), script + "[[turn]]\ntext = \"Done.\"\n")?;
