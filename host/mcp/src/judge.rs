@@ -381,6 +381,9 @@ impl Judge {
                 return why.answer(request);
             }
         }
+        if let Err(why) = results::check_responses(&params) {
+            return Decision::Answered(message::error(Some(id), INVALID_PARAMS, &why));
+        }
         let params = match self.input_responses(params, &policy, waits).await {
             Ok(params) => params,
             Err(why) => return no(&why),

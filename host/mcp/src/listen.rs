@@ -6,7 +6,7 @@
 use crate::events::event;
 use crate::judge::Judge;
 use crate::lines::{self, Line};
-use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
+use crate::message::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
 use crate::mirrored::mismatch;
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
@@ -229,7 +229,9 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let differs = match &revision {
         Some(revision) => mismatch(&shared.service.annotated(), &message, revision, header),
         None if header(VERSION.as_str()).is_some_and(|version| version >= STATELESS.as_bytes()) => {
-            Some("the header mcp-protocol-version says something else than the request does".to_owned())
+            let why =
+                "the header mcp-protocol-version names a revision that `params._meta` of the request does not name";
+            return refused(StatusCode::BAD_REQUEST, id.as_ref(), INVALID_PARAMS, why);
         }
         None => None,
     };
@@ -398,8 +400,13 @@ impl Session {
         let Some(first) = messages.recv().await else { return no_session() };
         let is_error = first.is_answer
             && Message::of(first.bytes.clone()).is_ok_and(|answer| answer.members.get("error").is_some());
-        let status = if self.id.is_none() && first.is_answer { status_of(&first.bytes) } else { StatusCode::OK };
-        let mut answer = if first.is_answer && (!accepts_events || status != StatusCode::OK) {
+        let of_service = self.service.refusal(id);
+        let status = match (&self.id, first.is_answer) {
+            (None, true) if is_error => of_service.unwrap_or_else(|| status_of(&first.bytes)),
+            _ => StatusCode::OK,
+        };
+        // Without a session, nothing could be continued that comes as an event.
+        let mut answer = if first.is_answer && (!accepts_events || self.id.is_none()) {
             let mut answer = Response::new(Text::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -109,6 +109,8 @@ struct State {
     /// The request with which the session began.
     hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
+    /// The last status that says more of an error than its code, and the request that it is about.
+    refusal: Option<(Id, StatusCode)>,
     /// Those among them, and among others, that last until somebody ends them.
     subscriptions: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
@@ -164,6 +166,11 @@ impl Service {
         let (state, output, renewing) = Default::default();
         let (begun, listens) = (Notify::new(), Notify::new());
         Self(Arc::new(Inner { url, client, headers, annotated, state, output, large, renewing, begun, listens }))
+    }
+
+    /// The status with which the service has refused a request that needs no session, where that was the last one.
+    pub(crate) fn refusal(&self, id: &Id) -> Option<StatusCode> {
+        self.state().refusal.take().filter(|(of, _)| of == id).map(|(_, status)| status)
     }
 
     /// What headers have to say about a request.
@@ -277,6 +284,9 @@ impl Service {
         // An error can be an answer of the protocol as well.
         match Message::of(body) {
             Ok(answer) if matches!(&answer.kind, Kind::Response { id: of } if of == id) => {
+                if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
+                    self.state().refusal = Some((id.clone(), status));
+                }
                 self.learn(message, &answer, session);
                 self.say(answer.bytes).await;
                 Ok(())

@@ -122,6 +122,10 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
         }
         Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
         Some("missing") => ("404 Not Found", "", String::new()),
+        Some("refused") => {
+            let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32602, "message": "no" } });
+            ("400 Bad Request", "content-type: application/json\r\n", error.to_string())
+        }
         _ if id.is_null() => ("202 Accepted", "", String::new()),
         _ => ("200 OK", "content-type: application/json\r\n", result(json!({}))),
     };

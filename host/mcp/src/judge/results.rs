@@ -281,6 +281,15 @@ impl Judge {
     }
 }
 
+/// Whether the answers of a client to questions of the server have the form that answers have.
+///
+/// # Errors
+/// One sentence, if they have not.
+pub(super) fn check_responses(params: &Members) -> Result<(), String> {
+    let responses = params.within("inputResponses")?;
+    responses.keys().try_for_each(|key| responses.within(key).map(drop))
+}
+
 /// The code of an error; one of ours where it has something else in that place.
 pub(super) fn code(error: &Value) -> i64 {
     error.get("code").and_then(Value::as_i64).unwrap_or(answer::REJECTED)
