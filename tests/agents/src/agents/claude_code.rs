@@ -35,6 +35,8 @@ impl RealAgent for ClaudeCode {
             ("ANTHROPIC_API_KEY", KEY),
             // A temporary directory that another user owns stops it.
             ("CLAUDE_CODE_TMPDIR", &place.temporary().to_string_lossy()),
+            // Otherwise its model has to look for the tools of MCP servers first.
+            ("ENABLE_TOOL_SEARCH", "false"),
             ("DISABLE_TELEMETRY", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),
             ("DISABLE_AUTOUPDATER", "1"),

@@ -6,7 +6,7 @@ use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
 use anyhow::{Context as _, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) struct Codex;
 
@@ -72,6 +72,11 @@ impl RealAgent for Codex {
         let server = format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
         place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
         Ok(true)
+    }
+
+    fn call(&self, _server: &str, tool: &str, arguments: Value) -> Call {
+        // The server is the tool's group.
+        Call::new(tool, arguments)
     }
 
     fn runs_without_hook(&self) -> bool {

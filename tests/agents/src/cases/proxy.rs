@@ -37,15 +37,14 @@ pub(super) fn proxy(run: &mut Run<'_>) -> Result<()> {
     run.check("a denied MCP call does not reach the server", !noted.contains("denied.txt") && run.sent("denied.txt"));
     run.check("the model is told why an MCP call was denied", run.sent("denied-by-policy"));
     run.check("a changed MCP call reaches the server as it was changed", noted.contains("write_note the rewritten\n"));
-    run.check(
-        "a tool that the configuration forbids is not listed",
-        run.sent("write_note") && !run.sent("erase_notes"),
-    );
+    // Each description is in the listing alone.
+    let is_hidden = run.sent("Writes a note") && !run.sent("Erases all notes");
+    run.check("a tool that the configuration forbids is not listed", is_hidden);
     run.check("an MCP call is in the log", run.was_told("mcp__notes__write_note")?);
     let removed = command::succeeds(&run.place, &["uninstall", name, "--mcp"])?;
     let noted = write_notes(run, &["denied.txt"])?;
     let is_as_before = removed.stdout.contains("by itself") && noted.contains("denied.txt");
-    run.check("after uninstall --mcp the agent starts the server itself", is_as_before && run.sent("erase_notes"));
+    run.check("after uninstall --mcp the agent starts the server itself", is_as_before && run.sent("Erases all notes"));
     Ok(())
 }
 
