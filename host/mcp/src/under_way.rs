@@ -180,7 +180,7 @@ mod tests {
         assert!(requests.subscribers().is_empty());
         requests.agree(&one);
         requests.agree(&two);
-        assert_eq!(requests.subscribers(), [one.clone()]);
+        assert_eq!(requests.subscribers(), std::slice::from_ref(&one));
         requests.end_subscription(&one);
         requests.end_subscription(&two);
         assert!(!requests.has(&one) && requests.has(&two) && requests.subscribers().is_empty());
