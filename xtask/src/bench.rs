@@ -23,8 +23,11 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
+/// What is measured, and the benchmark that measures it.
+type Part = (&'static str, &'static str);
+
 /// The parts of the measurements, each with the benchmark that it needs. A part is measured alone with `--only`.
-const PARTS: [(&str, &str); 7] = [
+const PARTS: [Part; 7] = [
     ("budgets", "budgets"),
     ("hook", "hook"),
     ("proxy", "proxy"),
@@ -78,7 +81,7 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
 }
 
 /// The part that alone is wanted, and the other arguments.
-fn only(arguments: &[String]) -> Outcome<(Option<(&'static str, &'static str)>, Vec<&str>)> {
+fn only(arguments: &[String]) -> Outcome<(Option<Part>, Vec<&str>)> {
     let mut rest: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let Some(at) = rest.iter().position(|argument| *argument == "--only") else { return Ok((None, rest)) };
     let named = rest.get(at + 1).copied().unwrap_or_default();
