@@ -40,7 +40,7 @@ pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
 struct Places<'a> {
     whole: &'a Value,
     found: Vec<&'a Value>,
-    /// Whether nothing is said of what the value holds.
+    /// Whether it is left open what the value holds.
     is_open: bool,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// What is said of a member or an element; `None` where there cannot be one by that name.
+    /// What the parts say of a member or an element; `None` where there cannot be one by that name.
     fn step(&self, part: &str) -> Option<Self> {
         let mut next = Self::new(self.whole);
         let is_index = part.parse::<usize>().is_ok();
