@@ -150,10 +150,11 @@ fn subscribed(mut stream: &TcpStream, reader: &mut impl BufRead, noted: &Noted, 
     ];
     match ends {
         "answered" => {
-            events.push(json!({ "jsonrpc": "2.0", "id": id, "result": { "resultType": "complete", "_meta": meta } }))
+            events.push(json!({ "jsonrpc": "2.0", "id": id, "result": { "resultType": "complete", "_meta": meta } }));
         }
         "cancelled" => {
-            events.push(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }))
+            events
+                .push(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
         }
         _ => {}
     }
