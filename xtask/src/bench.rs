@@ -23,30 +23,72 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
+/// What is measured, and the benchmark that measures it.
+type Part = (&'static str, &'static str);
+
+/// The parts of the measurements, each with the benchmark that it needs. A part is measured alone with `--only`.
+const PARTS: [Part; 7] = [
+    ("budgets", "budgets"),
+    ("hook", "hook"),
+    ("proxy", "proxy"),
+    ("agent", "agent"),
+    ("tenants", "tenants"),
+    ("system-calls", "steady"),
+    ("distributions", "event"),
+];
+
 /// The table of budgets, those of the hooks of agents, of the proxy, of the agent's loop and of many tenants, what the kernel is asked in steady state, and
 /// the distributions. All is built with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let (only, arguments) = only(arguments)?;
+    let is_wanted = |part: &str| only.is_none_or(|(only, _)| only == part);
     let directory = plugins::build(workspace)?;
     // All at once, so that the command and the benchmarks share what is compiled: alone, each would
     // ask for other features of the libraries.
-    let programs = programs::release(workspace, &["--benches"])?;
-    let mut table = workspace.cargo(&["bench", "--workspace", "--bench", "budgets", "--"]);
-    with_plugins(&mut table, &directory).env("HOOKHOST_COMMAND", &programs.hookhost).args(arguments);
-    run("every budget, beside its reference from the same run", &mut table)?;
-    let mut hook = workspace.cargo(&["bench", "--workspace", "--bench", "hook"]);
-    hook.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
-    run("what an agent waits for at each event", with_plugins(&mut hook, &directory))?;
-    let mut proxy = workspace.cargo(&["bench", "--workspace", "--bench", "proxy"]);
-    proxy.env("HOOKHOST_COMMAND", &programs.hookhost);
-    run("what the proxy adds to a call of an MCP server", with_plugins(&mut proxy, &directory))?;
-    let mut agent = workspace.cargo(&["bench", "--workspace", "--bench", "agent", "--"]);
-    run("what the agent's loop adds, in the same way", with_plugins(&mut agent, &directory).args(arguments))?;
-    let mut tenants = workspace.cargo(&["bench", "--workspace", "--bench", "tenants", "--"]);
-    let quick = arguments.iter().filter(|argument| *argument == "--quick");
-    run("ten thousand tenants in one process", with_plugins(&mut tenants, &directory).args(quick))?;
-    system_calls(&steady(workspace, &["bench"])?, &directory)?;
-    let mut distributions = workspace.cargo(&["bench", "--workspace", "--bench", "event"]);
-    run("the distributions", with_plugins(&mut distributions, &directory))
+    let programs = match only {
+        Some((_, bench)) => programs::release(workspace, &["--bench", bench])?,
+        None => programs::release(workspace, &["--benches"])?,
+    };
+    let bench = |name: &str| {
+        let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", name, "--"]);
+        with_plugins(&mut cargo, &directory);
+        cargo.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
+        cargo
+    };
+    if is_wanted("budgets") {
+        run("every budget, beside its reference from the same run", bench("budgets").args(&arguments))?;
+    }
+    if is_wanted("hook") {
+        run("what an agent waits for at each event", &mut bench("hook"))?;
+    }
+    if is_wanted("proxy") {
+        run("what the proxy adds to a call of an MCP server", &mut bench("proxy"))?;
+    }
+    if is_wanted("agent") {
+        run("what the agent's loop adds, in the same way", bench("agent").args(&arguments))?;
+    }
+    if is_wanted("tenants") {
+        let quick = arguments.iter().filter(|argument| **argument == "--quick");
+        run("ten thousand tenants in one process", bench("tenants").args(quick))?;
+    }
+    if is_wanted("system-calls") {
+        system_calls(&steady(workspace, &["bench"])?, &directory)?;
+    }
+    if is_wanted("distributions") {
+        run("the distributions", &mut bench("event"))?;
+    }
+    Ok(())
+}
+
+/// The part that alone is wanted, and the other arguments.
+fn only(arguments: &[String]) -> Outcome<(Option<Part>, Vec<&str>)> {
+    let mut rest: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let Some(at) = rest.iter().position(|argument| *argument == "--only") else { return Ok((None, rest)) };
+    let named = rest.get(at + 1).copied().unwrap_or_default();
+    let part = PARTS.into_iter().find(|(part, _)| *part == named);
+    let part = part.ok_or_else(|| format!("`--only` needs one of {}", PARTS.map(|(part, _)| part).join(", ")))?;
+    rest.drain(at..at + 2);
+    Ok((Some(part), rest))
 }
 
 /// What 10 000 events in steady state ask of the kernel, by system call.

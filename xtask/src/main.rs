@@ -65,7 +65,7 @@ const TASKS: [Task; 16] = [
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },
     Task {
         name: "bench",
-        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row",
+        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row, `--only proxy` measures that part alone",
         run: bench::budgets,
     },
     Task {

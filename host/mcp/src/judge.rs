@@ -11,6 +11,7 @@ use crate::lock::{Definitions, HeldBack, HeldTools, Lock};
 use crate::operation::{Method, Operation};
 use crate::policy::{Mode, Policy};
 use crate::question::{self, Asked, MAX_ROUNDS, MAX_SHOWN, Seals};
+use crate::subscription;
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::{Event, NAME, Point};
 use hookhost_adapters::proxies::Settled;
@@ -96,6 +97,8 @@ struct Known {
     held: HeldTools,
     /// What decided about the last listing: what was approved of the server, and what the configuration says.
     seen: Option<(Option<Definitions>, Policy)>,
+    /// How often that has changed.
+    changes: u64,
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
     /// The requests that tasks belong to.
@@ -140,6 +143,8 @@ pub enum Expected {
     Anything,
     /// What the server says of itself; it passes as it is.
     Capabilities,
+    /// The end of a subscription; it passes as it is. Until then its notifications pass.
+    Subscription,
     /// A listing of tools.
     Listing {
         /// The page that was asked for.
@@ -318,6 +323,7 @@ impl Judge {
         let Some(method) = Method::of(name).filter(|method| methods.contains(method)) else {
             return match name {
                 "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
+                subscription::LISTEN if is_of_client => Begun::Passed(Expected::Subscription),
                 "tools/list" if is_of_client => Begun::Passed(Expected::Listing { cursor: params.text("cursor") }),
                 // The states of all tasks: as a result, it is judged whole.
                 "tasks/list" => {
@@ -377,6 +383,9 @@ impl Judge {
                 }
                 return why.answer(request);
             }
+        }
+        if let Err(why) = results::check_responses(&params) {
+            return Decision::Answered(message::error(Some(id), INVALID_PARAMS, &why));
         }
         let params = match self.input_responses(params, &policy, waits).await {
             Ok(params) => params,

@@ -16,6 +16,7 @@
 //! | [`listing`] | a listing of tools as the client gets it |
 //! | [`question`] | questions that the client's user is asked |
 //! | [`judge`] | what happens to a message |
+//! | [`subscription`] | what is told on a subscription |
 //! | [`stdio`] | the proxy between two sides that speak lines |
 //! | [`events`] | server-sent events |
 //! | [`mirrored`] | the headers that say again what a request says |
@@ -37,3 +38,4 @@ pub mod policy;
 pub mod question;
 pub mod service;
 pub mod stdio;
+pub mod subscription;

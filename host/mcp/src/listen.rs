@@ -9,11 +9,12 @@ use crate::mirrored::mismatch;
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
 use crate::stdio;
+use crate::subscription::cancelled;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
 use hookhost_relay::lines::{self, Line};
-use hookhost_relay::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
+use hookhost_relay::message::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
 use hookhost_relay::relay::Server;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -229,7 +230,9 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let differs = match &revision {
         Some(revision) => mismatch(&shared.service.annotated(), &message, revision, header),
         None if header(VERSION.as_str()).is_some_and(|version| version >= STATELESS.as_bytes()) => {
-            Some("the header mcp-protocol-version says something else than the request does".to_owned())
+            let why =
+                "the header mcp-protocol-version names a revision that `params._meta` of the request does not name";
+            return refused(StatusCode::BAD_REQUEST, id.as_ref(), INVALID_PARAMS, why);
         }
         None => None,
     };
@@ -398,8 +401,13 @@ impl Session {
         let Some(first) = messages.recv().await else { return no_session() };
         let is_error = first.is_answer
             && Message::of(first.bytes.clone()).is_ok_and(|answer| answer.members.get("error").is_some());
-        let status = if self.id.is_none() && first.is_answer { status_of(&first.bytes) } else { StatusCode::OK };
-        let mut answer = if first.is_answer && (!accepts_events || status != StatusCode::OK) {
+        let of_service = self.service.refusal(id);
+        let status = match (&self.id, first.is_answer) {
+            (None, true) if is_error => of_service.unwrap_or_else(|| status_of(&first.bytes)),
+            _ => StatusCode::OK,
+        };
+        // Without a session, nothing could be continued that comes as an event.
+        let mut answer = if first.is_answer && (!accepts_events || self.id.is_none()) {
             let mut answer = Response::new(Text::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -530,6 +538,12 @@ impl Streams {
             return;
         }
         self.posts.retain(|post| !post.messages.is_closed());
+        let ended = cancelled(&message).and_then(|id| self.posts.iter().position(|post| post.id == id));
+        if let Some(post) = ended.map(|at| self.posts.remove(at)) {
+            // The service has ended a subscription by itself.
+            self.send(&post.messages, message.bytes, true);
+            return;
+        }
         let post = self.post_of(&message).and_then(|at| self.posts.get(at)).map(|post| &post.messages);
         let to = post.or(self.listening.as_ref());
         if to.is_some_and(|to| self.send(to, message.bytes.clone(), false)) {

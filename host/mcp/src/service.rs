@@ -3,6 +3,7 @@
 
 use crate::events::Events;
 use crate::mirrored::Annotated;
+use crate::subscription::{LISTEN, cancelled};
 use bytes::{Bytes, BytesMut};
 use hookhost_relay::lines::{self, Line};
 use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
@@ -111,6 +112,10 @@ struct State {
     /// The request with which the session began.
     hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
+    /// The last status that says more of an error than its code, and the request that it is about.
+    refusal: Option<(Id, StatusCode)>,
+    /// Those among them, and among others, that last until somebody ends them.
+    subscriptions: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
     serving: Option<AbortHandle>,
 }
@@ -180,6 +185,11 @@ impl Service {
         Self(Arc::new(Inner { url, client, headers, annotated, state, output, large, renewing, begun, listens }))
     }
 
+    /// The status with which the service has refused a request that needs no session, where that was the last one.
+    pub(crate) fn refusal(&self, id: &Id) -> Option<StatusCode> {
+        self.state().refusal.take().filter(|(of, _)| of == id).map(|(_, status)| status)
+    }
+
     /// What headers have to say about a request.
     pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
         self.0.annotated.lock().unwrap_or_else(PoisonError::into_inner)
@@ -228,10 +238,14 @@ impl Service {
             match &message.kind {
                 Kind::Request { id, .. } => {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
+                    let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
                     // The table is locked until the request is in it.
                     let mut state = self.state();
                     let task = requests.spawn(async move { service.request(&own, message).await });
+                    if is_subscription {
+                        state.subscriptions.insert(id.clone(), task.clone());
+                    }
                     if is_stateless {
                         state.stateless.insert(id, task);
                     }
@@ -248,23 +262,29 @@ impl Service {
                 }
             }
         }
+        // A subscription would last as long as the service does.
+        self.state().subscriptions.drain().for_each(|(_, subscription)| subscription.abort());
         while requests.join_next().await.is_some() {}
         self.end().await;
     }
 
     /// Gives up a request whose answer is a stream: the end of the stream tells the service.
     fn is_cancelled(&self, message: &Message) -> bool {
-        if message.method() != Some("notifications/cancelled") {
-            return false;
-        }
-        let id = message.params().unwrap_or_default().value("requestId").as_ref().and_then(Id::of);
-        let task = id.and_then(|id| self.state().stateless.remove(&id));
+        let task = cancelled(message).and_then(|id| {
+            let mut state = self.state();
+            state.subscriptions.remove(&id);
+            state.stateless.remove(&id)
+        });
         task.map(|task| task.abort()).is_some()
     }
 
     async fn request(&self, id: &Id, message: Message) {
         let answered = self.answered(id, &message).await;
-        self.state().stateless.remove(id);
+        {
+            let mut state = self.state();
+            state.stateless.remove(id);
+            state.subscriptions.remove(id);
+        }
         if let Err(why) = answered {
             self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
         }
@@ -281,6 +301,9 @@ impl Service {
         // An error can be an answer of the protocol as well.
         match Message::of(body) {
             Ok(answer) if matches!(&answer.kind, Kind::Response { id: of } if of == id) => {
+                if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
+                    self.state().refusal = Some((id.clone(), status));
+                }
                 self.learn(message, &answer, session);
                 self.say(answer.bytes).await;
                 Ok(())
@@ -424,6 +447,11 @@ impl Service {
                     }
                     // Of another request: nobody has asked here.
                     (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
+                    // Nothing more comes on it: the service has ended a subscription by itself.
+                    (Kind::Notification { .. }, Some((id, _))) if cancelled(&message).as_ref() == Some(id) => {
+                        self.say(message.bytes).await;
+                        return Ok(());
+                    }
                     _ => self.say(message.bytes).await,
                 }
             }

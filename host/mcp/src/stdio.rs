@@ -2,14 +2,16 @@
 
 use crate::judge::{Begun, Client, Decision, Expected, Judge, Request};
 use crate::operation::Method;
+use crate::subscription;
 use bytes::Bytes;
 use hookhost_relay::handler::{self, Asking, Handler, Notified, Side};
 use hookhost_relay::lane::Lane;
-use hookhost_relay::message::{Id, Message};
+use hookhost_relay::message::{Id, Kind, Message};
 use hookhost_relay::relay::{self, Ended, Server};
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::interval;
@@ -19,9 +21,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The notifications that have the state of a task, and perhaps its result with it.
 const TASK_STATES: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
-
-/// What tells the client that it should ask for a listing again.
-const LIST_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 /// Proxies until one of both ends; the judge's session can outlast that.
 pub async fn run<R, W>(
@@ -34,8 +33,14 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    let (client_says, tells_changes) = Default::default();
-    relay::run(Arc::new(Proxy { judge, client: client_says, tells_changes }), client, server, patience).await
+    let proxy = Proxy {
+        judge,
+        client: Mutex::default(),
+        tells_changes: AtomicBool::default(),
+        listing_changes: AtomicU64::default(),
+        subscriptions: Mutex::default(),
+    };
+    relay::run(Arc::new(proxy), client, server, patience).await
 }
 
 /// What happens to the messages of a client and of a server.
@@ -46,11 +51,28 @@ struct Proxy {
     client: Mutex<Client>,
     /// Whether the server tells when its listing changes.
     tells_changes: AtomicBool,
+    /// How often the listing had changed when the client last got it, or was told so.
+    listing_changes: AtomicU64,
+    /// The client's subscriptions, and whether the server has agreed to tell when its tools change.
+    subscriptions: Mutex<HashMap<Id, bool>>,
 }
 
 impl Proxy {
     fn client(&self) -> Client {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn subscriptions(&self) -> MutexGuard<'_, HashMap<Id, bool>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What tells the client, in each way that it listens to, that it should ask for a listing again.
+    fn list_changed(&self) -> Vec<Bytes> {
+        let all = self.tells_changes.load(Ordering::Relaxed);
+        let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
+        let subscriptions = self.subscriptions();
+        let subscribers = subscriptions.iter().filter(|(_, has_agreed)| **has_agreed).map(|(id, _)| id);
+        told.into_iter().chain(subscribers.map(subscription::tools_changed)).collect()
     }
 }
 
@@ -84,8 +106,12 @@ impl Handler for Proxy {
         let mut look = interval(LOOK_INTERVAL);
         loop {
             look.tick().await;
-            if self.judge.has_listing_changed() && self.tells_changes.load(Ordering::Relaxed) {
-                to_client.put(Bytes::from_static(LIST_CHANGED.as_bytes()), None).await;
+            let changes = self.judge.listing_changes();
+            if self.listing_changes.swap(changes, Ordering::Relaxed) == changes {
+                continue;
+            }
+            for changed in self.list_changed() {
+                to_client.put(changed, None).await;
             }
         }
     }
@@ -97,7 +123,12 @@ impl Handler for Proxy {
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
         }
         match self.judge.begin(id, message, self.client(), is_of_client) {
-            Begun::Passed(expected) => handler::Begun::Passed { bytes: message.bytes.clone(), expected },
+            Begun::Passed(expected) => {
+                if matches!(expected, Expected::Subscription) {
+                    self.subscriptions().insert(id.clone(), false);
+                }
+                handler::Begun::Passed { bytes: message.bytes.clone(), expected }
+            }
             Begun::Answered(answer) => handler::Begun::answered(answer),
             Begun::Refused { answer, tool, why } => {
                 let judge = Arc::clone(&self.judge);
@@ -124,11 +155,25 @@ impl Handler for Proxy {
             let why = format!("{method} came as a notification, which nobody answers: it was not passed on");
             return Notified::Refused(why);
         }
-        if method == "notifications/cancelled" {
-            let id = message.params().unwrap_or_default().value("requestId").as_ref().and_then(Id::of);
-            return id.map_or(Notified::Passed, Notified::Cancels);
+        if let Some(id) = subscription::cancelled(message) {
+            let ends = from == Side::Server && self.subscriptions().contains_key(&id);
+            return if ends { Notified::Ends(id) } else { Notified::Cancels(id) };
         }
         if TASK_STATES.contains(&method) && from == Side::Server { Notified::Judged } else { Notified::Passed }
+    }
+
+    /// The client gets the agreement before anything that follows it.
+    fn passed(&self, from: Side, message: &Message) {
+        if from == Side::Server
+            && let Some(id) = subscription::agreed(message)
+            && let Some(has_agreed) = self.subscriptions().get_mut(&id)
+        {
+            *has_agreed = true;
+        }
+    }
+
+    fn ended(&self, id: &Id) {
+        self.subscriptions().remove(id);
     }
 
     async fn pushed(&self, message: &Message, asking: Asking<'_>) -> Result<Bytes, String> {
@@ -140,6 +185,12 @@ impl Handler for Proxy {
     fn answered(&self, expected: Expected, message: &Message) -> Option<Expected> {
         match expected {
             Expected::Anything => None,
+            Expected::Subscription => {
+                if let Kind::Response { id } = &message.kind {
+                    self.ended(id);
+                }
+                None
+            }
             Expected::Capabilities => {
                 let tells = message.members.value("result");
                 let tells = tells.as_ref().and_then(|result| result.pointer("/capabilities/tools/listChanged"));
@@ -152,6 +203,10 @@ impl Handler for Proxy {
 
     async fn answer(&self, id: &Id, expected: &Expected, message: &Message, asking: Asking<'_>) -> Bytes {
         let waits = |_: u32| asking.turn.takes_long();
-        self.judge.answer(id, expected, message, &waits).await
+        let answer = self.judge.answer(id, expected, message, &waits).await;
+        if matches!(expected, Expected::Listing { .. }) {
+            self.listing_changes.store(self.judge.listing_changes(), Ordering::Relaxed);
+        }
+        answer
     }
 }

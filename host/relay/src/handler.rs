@@ -94,6 +94,9 @@ pub enum Notified {
     Refused(String),
     /// It takes back this request of its sender, which nobody answers then. It is passed on where the other side has the request.
     Cancels(Id),
+    /// It takes back this request of its sender. Where its sender has none with this identifier, it ends the other side's, which nobody
+    /// answers then ([`Handler::ended`]). It is passed on where the other side has the request.
+    Ends(Id),
     /// These requests are answered here where the other side has not seen them.
     Answers {
         /// The requests.
@@ -178,6 +181,12 @@ pub trait Handler: Send + Sync + 'static {
 
     /// What happens to a notification.
     fn notification(&self, from: Side, method: &str, message: &Message) -> Notified;
+
+    /// What is done once a notification was passed on as it came.
+    fn passed(&self, _from: Side, _message: &Message) {}
+
+    /// What is done once a request was ended by the other side's notification ([`Notified::Ends`]).
+    fn ended(&self, _id: &Id) {}
 
     /// A notification as it may be passed on.
     ///

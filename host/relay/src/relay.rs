@@ -192,12 +192,28 @@ impl<H: Handler> Relay<H> {
         match &message.kind {
             Kind::Request { id, .. } => self.request(from, &id.clone(), message, room).await,
             Kind::Notification { method } => match self.0.handler.notification(from, method, &message) {
-                Notified::Passed => self.lane(from.other()).put(message.bytes, room).await,
+                Notified::Passed => {
+                    self.lane(from.other()).put(message.bytes.clone(), room).await;
+                    self.0.handler.passed(from, &message);
+                }
                 Notified::Refused(why) => self.tell_of(from, &format!(": {why}")),
                 Notified::Cancels(id) => {
                     if !self.table(from, |table| table.cancel(&id)) {
                         self.lane(from.other()).put(message.bytes, room).await;
                     }
+                }
+                Notified::Ends(id) => {
+                    if self.table(from, |table| table.has(&id)) {
+                        if !self.table(from, |table| table.cancel(&id)) {
+                            self.lane(from.other()).put(message.bytes, room).await;
+                        }
+                        return;
+                    }
+                    // Before the other side reads it: then the identifier is free.
+                    if self.table(from.other(), |table| table.answered(&id)).is_some() {
+                        self.0.handler.ended(&id);
+                    }
+                    self.lane(from.other()).put(message.bytes, room).await;
                 }
                 Notified::Answers { requests, passes } => {
                     let mut all_answered = true;

@@ -45,6 +45,14 @@ impl Package {
     /// # Errors
     /// A sentence on why it cannot be installed.
     pub(crate) fn install(&self, cache: &Path) -> Result<()> {
+        self.install_with(cache, &[])
+    }
+
+    /// Installs it and others in the same directory, unless they are there.
+    ///
+    /// # Errors
+    /// A sentence on why it cannot be installed.
+    pub(crate) fn install_with(&self, cache: &Path, others: &[Self]) -> Result<()> {
         let directory = cache.join(self.directory());
         let (done, home) = (directory.join(".installed"), cache.join("npm-home"));
         if done.exists() {
@@ -67,7 +75,7 @@ impl Package {
         }
         npm.env("HOME", &home).env("npm_config_fetch_retries", "1");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(&directory);
-        npm.arg(format!("{}@{}", self.name, self.version));
+        npm.args([self].into_iter().chain(others).map(|package| format!("{}@{}", package.name, package.version)));
         match npm.output() {
             Ok(output) if output.status.success() => Ok(fs::write(done, "")?),
             Ok(output) => {

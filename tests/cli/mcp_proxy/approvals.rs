@@ -1,7 +1,7 @@
 //! Definitions of tools: held back until they are approved, and when they change.
 
 use super::{FIRST_USE, Proxied, text, tool, user};
-use hookhost_tests::User;
+use hookhost_tests::{Entry, User, plugin};
 use serde_json::{Value, json};
 
 fn lock(user: &User) -> Value {
@@ -172,4 +172,46 @@ fn rules_begin_with_what_a_server_lists_and_one_that_fits_no_tool_is_reported() 
     let check = user.run(["mcp", "check"]);
     assert!(check.code == Some(1) && check.stdout.contains("mcp__files__tell [[ask]]"), "{check:#?}");
     assert_eq!(check.stdout.lines().count(), 1, "{check:#?}");
+}
+
+#[test]
+fn an_argument_in_a_rule_that_no_definition_has_is_reported_with_one_like_it() {
+    let user = user();
+    let mut query = tool("query", "asks");
+    query["inputSchema"] = json!({ "type": "object", "additionalProperties": false, "properties": {
+        "sql": { "type": "string" }, "database": { "type": "object", "properties": { "name": { "type": "string" } } } } });
+    let mut count = tool("count", "counts");
+    count["inputSchema"] = json!({ "properties": { "table": { "type": "string" } } });
+    Proxied::start(&user, &json!({ "tools": [query, count, tool("any", "takes anything")] })).begin(&json!({}));
+    let check = |tool: &str, argument: &str| {
+        let when = json!([{ "argument": argument, "matches": "^prod" }]);
+        let rule = json!({ "id": "production", "tool": tool, "when": when, "deny": "no" });
+        user.configure(&Entry::new("policy", &plugin("tool-policy")).config(json!({ "rule": [rule] })).to_toml());
+        user.run(["mcp", "check"])
+    };
+    for (tool, argument) in [
+        ("mcp__files__query", "database.name"),
+        ("mcp__FILES__[cq]*", "table"),
+        ("mcp__files__*", "whatever the tool `any` takes"),
+        ("mcp__files__resources/read", "uri"),
+        ("mcp__other__query", "nothing"),
+        ("*", "nothing"),
+    ] {
+        check(tool, argument).expect(0, &[]);
+    }
+    let whose = "plugin policy, rule production: no definition of files has it";
+    for (tool, argument, near) in [
+        ("mcp__files__query", "databse.name", ": did you mean database?"),
+        ("mcp__files__query", "database.nmae", ": did you mean database.name?"),
+        ("mcp__files__query", "table", ""),
+        ("mcp__files__[cq]*", "tabel", ": did you mean table?"),
+        ("mcp__files__resources/read", "url", ": did you mean uri?"),
+    ] {
+        let found = check(tool, argument);
+        assert_eq!(found.code, Some(1), "{found:#?}");
+        assert_eq!(found.stdout, format!("no argument {argument} of {tool}, {whose}{near}\n"));
+    }
+    let found = check("mcp__files__qurey", "sql");
+    let said = "no tool mcp__files__qurey plugin policy, rule production: files lists none that fits\n";
+    assert_eq!((found.code, found.stdout.as_str()), (Some(1), said));
 }

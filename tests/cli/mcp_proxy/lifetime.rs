@@ -47,19 +47,31 @@ fn a_client_that_goes_takes_a_hanging_server_with_it() {
     let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
     let mut proxied = Proxied::of(&mut command, pid.clone(), pid.clone());
     let id = proxied.request("ping", &json!({}));
-    let since = std::time::Instant::now();
-    while !std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
-        assert!(since.elapsed() < super::LONG);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let group: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let group = group_in(&pid);
     assert_eq!(id, 1);
     assert_eq!(proxied.end().0, Some(0));
-    let group = rustix::process::Pid::from_raw(group).unwrap();
+    gone(group);
+}
+
+/// Waits until nothing of a process group is left.
+fn gone(group: rustix::process::Pid) {
     let since = std::time::Instant::now();
     // What has ended is there until somebody has taken its exit code.
     while rustix::process::test_kill_process_group(group).is_ok() {
         assert!(since.elapsed() < super::LONG, "what the server has started is still there");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// The process group of a server that writes its number into a file.
+fn group_in(file: &std::path::Path) -> rustix::process::Pid {
+    let since = std::time::Instant::now();
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if text.ends_with('\n') {
+            return rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+        }
+        assert!(since.elapsed() < super::LONG);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
@@ -116,6 +128,23 @@ fn a_signal_lets_the_server_end_by_itself() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(super::wait(&mut proxied.child), Some(130));
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "yes\n");
+}
+
+#[test]
+fn a_signal_ends_a_hanging_server_before_a_client_kills_the_proxy() {
+    let user = user();
+    let pid = user.project().join("pid");
+    let script = format!("trap '' TERM HUP; echo $$ > {}; while :; do sleep 1000; done", pid.display());
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
+    let mut proxied = Proxied::of(&mut command, pid.clone(), pid.clone());
+    let group = group_in(&pid);
+    let proxy = rustix::process::Pid::from_raw(i32::try_from(proxied.child.id()).unwrap()).unwrap();
+    let since = std::time::Instant::now();
+    rustix::process::kill_process(proxy, rustix::process::Signal::TERM).unwrap();
+    super::wait(&mut proxied.child);
+    // Clients wait two seconds, and kill the proxy then.
+    assert!(since.elapsed().as_millis() < 2000, "{:?}", since.elapsed());
+    gone(group);
 }
 
 #[test]

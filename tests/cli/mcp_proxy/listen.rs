@@ -10,13 +10,13 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 /// A proxy that listens, which ends with this value.
-struct Listening {
+pub(super) struct Listening {
     child: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Listening {
-    fn start(user: &User, service: &Service, more: &[&str]) -> Self {
+    pub(super) fn start(user: &User, service: &Service, more: &[&str]) -> Self {
         let words = ["mcp", "--name", "files", "--http", &service.address, "--listen", "127.0.0.1:0"];
         let mut command = user.command(words);
         command.args(more).env("MCP_KEY", "sk-service").env("CLIENT_KEY", "sk-client");
@@ -42,7 +42,7 @@ impl Listening {
         Got::of(&all)
     }
 
-    fn post(&self, headers: &[(&str, &str)], body: &Value) -> Got {
+    pub(super) fn post(&self, headers: &[(&str, &str)], body: &Value) -> Got {
         self.send("POST", headers, &body.to_string())
     }
 
@@ -71,10 +71,10 @@ impl Drop for Listening {
 
 /// What a client got.
 #[derive(Debug)]
-struct Got {
+pub(super) struct Got {
     status: u16,
     headers: HashMap<String, String>,
-    messages: Vec<Value>,
+    pub(super) messages: Vec<Value>,
 }
 
 impl Got {
@@ -196,9 +196,43 @@ fn a_header_that_says_something_else_than_the_body_is_refused() {
         }
     }
     let named = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2026-07-28")];
-    assert_eq!(listening.post(&named, &self::call(2, "eu")).status, 400, "a body of another revision");
+    let other = listening.post(&named, &self::call(2, "eu"));
+    assert_eq!(
+        (other.status, &other.messages[0]["error"]["code"]),
+        (400, &json!(-32602)),
+        "a body of another revision"
+    );
     assert!(service.got("tools/call").is_empty());
     assert_eq!(listening.post(&borrowed(&good), &call).status, 200);
+}
+
+#[test]
+fn an_error_of_a_service_keeps_its_status_and_an_answer_alone_is_no_stream() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let accept = ("accept", "application/json, text/event-stream");
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} });
+    for (method, status) in [("server/discover", 200), ("refused", 400)] {
+        let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", method), accept];
+        let got = listening.post(&headers, &request(3, method, &json!({ "_meta": meta })));
+        assert_eq!((got.status, got.headers["content-type"].as_str()), (status, "application/json"), "{got:?}");
+        assert_eq!((&got.messages[0]["id"], got.messages[0]["error"].is_object()), (&json!(3), status == 400));
+    }
+}
+
+#[test]
+fn answers_to_questions_that_have_another_form_are_an_error_of_the_protocol() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    listening.begin();
+    for responses in [json!(null), json!([]), json!({ "name": "Ada" }), json!({ "name": null })] {
+        let (mut call, headers) = stateless(4, "eu");
+        call["params"]["inputResponses"] = responses;
+        let got = listening.post(&borrowed(&headers), &call);
+        assert_eq!(got.messages[0]["error"]["code"], -32602, "{got:?}");
+    }
+    assert!(service.got("tools/call").is_empty());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod lifetime;
 mod listen;
 mod questions;
 mod service;
+mod subscriptions;
 mod withheld;
 
 use crate::proxied::{LONG, Proxied, SCRIPTED as SERVER, wait};

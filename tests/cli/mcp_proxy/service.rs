@@ -3,7 +3,7 @@
 use super::{FIRST_USE, Proxied, text, user, user_with};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -82,6 +82,9 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
     let is_of_another = headers.get("mcp-session-id").is_some_and(|named| *named != session);
     let after = headers.get("last-event-id").cloned();
     noted.got.lock().unwrap().push(Got { method: method.clone(), headers, body: body.clone() });
+    if body["method"] == "subscriptions/listen" {
+        return subscribed(stream, &mut reader, noted, &body);
+    }
     let id = &body["id"];
     let hello = format!("content-type: application/json\r\nmcp-session-id: {session}\r\n");
     let result = |result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
@@ -119,6 +122,10 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
         }
         Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
         Some("missing") => ("404 Not Found", "", String::new()),
+        Some("refused") => {
+            let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32602, "message": "no" } });
+            ("400 Bad Request", "content-type: application/json\r\n", error.to_string())
+        }
         _ if id.is_null() => ("202 Accepted", "", String::new()),
         _ => ("200 OK", "content-type: application/json\r\n", result(json!({}))),
     };
@@ -127,7 +134,43 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
     stream.flush().ok()
 }
 
-fn start(user: &hookhost_tests::User, service: &Service) -> Proxied {
+/// Answers by a stream that ends as the first resource of the request says, and notes when the client has gone.
+fn subscribed(mut stream: &TcpStream, reader: &mut impl BufRead, noted: &Noted, body: &Value) -> Option<()> {
+    let id = &body["id"];
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+    let told = |method: &str, mut params: Value| {
+        params["_meta"] = meta.clone();
+        json!({ "jsonrpc": "2.0", "method": method, "params": params })
+    };
+    let wanted = &body["params"]["notifications"];
+    let ends = wanted["resourceSubscriptions"][0].as_str().unwrap_or_default();
+    let mut events = vec![
+        told("notifications/subscriptions/acknowledged", json!({ "notifications": wanted })),
+        told("notifications/resources/updated", json!({ "uri": "file:///a" })),
+    ];
+    match ends {
+        "answered" => {
+            events.push(json!({ "jsonrpc": "2.0", "id": id, "result": { "resultType": "complete", "_meta": meta } }));
+        }
+        "cancelled" => {
+            events
+                .push(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+        }
+        _ => {}
+    }
+    let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{events}").ok()?;
+    stream.flush().ok()?;
+    // What has ended by a message stays open otherwise: the other side is not to wait for the end of the connection.
+    if ends != "broken" {
+        let _ = reader.read_line(&mut String::new());
+        let (method, headers) = ("closed".to_owned(), HashMap::new());
+        noted.got.lock().unwrap().push(Got { method, headers, body: body.clone() });
+    }
+    None
+}
+
+pub(super) fn start(user: &hookhost_tests::User, service: &Service) -> Proxied {
     let mut command = user.command(["mcp", "--name", "files", "--http", &service.address, "--key-variable", "MCP_KEY"]);
     let nothing = user.project().join("nothing");
     Proxied::of(command.env("MCP_KEY", "sk-service"), nothing.clone(), nothing)

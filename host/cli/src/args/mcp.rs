@@ -63,7 +63,7 @@ pub(crate) enum McpCommand {
         /// The server
         server: String,
     },
-    /// Report rules about a server that fit none of the tools that it lists
+    /// Report rules about a server that fit none of the tools that it lists, or name an argument that none of these has
     Check,
     Interceptor(InterceptorArgs),
     /// List the servers, and the tools of each that are approved or held back

@@ -15,8 +15,8 @@ use tokio::io::AsyncRead;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-/// How long a program has to end after a signal.
-const AFTER_A_SIGNAL: Duration = Duration::from_secs(3);
+/// How long a program has to end after a signal: clients kill the proxy two seconds later, and the program would be left.
+const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
 /// How long its exit code is waited for, once it says nothing more.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);

@@ -2,8 +2,8 @@
 
 use crate::plugins::host;
 use crate::subject::{self, Bare, call};
-use hookhost::contract::{Action, ToolCall, ToolCallVerdict};
-use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec};
+use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOrigin, ToolResult};
+use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
 use hookhost_bench_table::measure::compare;
 use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 const COMPONENT: &str = "no-force-push";
+
+/// What the engine may take of a call behind the proxy.
+const MAX_PROXIED: Duration = Duration::from_micros(50);
 
 pub(crate) fn rows(table: &mut Table) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -32,6 +35,8 @@ pub(crate) fn rows(table: &mut Table) {
     table.plain(&row(what, "off"), hookhost_bench_table::measure::spoken(one.subject.median), "≤ 15 µs", Some(within));
     table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
     table.compared(&row(what, "on"), &compare(|| asks(&on), || asks(&off)), "the log off", None);
+
+    of_a_proxied_call(table, &runtime, &on);
 
     let ten = |log: Option<&Path>| {
         let host = runtime.block_on(host(10, log));
@@ -63,6 +68,28 @@ pub(crate) fn rows(table: &mut Table) {
     // As many slots as the host's pool has.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
+}
+
+/// What of a call behind the proxy of MCP servers is the engine's: the event before it, and the one after it.
+fn of_a_proxied_call(table: &mut Table, runtime: &Runtime, session: &Session) {
+    let arguments = serde_json::json!({ "text": "the quick brown fox", "number": 1 });
+    let event = session.tool_call("call-1", "mcp__bench__say", &arguments, ToolOrigin::Mcp("bench".into()));
+    let both = || {
+        allowed(runtime, session, &event);
+        let result = ToolResult::text("done");
+        let after = runtime.block_on(session.after_tool_call(&event, result, ResultSource::Tool)).outcome;
+        assert!(matches!(after, TransformOutcome::Passed { .. }));
+    };
+    let compared = compare(both, || allowed(runtime, session, &event));
+    let row = Row {
+        what: "the events of a call of an MCP server: before and after",
+        component: COMPONENT,
+        log: "on",
+        why: "",
+    };
+    let within = compared.subject.median <= MAX_PROXIED;
+    table.plain(&row, hookhost_bench_table::measure::spoken(compared.subject.median), "≤ 50 µs", Some(within));
+    table.compared(&row, &compared, "the event before alone", None);
 }
 
 fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {

@@ -77,20 +77,29 @@ impl Judge {
         Ok(())
     }
 
-    /// Whether a listing could differ from the last one, by what was approved or what the configuration says since. True once
-    /// for each change.
+    /// A number that is another one as soon as a listing could differ from the last one, by what was approved or what the
+    /// configuration says since. Several sessions can have this judge, and each compares it with the one that it knows.
     #[must_use]
-    pub fn has_listing_changed(&self) -> bool {
-        // What cannot be read now is read with the next request, and refused there.
-        let Ok(policy) = self.rules.policy(&self.server) else { return false };
+    pub fn listing_changes(&self) -> u64 {
+        let policy = self.rules.policy(&self.server);
         let mut known = self.known();
-        if self.refresh(&mut known).is_err() || known.seen.is_none() {
-            return false;
+        // What cannot be read now is read with the next request, and refused there.
+        if let Ok(policy) = policy
+            && self.refresh(&mut known).is_ok()
+            && known.seen.is_some()
+        {
+            self.note_seen(&mut known, policy);
         }
+        known.changes
+    }
+
+    /// Notes what decides about listings now.
+    fn note_seen(&self, known: &mut Known, policy: Policy) {
         let now = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy));
-        let has_changed = known.seen != now;
+        if known.seen.is_some() && known.seen != now {
+            known.changes += 1;
+        }
         known.seen = now;
-        has_changed
     }
 
     /// A listing of tools as the client gets it. The user learns once what is held back.
@@ -163,7 +172,7 @@ impl Judge {
                 "{left_out} more tools of the MCP server {server} are too many to be held back, and are left out"
             ));
         }
-        known.seen = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy.clone()));
+        self.note_seen(&mut known, policy.clone());
         let new = known
             .held
             .iter()

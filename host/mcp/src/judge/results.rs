@@ -61,7 +61,7 @@ impl Judge {
     /// What is passed on in answer to a request. `waits` is told before something takes long.
     pub async fn answer(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
         match expected {
-            Expected::Anything | Expected::Capabilities => message.bytes.clone(),
+            Expected::Anything | Expected::Capabilities | Expected::Subscription => message.bytes.clone(),
             Expected::Listing { cursor } => match self.listing(cursor.as_deref(), message, waits).await {
                 Ok(bytes) => bytes,
                 Err(why) => {
@@ -280,6 +280,15 @@ impl Judge {
             _ => Err(failed("the outcome is of another event")),
         }
     }
+}
+
+/// Whether the answers of a client to questions of the server have the form that answers have.
+///
+/// # Errors
+/// One sentence, if they have not.
+pub(super) fn check_responses(params: &Members) -> Result<(), String> {
+    let responses = params.within("inputResponses")?;
+    responses.keys().try_for_each(|key| responses.within(key).map(drop))
 }
 
 /// The code of an error; one of ours where it has something else in that place.

@@ -5,7 +5,7 @@ use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
 pub(super) struct ClaudeCode;
@@ -35,6 +35,8 @@ impl RealAgent for ClaudeCode {
             ("ANTHROPIC_API_KEY", KEY),
             // A temporary directory that another user owns stops it.
             ("CLAUDE_CODE_TMPDIR", &place.temporary().to_string_lossy()),
+            // Otherwise its model has to look for the tools of MCP servers first.
+            ("ENABLE_TOOL_SEARCH", "false"),
             ("DISABLE_TELEMETRY", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),
             ("DISABLE_AUTOUPDATER", "1"),
@@ -71,6 +73,13 @@ impl RealAgent for ClaudeCode {
                 place.write_home(".claude.json", &servers)
             }
         }
+    }
+
+    fn add_server(&self, place: &Place, name: &str, command: &[String]) -> Result<bool> {
+        let (program, arguments) = command.split_first().context("a server has no program")?;
+        let server = json!({ "type": "stdio", "command": program, "args": arguments });
+        place.write_home(".claude.json", &json!({ "mcpServers": { name: server } }).to_string())?;
+        Ok(true)
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -5,8 +5,8 @@ use crate::model::Call;
 use crate::npm::Package;
 use crate::place::Place;
 use crate::process::Start;
-use anyhow::Result;
-use serde_json::json;
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
 
 pub(super) struct Codex;
 
@@ -63,6 +63,20 @@ impl RealAgent for Codex {
         let config = std::fs::read_to_string(place.home().join(".codex/config.toml"))?;
         place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
         place.write_home(".codex/hooks.json", &hooks)
+    }
+
+    fn add_server(&self, place: &Place, name: &str, command: &[String]) -> Result<bool> {
+        let (program, arguments) = command.split_first().context("a server has no program")?;
+        let config = std::fs::read_to_string(place.home().join(".codex/config.toml"))?;
+        // Of texts and lists of texts, TOML reads what JSON writes.
+        let server = format!("[mcp_servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
+        place.write_home(".codex/config.toml", &format!("{config}\n{server}"))?;
+        Ok(true)
+    }
+
+    fn call(&self, _server: &str, tool: &str, arguments: Value) -> Call {
+        // The server is the tool's group.
+        Call::new(tool, arguments)
     }
 
     fn runs_without_hook(&self) -> bool {

@@ -16,6 +16,7 @@ use crate::place::Place;
 use crate::process::Start;
 use anyhow::{Result, anyhow};
 use hookhost_contract::EventKind;
+use serde_json::Value;
 
 /// The key that agents are given for the model.
 pub(crate) const KEY: &str = "sk-test-0000";
@@ -94,6 +95,19 @@ pub(crate) trait RealAgent: Sync {
     /// Whether it says the command about which it asks an editor nowhere but in the title.
     fn names_commands_in_titles(&self) -> bool {
         false
+    }
+
+    /// Writes an MCP server with this command into its configuration; `false` where nobody knows here how.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn add_server(&self, _place: &Place, _name: &str, _command: &[String]) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The call by which its model calls a tool of an MCP server.
+    fn call(&self, server: &str, tool: &str, arguments: Value) -> Call {
+        Call::new(&format!("mcp__{server}__{tool}"), arguments)
     }
 
     /// Whether a call runs where the hook program is missing.

@@ -3,6 +3,7 @@
 mod acp;
 mod failures;
 mod gate;
+mod proxy;
 mod resident;
 mod session;
 
@@ -34,6 +35,7 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "ways", check: resident::ways, needs_built: true },
     Case { name: "acp", check: acp::acp, needs_built: true },
     Case { name: "install", check: resident::install, needs_built: true },
+    Case { name: "proxy", check: proxy::proxy, needs_built: true },
 ];
 
 /// Runs a case, and prints its checks.

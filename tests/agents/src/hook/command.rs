@@ -49,3 +49,13 @@ pub(crate) fn wait_for_a_person(place: &Place, deadline: &str) -> Result<()> {
     let entries = settings.map_or(text.as_str(), |(_, entries)| entries);
     write(&file, &format!("[settings]\napproval-deadline = \"{deadline}\"\n\n{entries}"))
 }
+
+/// Adds sections to the user's configuration.
+///
+/// # Errors
+/// If the configuration cannot be written.
+pub(crate) fn configure(place: &Place, more: &str) -> Result<()> {
+    let file = place.home().join(".config/hookhost/hookhost.toml");
+    let text = fs::read_to_string(&file).with_context(|| format!("{} is not there", file.display()))?;
+    write(&file, &format!("{}\n\n{more}", text.trim_end()))
+}

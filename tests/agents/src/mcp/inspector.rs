@@ -47,25 +47,16 @@ const TIME_STEPS: &[Step] = &[
 ];
 
 pub(super) fn run(tried: &Tried, node: &Path, tally: &mut Tally) {
-    let shared = tried.home.path().join("shared");
-    let written = std::fs::create_dir_all(&shared).and_then(|()| std::fs::write(shared.join("note.txt"), "a note\n"));
-    let ready = INSPECTOR.install(&tried.cache).and_then(|()| Ok(written?));
-    if let Err(why) = ready {
+    if let Err(why) = INSPECTOR.install(&tried.cache) {
         return tally.add("inspector", &Report::skip(format!("{why:#}")));
     }
-    let of_npm = |package: &Package, program: &str, more: &[&str]| -> Result<Vec<String>> {
-        package.install(&tried.cache)?;
-        let program = package.program(&tried.cache, program);
-        let words = [node.to_string_lossy().into_owned(), program.to_string_lossy().into_owned()];
-        Ok(words.into_iter().chain(more.iter().map(|&word| word.to_owned())).collect())
-    };
     let time = packages::python(&tried.cache).map(|python| {
         [&*python.to_string_lossy(), "-m", "mcp_server_time", "--local-timezone", "UTC"].map(str::to_owned).to_vec()
     });
     let servers = [
-        ("everything", of_npm(&EVERYTHING, "mcp-server-everything", &[]), EVERYTHING_STEPS),
-        ("filesystem", of_npm(&FILES, "mcp-server-filesystem", &["shared"]), FILES_STEPS),
-        ("memory", of_npm(&MEMORY, "mcp-server-memory", &[]), MEMORY_STEPS),
+        ("everything", of_npm(tried, node, &EVERYTHING, "mcp-server-everything", &[]), EVERYTHING_STEPS),
+        ("filesystem", files(tried, node), FILES_STEPS),
+        ("memory", of_npm(tried, node, &MEMORY, "mcp-server-memory", &[]), MEMORY_STEPS),
         ("time", time, TIME_STEPS),
     ];
     for (name, server, steps) in servers {
@@ -74,10 +65,26 @@ pub(super) fn run(tried: &Tried, node: &Path, tally: &mut Tally) {
             Err(why) => tally.add(name, &Report::skip(format!("{why:#}"))),
         }
     }
-    if let Ok(server) = of_npm(&FILES, "mcp-server-filesystem", &["shared"]) {
+    if let Ok(server) = files(tried, node) {
         let report = forbidden(tried, node, &server).unwrap_or_else(|why| Report::fail(format!("{why:#}"), ""));
         tally.add("filesystem", &report);
     }
+}
+
+/// The command of a server from npm, once that is installed.
+fn of_npm(tried: &Tried, node: &Path, package: &Package, program: &str, more: &[&str]) -> Result<Vec<String>> {
+    package.install(&tried.cache)?;
+    let program = package.program(&tried.cache, program);
+    let words = [node.to_string_lossy().into_owned(), program.to_string_lossy().into_owned()];
+    Ok(words.into_iter().chain(more.iter().map(|&word| word.to_owned())).collect())
+}
+
+/// A server of files, and a directory that it may use, with a note in it.
+pub(super) fn files(tried: &Tried, node: &Path) -> Result<Vec<String>> {
+    let shared = tried.home.path().join("shared");
+    std::fs::create_dir_all(&shared)?;
+    std::fs::write(shared.join("note.txt"), "a note\n")?;
+    of_npm(tried, node, &FILES, "mcp-server-filesystem", &["shared"])
 }
 
 /// A step has the same result with the proxy and without it.
@@ -121,13 +128,13 @@ fn forbidden(tried: &Tried, node: &Path, server: &[String]) -> Result<Report> {
     Ok(if holds { Report::pass(what) } else { Report::fail(what, format!("{listed}\n{called}")) })
 }
 
-fn proxied(tried: &Tried, name: &str, server: &[String]) -> Vec<String> {
+pub(super) fn proxied(tried: &Tried, name: &str, server: &[String]) -> Vec<String> {
     let proxy = [&*tried.hookhost.to_string_lossy(), "mcp", "--name", name, "--"].map(str::to_owned);
     proxy.into_iter().chain(server.iter().cloned()).collect()
 }
 
 /// The first lines in which both differ.
-fn difference(without: &str, with: &str) -> String {
+pub(super) fn difference(without: &str, with: &str) -> String {
     let cut = |line: Option<&str>| line.unwrap_or("nothing").chars().take(300).collect::<String>();
     let (mut without, mut with) = (without.lines(), with.lines());
     loop {

@@ -3,6 +3,7 @@
 
 mod conformance;
 mod inspector;
+mod own_agent;
 mod packages;
 
 use crate::report::{Report, Tally};
@@ -29,6 +30,7 @@ pub(crate) fn run(words: &[String], cache: &Path) -> Result<ExitCode> {
     match packages::node(cache) {
         Ok(node) => {
             inspector::run(&tried, &node, &mut tally);
+            own_agent::run(&tried, &node, &mut tally);
             conformance::run(&tried, &node, &mut tally);
         }
         Err(why) => tally.add("mcp", &Report::skip(format!("{why:#}"))),

@@ -8,8 +8,14 @@ use std::process::{Command, Output, Stdio};
 pub(super) const INSPECTOR: Package =
     Package { short: "mcp-inspector", name: "@modelcontextprotocol/inspector", version: "2.12.0" };
 pub(super) const CONFORMANCE: Package =
-    Package { short: "mcp-conformance", name: "@modelcontextprotocol/conformance", version: "0.1.16" };
+    Package { short: "mcp-conformance", name: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12" };
 pub(super) const SDK: Package = Package { short: "mcp-sdk", name: "@modelcontextprotocol/sdk", version: "1.32.2" };
+/// The packages that have revision 2026-07-28, of which the first has the directory.
+pub(super) const SDK_2026: [Package; 3] = [
+    Package { short: "mcp-sdk-2", name: "@modelcontextprotocol/server", version: "2.4.0" },
+    Package { short: "mcp-sdk-2-client", name: "@modelcontextprotocol/client", version: "2.4.0" },
+    Package { short: "mcp-sdk-2-node", name: "@modelcontextprotocol/node", version: "2.1.2" },
+];
 pub(super) const EVERYTHING: Package =
     Package { short: "mcp-everything", name: "@modelcontextprotocol/server-everything", version: "2026.8.31" };
 pub(super) const FILES: Package =

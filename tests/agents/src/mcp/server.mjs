@@ -1,18 +1,13 @@
-// A server with the tools, resources and prompts that the conformance suite of MCP asks for. It prints its port.
+// A server of the revisions with sessions, with what the conformance suite of MCP asks for. It prints its port.
 
 import { randomUUID } from "node:crypto";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import * as schema from "@modelcontextprotocol/sdk/types.js";
 import express from "express";
+import * as offered from "./offered.mjs";
 
-const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-const WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
-const text = (text) => ({ type: "text", text });
-const image = { type: "image", data: PNG, mimeType: "image/png" };
-const embedded = (uri, mimeType, text) => ({ type: "resource", resource: { uri, mimeType, text } });
-const later = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-const said = (...content) => ({ content });
+const { later, said, text } = offered;
 const one = (values) => values.map((value) => ({ const: value[0], title: value[1] }));
 
 const DEFAULTS = {
@@ -31,53 +26,22 @@ const ENUMS = {
   titledMulti: { type: "array", items: { anyOf: one(TITLES) } },
 };
 
-// Each tool: its own arguments, and what it does with them and with what else the request has.
+// Those that ask or tell something in the middle of a call.
 const TOOLS = {
-  test_simple_text: [{}, () => said(text("This is a simple text response for testing."))],
-  test_image_content: [{}, () => said(image)],
-  test_audio_content: [{}, () => said({ type: "audio", data: WAV, mimeType: "audio/wav" })],
-  test_embedded_resource: [
-    {},
-    () => said(embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")),
-  ],
-  test_multiple_content_types: [
-    {},
-    () =>
-      said(
-        text("Multiple content types test:"),
-        image,
-        embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
-      ),
-  ],
+  ...offered.TOOLS,
   test_tool_with_logging: [
     {},
-    async (_, extra) => {
+    async (_, { tell }) => {
       for (const data of ["Tool execution started", "Tool processing data", "Tool execution completed"]) {
-        await extra.sendNotification({ method: "notifications/message", params: { level: "info", data } });
+        await tell({ method: "notifications/message", params: { level: "info", data } });
         await later(50);
       }
       return said(text("logged"));
     },
   ],
-  test_tool_with_progress: [
-    {},
-    async (_, extra) => {
-      const progressToken = extra._meta?.progressToken;
-      for (const progress of [0, 50, 100]) {
-        const params = { progressToken, progress, total: 100 };
-        if (progressToken !== undefined) await extra.sendNotification({ method: "notifications/progress", params });
-        await later(50);
-      }
-      return said(text("done"));
-    },
-  ],
-  test_error_handling: [
-    {},
-    () => ({ ...said(text("This tool intentionally returns an error for testing")), isError: true }),
-  ],
   test_sampling: [
     { prompt: { type: "string" } },
-    async ({ prompt }, extra) => {
+    async ({ prompt }, { extra }) => {
       const messages = [{ role: "user", content: text(prompt) }];
       const request = { method: "sampling/createMessage", params: { messages, maxTokens: 100 } };
       const answer = await extra.sendRequest(request, schema.CreateMessageResultSchema);
@@ -86,13 +50,13 @@ const TOOLS = {
   ],
   test_elicitation: [
     { message: { type: "string" } },
-    ({ message }, extra) => elicited(extra, message, { response: { type: "string", description: "Response" } }),
+    ({ message }, { extra }) => elicited(extra, message, { response: { type: "string", description: "Response" } }),
   ],
-  test_elicitation_sep1034_defaults: [{}, (_, extra) => elicited(extra, "Defaults?", DEFAULTS)],
-  test_elicitation_sep1330_enums: [{}, (_, extra) => elicited(extra, "Which?", ENUMS)],
+  test_elicitation_sep1034_defaults: [{}, (_, { extra }) => elicited(extra, "Defaults?", DEFAULTS)],
+  test_elicitation_sep1330_enums: [{}, (_, { extra }) => elicited(extra, "Which?", ENUMS)],
   test_reconnection: [
     {},
-    async (_, extra) => {
+    async (_, { extra }) => {
       extra.closeSSEStream?.();
       await later(100);
       return said(text("Reconnected."));
@@ -106,56 +70,6 @@ async function elicited(extra, message, properties) {
   return said(text(`User response: ${JSON.stringify(answer)}`));
 }
 
-const JSON_SCHEMA = {
-  name: "json_schema_2020_12_tool",
-  description: "Has a schema of the draft of 2020-12",
-  inputSchema: {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    type: "object",
-    $defs: {
-      address: { type: "object", properties: { street: { type: "string" }, city: { type: "string" } } },
-    },
-    properties: { name: { type: "string" }, address: { $ref: "#/$defs/address" } },
-    additionalProperties: false,
-  },
-};
-
-const resource = (uri, name, mimeType) => ({ uri, name, description: `${name} for testing`, mimeType });
-const RESOURCES = [
-  resource("test://static-text", "Static Text Resource", "text/plain"),
-  resource("test://static-binary", "Static Binary Resource", "image/png"),
-  resource("test://watched-resource", "Watched Resource", "text/plain"),
-];
-
-function read(uri) {
-  if (uri === "test://static-text") {
-    return { uri, mimeType: "text/plain", text: "This is the content of the static text resource." };
-  }
-  if (uri === "test://static-binary") return { uri, mimeType: "image/png", blob: PNG };
-  if (uri === "test://watched-resource") return { uri, mimeType: "text/plain", text: "Watched resource content" };
-  const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1];
-  if (id === undefined) throw new schema.McpError(-32002, `There is no resource ${uri}`);
-  const data = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` });
-  return { uri, mimeType: "application/json", text: data };
-}
-
-const user = (content) => ({ role: "user", content });
-const PROMPTS = {
-  test_simple_prompt: [[], () => [user(text("This is a simple prompt for testing."))]],
-  test_prompt_with_arguments: [
-    ["arg1", "arg2"],
-    ({ arg1, arg2 }) => [user(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))],
-  ],
-  test_prompt_with_embedded_resource: [
-    ["resourceUri"],
-    ({ resourceUri }) => [
-      user(embedded(resourceUri, "text/plain", "Embedded resource content for testing.")),
-      user(text("Please process the embedded resource above.")),
-    ],
-  ],
-  test_prompt_with_image: [[], () => [user(image), user(text("Please analyze the image above."))]],
-};
-
 function server() {
   const capabilities = {
     tools: { listChanged: true },
@@ -165,31 +79,25 @@ function server() {
     completions: {},
   };
   const server = new Server({ name: "mcp-conformance-test-server", version: "1.0.0" }, { capabilities });
-  const tools = Object.entries(TOOLS).map(([name, [properties]]) => ({
-    name,
-    description: `Is the tool ${name} of the suite`,
-    inputSchema: { type: "object", properties, required: Object.keys(properties) },
-  }));
-  server.setRequestHandler(schema.ListToolsRequestSchema, () => ({ tools: [...tools, JSON_SCHEMA] }));
+  server.setRequestHandler(schema.ListToolsRequestSchema, () => ({ tools: offered.listed(TOOLS) }));
   server.setRequestHandler(schema.CallToolRequestSchema, async ({ params }, extra) => {
     const tool = TOOLS[params.name];
     if (!tool) throw new schema.McpError(-32602, `Unknown tool: ${params.name}`);
-    return tool[1](params.arguments ?? {}, extra);
+    const { progressToken } = extra._meta ?? {};
+    return tool[1](params.arguments ?? {}, { extra, progressToken, tell: (told) => extra.sendNotification(told) });
   });
-  server.setRequestHandler(schema.ListResourcesRequestSchema, () => ({ resources: RESOURCES }));
-  const template = { ...resource("", "Resource Template", "application/json"), uriTemplate: "test://template/{id}/data" };
-  server.setRequestHandler(schema.ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [template] }));
-  server.setRequestHandler(schema.ReadResourceRequestSchema, ({ params }) => ({ contents: [read(params.uri)] }));
+  server.setRequestHandler(schema.ListResourcesRequestSchema, () => ({ resources: offered.RESOURCES }));
+  server.setRequestHandler(schema.ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: offered.TEMPLATES }));
+  server.setRequestHandler(schema.ReadResourceRequestSchema, ({ params: { uri } }) => {
+    const found = offered.read(uri);
+    if (!found) throw new schema.McpError(-32002, `There is no resource ${uri}`);
+    return { contents: [found] };
+  });
   server.setRequestHandler(schema.SubscribeRequestSchema, () => ({}));
   server.setRequestHandler(schema.UnsubscribeRequestSchema, () => ({}));
-  const prompts = Object.entries(PROMPTS).map(([name, [names]]) => ({
-    name,
-    description: `Is the prompt ${name} of the suite`,
-    arguments: names.map((name) => ({ name, description: name, required: true })),
-  }));
-  server.setRequestHandler(schema.ListPromptsRequestSchema, () => ({ prompts }));
+  server.setRequestHandler(schema.ListPromptsRequestSchema, () => ({ prompts: offered.listedPrompts(offered.PROMPTS) }));
   server.setRequestHandler(schema.GetPromptRequestSchema, ({ params }) => ({
-    messages: PROMPTS[params.name][1](params.arguments ?? {}),
+    messages: offered.PROMPTS[params.name][1](params.arguments ?? {}),
   }));
   server.setRequestHandler(schema.SetLevelRequestSchema, () => ({}));
   server.setRequestHandler(schema.CompleteRequestSchema, () => ({ completion: { values: [], total: 0, hasMore: false } }));
@@ -218,11 +126,7 @@ class Events {
 const transports = new Map();
 const app = express();
 app.use(express.json());
-app.use((request, response, next) => {
-  const local = (value) => /^(https?:\/\/)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/.test(value);
-  if (local(request.headers.host ?? "") && local(request.headers.origin ?? "localhost")) return next();
-  response.status(403).end();
-});
+app.use((request, response, next) => (offered.isLocal(request.headers) ? next() : response.status(403).end()));
 app.all("/mcp", async (request, response) => {
   const known = transports.get(request.headers["mcp-session-id"]);
   if (known) return known.handleRequest(request, response, request.body);

@@ -1,6 +1,8 @@
 //! `hookhost mcp`: the proxy in front of an MCP server, the definitions of tools that it lets through, and the interceptor.
 
 mod approve;
+mod arguments;
+mod check;
 mod install;
 mod interceptor;
 mod proxy;
@@ -8,7 +10,8 @@ mod rules;
 mod starting_rules;
 
 pub(crate) use approve::{approve, list};
+pub(crate) use check::check;
 pub(crate) use install::{To, change_servers};
 pub(crate) use interceptor::interceptor;
 pub(crate) use proxy::proxy;
-pub(crate) use starting_rules::{check, init};
+pub(crate) use starting_rules::init;

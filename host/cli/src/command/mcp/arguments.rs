@@ -1,0 +1,172 @@
+//! Whether a schema has an argument that a rule names by its path, such as `a.b.0`.
+
+use crate::nearest::nearest;
+use serde_json::Value;
+
+/// How many references, and parts of a schema within others, are followed: a schema can refer to itself.
+const MAX_DEPTH: usize = 32;
+
+/// An argument that a schema does not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    /// A path that the schema has and that is like it.
+    pub(super) nearest: Option<String>,
+}
+
+/// What is wrong with the path of an argument; `None` where the schema has it, or does not say which arguments there are.
+pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
+    let mut places = Places::new(schema);
+    places.add(schema, 0);
+    if places.is_open {
+        return None;
+    }
+    let parts: Vec<&str> = path.split('.').collect();
+    for (number, part) in parts.iter().enumerate() {
+        let Some(next) = places.step(part) else {
+            let before = parts.get(..number).unwrap_or_default();
+            let near = nearest(part, places.names().iter().map(String::as_str)).map(str::to_owned);
+            let nearest = near.map(|near| [before, &[&near]].concat().join("."));
+            return Some(Missing { nearest });
+        };
+        places = next;
+        if places.is_open {
+            return None;
+        }
+    }
+    None
+}
+
+/// The parts of a schema that a value has to fit, or may fit.
+struct Places<'a> {
+    whole: &'a Value,
+    found: Vec<&'a Value>,
+    /// Whether it is left open what the value holds.
+    is_open: bool,
+}
+
+impl<'a> Places<'a> {
+    fn new(whole: &'a Value) -> Self {
+        Self { whole, found: Vec::new(), is_open: false }
+    }
+
+    /// Adds a part, and those that it names or combines.
+    fn add(&mut self, part: &'a Value, depth: usize) {
+        if depth > MAX_DEPTH {
+            self.is_open = true;
+            return;
+        }
+        self.found.push(part);
+        for key in ["allOf", "anyOf", "oneOf"] {
+            part.get(key).and_then(Value::as_array).into_iter().flatten().for_each(|one| self.add(one, depth + 1));
+        }
+        for key in ["if", "then", "else"] {
+            part.get(key).into_iter().for_each(|one| self.add(one, depth + 1));
+        }
+        if let Some(reference) = part.get("$ref").or_else(|| part.get("$dynamicRef")) {
+            let target = reference.as_str().and_then(|text| text.strip_prefix('#'));
+            match target.and_then(|pointer| self.whole.pointer(pointer)) {
+                Some(target) => self.add(target, depth + 1),
+                // It is elsewhere: nobody knows what it says.
+                None => self.is_open = true,
+            }
+        }
+    }
+
+    /// What the parts say of a member or an element; `None` where there cannot be one by that name.
+    fn step(&self, part: &str) -> Option<Self> {
+        let mut next = Self::new(self.whole);
+        let is_index = part.parse::<usize>().is_ok();
+        let mut is_described = false;
+        for place in &self.found {
+            is_described |= OF_MEMBERS.iter().any(|key| place.get(key).is_some());
+            is_described |= place.get("type").and_then(Value::as_str).is_some_and(|kind| PLAIN.contains(&kind));
+            if let Some(member) = place.get("properties").and_then(|members| members.get(part)) {
+                next.add(member, 0);
+            }
+            // Which of them a name fits, and what more there may be, is left open.
+            next.is_open |= place.get("patternProperties").is_some();
+            next.is_open |= place.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+            next.is_open |= is_index && OF_ELEMENTS.iter().any(|key| place.get(key).is_some());
+        }
+        next.is_open |= !is_described;
+        (next.is_open || !next.found.is_empty()).then_some(next)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let members = self.found.iter().filter_map(|place| place.get("properties")?.as_object());
+        members.flat_map(|members| members.keys().cloned()).collect()
+    }
+}
+
+/// The keys that say which members or elements there are.
+const OF_MEMBERS: &[&str] = &["properties", "patternProperties", "additionalProperties", "items", "prefixItems"];
+
+/// The types of values that hold no others.
+const PLAIN: &[&str] = &["string", "number", "integer", "boolean", "null"];
+
+/// The keys that say what elements are.
+const OF_ELEMENTS: &[&str] = &["items", "prefixItems"];
+
+#[cfg(test)]
+mod tests {
+    use super::{Missing, missing};
+    use serde_json::{Value, json};
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "$defs": {
+                "node": { "properties": { "next": { "$ref": "#/$defs/node" }, "name": { "type": "string" } } },
+                "loop": { "$ref": "#/$defs/loop" },
+            },
+            "properties": {
+                "path": { "type": "string" },
+                "database": { "$ref": "#/$defs/node" },
+                "either": { "anyOf": [{ "properties": { "a": {} } }, { "properties": { "b": {} } }] },
+                "list": { "type": "array", "items": { "properties": { "x": {} } } },
+                "any": { "type": "object" },
+                "more": { "properties": { "a": {} }, "additionalProperties": { "type": "string" } },
+                "other": { "$ref": "https://example.com/schema" },
+                "loop": { "$ref": "#/$defs/loop" },
+            },
+        })
+    }
+
+    #[test]
+    fn a_path_that_a_schema_has_or_leaves_open_is_not_missing() {
+        for path in [
+            "path",
+            "database",
+            "database.next.next.name",
+            "either.a",
+            "either.b",
+            "list",
+            "list.0.x",
+            "any.thing",
+            "more.thing",
+            "other.thing",
+            "loop.thing",
+        ] {
+            assert_eq!(missing(&schema(), path), None, "{path}");
+        }
+        assert_eq!(missing(&json!({ "type": "object" }), "path"), None, "it does not say which there are");
+        assert_eq!(missing(&Value::Null, "path"), None);
+    }
+
+    #[test]
+    fn a_path_that_a_schema_does_not_have_is_missing_and_one_like_it_is_named() {
+        for (path, nearest) in [
+            ("pth", Some("path")),
+            ("Path", Some("path")),
+            ("databse.name", Some("database")),
+            ("database.next.nme", Some("database.next.name")),
+            ("either.c", None),
+            ("list.x", None),
+            ("path.name", None),
+        ] {
+            let found = missing(&schema(), path);
+            assert_eq!(found, Some(Missing { nearest: nearest.map(str::to_owned) }), "{path}");
+        }
+        assert!(missing(&json!({ "properties": {}, "additionalProperties": false }), "path").is_some());
+    }
+}

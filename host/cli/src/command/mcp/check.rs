@@ -1,0 +1,214 @@
+//! `hookhost mcp check`: rules about MCP servers, tools and arguments that no listing has.
+
+use super::approve::known_servers;
+use super::arguments::{Missing, missing};
+use super::rules::{lock_file, section};
+use crate::configuration;
+use crate::exit::{CliError, Exit};
+use crate::nearest::nearest;
+use crate::output::{
+    self, one_line,
+    style::{DIM, WARNING},
+};
+use hookhost::config::{Config, Entry, ToolPattern};
+use hookhost_mcp::lock::{HeldBack, Lock};
+use hookhost_mcp::operation::is_reserved;
+use hookhost_mcp::policy::Section;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Reports what rules say of known servers that fits nothing that these list, and servers that nobody knows.
+pub(crate) fn check() -> Result<Exit, CliError> {
+    let directory = configuration::cwd()?;
+    let config = configuration::read(None, &directory)?;
+    let file = lock_file(&directory)?;
+    let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
+    let held = HeldBack::below(&configuration::places()?.state, &file);
+    let known = lock.servers.keys().cloned().chain(held.servers()).collect();
+    let mut report = Report { lock, held, known, found: String::new() };
+    rules(&config).iter().for_each(|rule| report.rule(rule));
+    report.section(&section()?)?;
+    if report.found.is_empty() {
+        output::print("Each rule about a known MCP server fits a tool of it.\n")?;
+        return Ok(Exit::Done);
+    }
+    output::print(&report.found)?;
+    Ok(Exit::Failed)
+}
+
+/// What was found, and what rules are compared with.
+struct Report {
+    lock: Lock,
+    held: HeldBack,
+    /// The servers of which something was listed.
+    known: BTreeSet<String>,
+    found: String,
+}
+
+impl Report {
+    fn say(&mut self, what: &str, text: &str, more: &str) {
+        let text = one_line(text);
+        let _ = writeln!(self.found, "{WARNING}{what}{WARNING:#} {text} {DIM}{more}{DIM:#}");
+    }
+
+    fn rule(&mut self, rule: &Rule) {
+        let Some(named) = named(&rule.text) else { return };
+        let lower = named.to_lowercase();
+        let listed = self.lock.servers.keys().find(|known| known.to_lowercase() == lower).cloned();
+        match listed {
+            Some(server) if self.fits_any(rule, &server) => self.arguments(rule, &server),
+            Some(server) => {
+                self.say("no tool", &rule.text, &format!("{}: {server} lists none that fits", rule.name));
+            }
+            None if self.known.contains(named) => {}
+            // Agents have servers of their own under such names: only what is like a known one is an error in typing.
+            None => {
+                let nearest = nearest(named, self.known.iter().map(String::as_str));
+                if let Some(more) = nearest.map(|nearest| format!("{}: did you mean {nearest}?", rule.name)) {
+                    self.say("no server", &rule.text, &more);
+                }
+            }
+        }
+    }
+
+    fn fits_any(&self, rule: &Rule, server: &str) -> bool {
+        let mut tools = self.lock.servers.get(server).into_iter().flatten();
+        of_protocol(rule, server).is_some() || tools.any(|(tool, _)| rule.fits(server, tool))
+    }
+
+    /// Reports each argument that no definition has which the rule fits.
+    fn arguments(&mut self, rule: &Rule, server: &str) {
+        let schemas = self.schemas(rule, server);
+        for argument in &rule.arguments {
+            let each: Option<Vec<Missing>> = schemas.iter().map(|schema| missing(schema, argument)).collect();
+            let Some(each) = each.filter(|each| !each.is_empty()) else { continue };
+            let near = each.iter().find_map(|missing| missing.nearest.as_deref());
+            let near = near.map(|near| format!(": did you mean {}?", one_line(near))).unwrap_or_default();
+            let more = format!("of {}, {}: no definition of {server} has it{near}", one_line(&rule.text), rule.name);
+            self.say("no argument", argument, &more);
+        }
+    }
+
+    /// The schemas of what a rule fits: of tools that were approved, and of methods of the protocol.
+    fn schemas(&self, rule: &Rule, server: &str) -> Vec<Value> {
+        if let Some(method) = of_protocol(rule, server) {
+            return vec![schema_of(method)];
+        }
+        let tools = self.lock.servers.get(server).into_iter().flatten().filter(|(tool, _)| rule.fits(server, tool));
+        let of_tools = tools.map(|(_, definition)| definition.get("inputSchema").cloned().unwrap_or_default());
+        let methods = METHODS.iter().filter(|method| rule.fits(server, method)).map(|method| schema_of(method));
+        of_tools.chain(methods).collect()
+    }
+
+    fn section(&mut self, section: &Section) -> Result<(), CliError> {
+        for server in section.servers().filter(|server| !self.known.contains(*server)).collect::<Vec<_>>() {
+            let near = known_servers(server, &self.known);
+            self.say("no server", server, &format!("[mcp-proxy.servers]: none of that name was listed{near}"));
+        }
+        for pattern in section.patterns().filter(|pattern| self.known.contains(pattern.server)).collect::<Vec<_>>() {
+            // What is held back is listed as well.
+            let held = self.held.read(pattern.server).map_err(CliError::not_loaded)?;
+            let approved = self.lock.servers.get(pattern.server).into_iter().flat_map(|tools| tools.keys());
+            if !approved.chain(held.keys()).any(|tool| pattern.fits(tool)) {
+                let server = pattern.server;
+                let more = format!("[mcp-proxy.servers.{server}] {}: {server} lists none that fits", pattern.key);
+                self.say("no tool", pattern.text, &more);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A rule that names tools, and perhaps arguments of theirs.
+struct Rule {
+    /// Whose it is.
+    name: String,
+    /// The pattern of the tools, as it is written.
+    text: String,
+    tools: Tools,
+    /// The paths of the arguments in its conditions.
+    arguments: Vec<String>,
+}
+
+/// How the tools of a rule are found.
+enum Tools {
+    /// As the configuration has it.
+    Pattern(ToolPattern),
+    /// As the plugin tool-policy has it.
+    Glob(glob::Pattern),
+}
+
+impl Rule {
+    fn fits(&self, server: &str, tool: &str) -> bool {
+        let tool = format!("mcp__{server}__{tool}");
+        match &self.tools {
+            Tools::Pattern(pattern) => pattern.matches(&tool),
+            Tools::Glob(pattern) => {
+                let options = glob::MatchOptions { case_sensitive: false, ..glob::MatchOptions::default() };
+                pattern.matches_with(&tool, options)
+            }
+        }
+    }
+}
+
+/// All rules that name tools.
+fn rules(config: &Config) -> Vec<Rule> {
+    let rule = |name: String, pattern: &ToolPattern| Rule {
+        name,
+        text: pattern.as_str().to_owned(),
+        tools: Tools::Pattern(pattern.clone()),
+        arguments: Vec::new(),
+    };
+    let mut rules = Vec::new();
+    for entry in config.enabled() {
+        let name = format!("plugin {}", entry.name);
+        rules.extend(entry.tools.iter().flatten().map(|pattern| rule(name.clone(), pattern)));
+        rules.extend(of_configuration(entry));
+    }
+    let of_asks = config.asks().iter().flat_map(|rule| rule.tools.iter().flatten());
+    rules.extend(of_asks.map(|pattern| rule("[[ask]]".to_owned(), pattern)));
+    rules
+}
+
+/// The rules in a plugin's own configuration, where that has the form of tool-policy's.
+fn of_configuration(entry: &Entry) -> Vec<Rule> {
+    let rules = entry.config.get("rule").and_then(Value::as_array).into_iter().flatten();
+    let rules = rules.filter_map(|rule| {
+        let text = rule.get("tool")?.as_str()?.to_owned();
+        let id = rule.get("id").and_then(Value::as_str).unwrap_or_default();
+        let conditions = rule.get("when").and_then(Value::as_array).into_iter().flatten();
+        let argument = |condition: &Value| condition.get("argument")?.as_str().map(str::to_owned);
+        Some(Rule {
+            name: format!("plugin {}, rule {}", entry.name, one_line(id)),
+            tools: Tools::Glob(glob::Pattern::new(&text).ok()?),
+            text,
+            arguments: conditions.filter_map(argument).collect(),
+        })
+    });
+    rules.collect()
+}
+
+/// The server that a pattern names, where it names one.
+fn named(pattern: &str) -> Option<&str> {
+    let (prefix, rest) = pattern.split_at_checked(5)?;
+    let (server, _) = rest.split_once("__")?;
+    (prefix.eq_ignore_ascii_case("mcp__") && !server.contains(['*', '?', '['])).then_some(server)
+}
+
+/// The method that a rule names in the place of a tool.
+fn of_protocol<'a>(rule: &'a Rule, server: &str) -> Option<&'a str> {
+    rule.text.get(format!("mcp__{server}__").len()..).filter(|rest| is_reserved(rest))
+}
+
+/// The methods whose arguments are always the same.
+const METHODS: [&str; 2] = ["resources/read", "prompts/get"];
+
+/// The schema of what a rule reads as the arguments of a method; one that says nothing where they depend on the server.
+fn schema_of(method: &str) -> Value {
+    match method {
+        "resources/read" => json!({ "properties": { "uri": {} } }),
+        "prompts/get" => json!({ "properties": { "name": {}, "arguments": {} } }),
+        _ => json!({}),
+    }
+}
