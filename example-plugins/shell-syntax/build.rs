@@ -70,7 +70,12 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
 fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     for (name, words) in file.as_object().into_iter().flatten().filter(|(_, words)| words[0].is_string()) {
-        text += &format!("pub(super) static {}: List = {};\n", name.to_ascii_uppercase(), list(words)?);
+        // By their first words, by which hooks are looked up.
+        let mut words = words.clone();
+        if let Some(words) = words.as_array_mut() {
+            words.sort_by_key(|item| item.as_str().map(|item| item.replace(' ', "\0")));
+        }
+        text += &format!("pub(super) static {}: List = {};\n", name.to_ascii_uppercase(), list(&words)?);
     }
     let wrappers = file["wrapper"].as_array().ok_or("wrappers.toml has no `wrapper`")?;
     let mut names: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -15,6 +15,8 @@ const MAX_SUBSHELLS: usize = 8;
 const MAX_INDICES: usize = 2;
 /// Maximum number of indices within others.
 const MAX_INNER_INDICES: usize = 16;
+/// Words as which a substitution counts: that is about the work of reading it.
+const WORDS_OF_A_SUBSTITUTION: usize = 5;
 /// Maximum number of words that open a compound command, wherever they are.
 const MAX_COMPOUNDS: usize = 64;
 /// Maximum work of reading a text, with loops, calls of functions and nested texts counted each time. A byte that is
@@ -152,11 +154,13 @@ impl Scan<'_> {
                 self.close(Open::Backtick);
             }
             b'`' => {
+                self.words += WORDS_OF_A_SUBSTITUTION;
                 self.outside = self.documents.len();
                 self.open.push(Open::Backtick);
             }
             b'$' if !quoted && self.next() == Some(b'\'') => self.skip_escaped(),
             b'$' if self.next() == Some(b'(') => {
+                self.words += WORDS_OF_A_SUBSTITUTION;
                 self.at += 1;
                 self.opens();
                 if self.next() == Some(b'(') && self.arithmetic.is_none() {

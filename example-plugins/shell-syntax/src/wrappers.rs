@@ -80,6 +80,24 @@ impl List {
         self.0.split_terminator('\n')
     }
 
+    /// What follows this first word in the items that begin with it. The items are sorted by their first words.
+    fn of_first_word(self, first: &str) -> impl Iterator<Item = &'static str> {
+        let text = self.0;
+        let line_at = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let (mut low, mut high) = (0, text.len());
+        while low < high {
+            let begin = line_at(low + (high - low) / 2);
+            let line = text[begin..].split('\n').next().unwrap_or_default();
+            let end = begin + line.len() + 1;
+            if line.split(' ').next().unwrap_or_default() < first { low = end } else { high = begin }
+        }
+        let first = first.to_owned();
+        text.get(low..).unwrap_or_default().split_terminator('\n').map_while(move |line| {
+            let rest = line.strip_prefix(first.as_str())?;
+            if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
+        })
+    }
+
     pub(super) fn contains(self, word: &str) -> bool {
         self.iter().any(|other| other == word)
     }
@@ -133,10 +151,9 @@ pub(super) fn time() -> &'static Wrapper {
 /// Whether the words are those of a program that prints what a shell is to evaluate.
 pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
     args.iter().all(Word::is_known)
-        && HOOKS.iter().any(|hook| {
-            let mut words = hook.split(' ');
-            words.next() == Some(program)
-                && words.enumerate().all(|(at, word)| args.get(at).is_some_and(|arg| arg.text == word))
+        && HOOKS.of_first_word(program).any(|words| {
+            let mut words = words.split_terminator(' ').enumerate();
+            words.all(|(at, word)| args.get(at).is_some_and(|arg| arg.text == word))
         })
 }
 
@@ -389,4 +406,28 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
     let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'))?;
     let (flags, rest) = cluster.split_once(option.chars().nth(1)?)?;
     flags.chars().all(|flag| flag.is_ascii_alphabetic()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HOOKS, List, is_hook};
+    use crate::Word;
+
+    #[test]
+    fn items_are_found_by_their_first_word() {
+        let list = List("a\nb c\nb d e\nbb\nz y");
+        let of = |word| list.of_first_word(word).collect::<Vec<_>>();
+        assert_eq!((of("a"), of("b"), of("bb"), of("z")), (vec![""], vec!["c", "d e"], vec![""], vec!["y"]));
+        assert!(["", "aa", "b c", "c", "zz"].iter().all(|word| of(word).is_empty()));
+        assert_eq!(List("").of_first_word("a").count(), 0);
+    }
+
+    #[test]
+    fn each_hook_is_found() {
+        for hook in HOOKS.iter() {
+            let (program, words) = hook.split_once(' ').unwrap_or((hook, ""));
+            let args: Vec<Word> = words.split_terminator(' ').map(Word::literal).collect();
+            assert!(is_hook(program, &args), "{hook}");
+        }
+    }
 }

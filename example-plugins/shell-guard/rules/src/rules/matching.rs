@@ -192,6 +192,14 @@ impl Matcher {
         })
     }
 
+    /// The bits of the bytes that the names of its programs begin with; all of them where it is about any program.
+    pub(crate) fn initials(&self) -> u32 {
+        if self.programs.is_empty() {
+            return u32::MAX;
+        }
+        self.programs.iter().map(initials).fold(0, |all, one| all | one)
+    }
+
     /// Whether it may be about the command's program.
     pub(crate) fn is_about(&self, command: &Command) -> bool {
         self.programs.is_empty() || self.programs.iter().any(|name| is_program(name, command))
@@ -441,6 +449,14 @@ fn is_of_some(wanted: &Match) -> bool {
         || !changes.is_empty()
         || construct.is_some()
         || patterns.iter().any(|pattern| pattern.is_some())
+}
+
+/// The bit of the byte that a name begins with, in either case; all bits where it may be any.
+pub(crate) fn initials(name: &str) -> u32 {
+    match name.bytes().next() {
+        None | Some(b'*') => u32::MAX,
+        Some(byte) => 1 << (byte.to_ascii_lowercase() % 32),
+    }
 }
 
 /// `mkfs.*` matches any ending.

@@ -1,7 +1,7 @@
 //! All rules that hold, in the order in which they are asked.
 
 use super::answers::Answers;
-use super::matching::{Matcher, Subject};
+use super::matching::{Matcher, Subject, initials};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
 use super::words::{Index, Name};
@@ -115,6 +115,14 @@ pub(crate) struct Hit<'a> {
 /// Each where it was made: room that they leave when they are moved stays a part of the guest's memory.
 type Rules = Vec<Box<Compiled>>;
 
+/// A matcher that is asked about each command, whatever its program.
+#[derive(Debug)]
+struct General {
+    /// A bit for each byte that the name of its program may begin with, as [`initials`] has it.
+    initials: u32,
+    number: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct Registry {
     rules: Rules,
@@ -127,7 +135,7 @@ pub(crate) struct Registry {
     /// the first word of each.
     by_program: Index,
     /// Which others there are, and which are about the text as a whole.
-    general: Vec<usize>,
+    general: Vec<General>,
     of_text: Vec<usize>,
     /// What is loaded, a line each.
     listing: Vec<String>,
@@ -179,7 +187,7 @@ impl Registry {
                     named.extend(matcher.first_words().map(|word| (Name(name, word), number)));
                 }
             } else {
-                self.general.push(number);
+                self.general.push(General { initials: matcher.initials(), number });
             }
         }
         self.by_program = named.into_iter().collect();
@@ -233,17 +241,20 @@ impl Registry {
         of(None).iter().chain(of_subcommand).map(|number| &self.matchers[*number as usize])
     }
 
+    /// The matchers that are found by no name and may be about the command.
+    fn general_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Matcher> {
+        let initial = initials(&command.program);
+        let general = self.general.iter().filter(move |general| general.initials & initial != 0);
+        general.map(|general| &self.matchers[general.number]).filter(|matcher| matcher.is_about(command))
+    }
+
     /// Whether none of the plugin's own rules names the program, and it is neither a function of the script nor what runs another
     /// of its commands.
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
         let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule].given;
         let program = lower(&command.program);
         let is_named = self.by_program.within(&program).any(|number| is_own(&self.matchers[number as usize]))
-            || self
-                .general
-                .iter()
-                .map(|number| &self.matchers[*number])
-                .any(|matcher| matcher.programs().next().is_some() && is_own(matcher) && matcher.is_about(command));
+            || self.general_about(command).any(|matcher| matcher.programs().next().is_some() && is_own(matcher));
         // `docker exec web rm` may run `web`, by what the reader knows, or `rm`.
         let runs = |other: &Command| {
             let (inner, outer) = (&other.place, &command.place);
@@ -281,8 +292,7 @@ impl Registry {
                     }
                 }
             }
-            let general = self.general.iter().map(|number| &self.matchers[*number]);
-            let general = general.filter(|matcher| matcher.is_about(command));
+            let general = self.general_about(command);
             for matcher in self.naming(command, &arguments).chain(general) {
                 if matcher.fits(command, &arguments, subject)
                     && (!matcher.unnamed || self.is_unnamed(command, subject.script))
