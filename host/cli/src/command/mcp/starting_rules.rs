@@ -5,7 +5,6 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{self, style::DIM};
 use hookhost_mcp::lock::{Definitions, HeldBack, Lock};
-use hookhost_mcp::operation::is_reserved;
 use hookhost_relay::name::ServerName;
 use serde_json::Value;
 use std::fmt::Write as _;
