@@ -61,6 +61,13 @@ async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
     assert_eq!((word.as_str(), call.failure), ("ask", None));
 }
 
+/// A plugin that people load from anywhere is small: a mebibyte.
+#[test]
+fn the_guard_is_no_larger_than_a_mebibyte() {
+    let size = std::fs::metadata(hookhost_tests::plugin("shell-guard")).expect("the component").len();
+    assert!(size <= 1 << 20, "{size} bytes");
+}
+
 /// Texts that cost as much as they can: fuel is counted, and the same on each machine.
 #[tokio::test]
 async fn work_grows_with_the_length_and_stays_far_from_the_default_fuel() {
@@ -113,7 +120,7 @@ async fn a_chain_of_wrappers_costs_little_more_than_its_words() {
     let session = session(entry("shell-guard", json!({})), None).await;
     let (word, call) = judged(&session, &format!("{}rm -rf /", "sudo ".repeat(400))).await;
     assert_eq!((word.as_str(), call.failure), ("ask", None));
-    assert!(call.fuel < 14_000_000, "fuel {}", call.fuel);
+    assert!(call.fuel < 25_000_000, "fuel {}", call.fuel);
 }
 
 /// What multiplies itself: a few bytes that would run for ever.

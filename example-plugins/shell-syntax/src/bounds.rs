@@ -17,6 +17,8 @@ const MAX_INDICES: usize = 2;
 const MAX_INNER_INDICES: usize = 16;
 /// Words as which a substitution counts: that is about the work of reading it.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
+/// Words as which the end of a command counts: rules are asked about each command.
+const WORDS_OF_A_COMMAND: usize = 4;
 /// Maximum number of words that open a compound command, wherever they are.
 const MAX_COMPOUNDS: usize = 64;
 /// Maximum work of reading a text, with loops, calls of functions and nested texts counted each time. A byte that is
@@ -237,10 +239,13 @@ impl Scan<'_> {
             }
             b'<' if self.next() == Some(b'<') => self.document(),
             b'\n' => {
-                self.words += 1;
+                self.words += WORDS_OF_A_COMMAND;
                 self.skip_documents();
             }
-            b' ' | b'\t' | b';' | b'&' | b'|' | b'>' | b'<' => self.words += 1,
+            b';' => self.words += WORDS_OF_A_COMMAND,
+            // Of two, most often.
+            b'&' | b'|' => self.words += WORDS_OF_A_COMMAND / 2,
+            b' ' | b'\t' | b'>' | b'<' => self.words += 1,
             byte if byte.is_ascii_alphabetic() || byte == b'[' || byte == b'!' => self.word(),
             _ => {}
         }

@@ -245,6 +245,9 @@ fn action(rule: &Compiled) -> &str {
     }
 }
 
+/// Maximum number of commands of a text that is changed: the changed one is read and judged again.
+const MAX_REWRITTEN: usize = 100;
+
 fn try_rewrite(
     registry: &Registry,
     hit: &Hit<'_>,
@@ -252,6 +255,9 @@ fn try_rewrite(
     input: &Input<'_>,
 ) -> Result<String, &'static str> {
     let Some(wanted) = &hit.rule.rule.rewrite else { return Err("the rule has no rewrite") };
+    if subject.script.commands.len() > MAX_REWRITTEN {
+        return Err("it is too long to be changed");
+    }
     let commands: Vec<_> = hit.commands.iter().map(|at| &subject.script.commands[*at]).collect();
     if commands.is_empty() {
         return Err("the rule is about no single command");

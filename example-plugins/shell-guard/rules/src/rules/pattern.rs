@@ -1,6 +1,6 @@
 //! The regular expressions of rules.
 
-use super::compact::{self, Compact, Input, compact_table, members};
+use super::compact::{Compact, Input, compact_table, members};
 use super::words::Words;
 use regex_lite::Regex;
 use serde::{Deserialize, Deserializer};
@@ -51,7 +51,13 @@ compact_table!(
 
 impl Compact for Place {
     fn read(input: &mut Input) -> Option<Self> {
-        compact::named(input)
+        Some(match String::read(input)?.as_str() {
+            "whole" => Self::Whole,
+            "begin" => Self::Begin,
+            "end" => Self::End,
+            "anywhere" => Self::Anywhere,
+            _ => return None,
+        })
     }
 }
 
@@ -69,8 +75,8 @@ pub(super) enum Pattern {
 }
 
 /// Where a text has to occur in another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(Deserialize), serde(rename_all = "kebab-case"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     Whole,
     Begin,

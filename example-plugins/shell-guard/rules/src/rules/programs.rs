@@ -1,16 +1,14 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
-use super::compact::{self, Compact, Input, compact_table, members};
+use super::compact::{Compact, Input, compact_table, members};
 use super::words::{Index, Name, Words};
-use serde::Deserialize;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Word};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// How options are spelt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `-rf`, `--recursive`.
     #[default]
@@ -23,7 +21,12 @@ pub(crate) enum Style {
 
 impl Compact for Style {
     fn read(input: &mut Input) -> Option<Self> {
-        compact::named(input)
+        Some(match String::read(input)?.as_str() {
+            "gnu" => Self::Gnu,
+            "single-dash" => Self::SingleDash,
+            "slash" => Self::Slash,
+            _ => return None,
+        })
     }
 }
 
