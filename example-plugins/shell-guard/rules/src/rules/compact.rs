@@ -4,11 +4,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-#[path = "../../build/members.rs"]
-pub(super) mod members;
 #[cfg(test)]
 #[path = "../../build/compact.rs"]
-pub(super) mod written;
+pub(super) mod encode;
+#[path = "../../build/members.rs"]
+pub(super) mod members;
 
 use members::{END, ESCAPE, FIRST_MEMBER, ITEM, NUL};
 

@@ -111,7 +111,7 @@ impl<'a> Unpacked<'a> {
 #[cfg(test)]
 mod tests {
     use super::{Embedded, Unpacked, read};
-    use crate::rules::compact::{members, written};
+    use crate::rules::compact::{encode, members};
     use crate::rules::pattern::build;
     use crate::rules::{Catalogue, Rule};
     use serde_json::{Value, json};
@@ -151,7 +151,7 @@ mod tests {
     fn without_patterns(debug: &str) -> String {
         let mut out = String::new();
         let mut rest = debug;
-        while let Some(at) = rest.find("Some(Written(").into_iter().chain(rest.find("Some(Told(")).min() {
+        while let Some(at) = rest.find("Some(Written(").into_iter().chain(rest.find("Some(Analysed(")).min() {
             out.push_str(&rest[..at]);
             out.push_str("Some(…)");
             rest = &rest[at + closed(&rest[at..])..];
@@ -190,7 +190,7 @@ mod tests {
         });
         let as_written: Rule = serde_json::from_value(rule.clone()).unwrap();
         build::told(&mut rule).unwrap();
-        let bytes = written::table(&members::RULE, rule.as_object().unwrap()).unwrap();
+        let bytes = encode::table(&members::RULE, rule.as_object().unwrap()).unwrap();
         assert!(bytes.iter().all(u8::is_ascii) && !bytes.contains(&b'\n'));
         let found: Rule = read("x", &bytes).unwrap();
         assert_eq!(without_patterns(&format!("{found:?}")), without_patterns(&format!("{as_written:?}")));
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_has_no_place_in_a_table_fails_the_build() {
-        let table = |value: Value| written::table(&members::RULE, value.as_object().unwrap()).unwrap_err();
+        let table = |value: Value| encode::table(&members::RULE, value.as_object().unwrap()).unwrap_err();
         assert!(table(json!({ "idd": "x" })).starts_with("`idd` is no member: id, severity"));
         assert_eq!(table(json!({ "id": null })), "`id` = null cannot be written");
     }

@@ -13,7 +13,7 @@ pub(crate) enum Expression {
     /// As the config writes it.
     Written(Value),
     /// An embedded one, with the analysis by `build/patterns.rs`.
-    Told(Analysed),
+    Analysed(Analysed),
 }
 
 impl<'de> Deserialize<'de> for Expression {
@@ -24,7 +24,7 @@ impl<'de> Deserialize<'de> for Expression {
 
 impl Compact for Expression {
     fn read(input: &mut Input) -> Option<Self> {
-        Analysed::read(input).map(Self::Told)
+        Analysed::read(input).map(Self::Analysed)
     }
 }
 
@@ -106,10 +106,10 @@ impl Pattern {
     /// If it has not.
     pub(super) fn embedded(expression: Expression) -> Result<Self, String> {
         match expression {
-            Expression::Told(Analysed { texts: Some(texts), at, any_case, .. }) => {
+            Expression::Analysed(Analysed { texts: Some(texts), at, any_case, .. }) => {
                 Ok(Self::Texts { texts, at, any_case })
             }
-            Expression::Told(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
+            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
             Expression::Written(_) => Err("the build has told nothing of it".into()),
         }
     }
@@ -198,7 +198,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn told(source: &str) -> Pattern {
-        Pattern::embedded(Expression::Told(Analysed::deserialize(build::known(source)).unwrap())).unwrap()
+        Pattern::embedded(Expression::Analysed(Analysed::deserialize(build::known(source)).unwrap())).unwrap()
     }
 
     #[test]
