@@ -156,8 +156,13 @@ impl Handler for Proxy {
             return Notified::Refused(why);
         }
         if let Some(id) = subscription::cancelled(message) {
-            let ends = from == Side::Server && self.subscriptions().contains_key(&id);
-            return if ends { Notified::Ends(id) } else { Notified::Cancels(id) };
+            if from == Side::Client {
+                // It is told nothing more.
+                self.subscriptions().remove(&id);
+            } else if self.subscriptions().contains_key(&id) {
+                return Notified::Ends(id);
+            }
+            return Notified::Cancels(id);
         }
         if TASK_STATES.contains(&method) && from == Side::Server { Notified::Judged } else { Notified::Passed }
     }
