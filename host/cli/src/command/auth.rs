@@ -13,7 +13,7 @@ use hookhost_agent::provider::{Keys, KeysError};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use serde_json::json;
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Read as _};
+use std::io::{BufRead, IsTerminal as _, Read as _};
 
 /// Longest key that is read, in bytes.
 const MAX_KEY_BYTES: u64 = 16 * 1024;
@@ -95,11 +95,11 @@ fn typed(provider: &str) -> Result<String, CliError> {
         // Turns echo off before the prompt, so that early keystrokes are neither echoed nor lost.
         let shown = Unshown::begin();
         output::note(&format!("The key of {} (it is not shown; Ctrl-C to leave): ", one_line(provider)));
-        let read = input.read_line(&mut key);
+        let line = line(&mut input.lock());
         drop(shown);
         output::note("\n");
-        read.map_err(unreadable)?;
-        if key.ends_with(CTRL_C) {
+        key = line.map_err(unreadable)?;
+        if key.ends_with(char::from(CTRL_C)) {
             return Err(CliError::new(Exit::Interrupted, anyhow!("no key was kept")));
         }
     } else {
@@ -109,7 +109,23 @@ fn typed(provider: &str) -> Result<String, CliError> {
 }
 
 /// What Ctrl-C types.
-const CTRL_C: char = '\u{3}';
+const CTRL_C: u8 = 3;
+
+/// What is typed up to Enter or Ctrl-C.
+fn line(input: &mut impl BufRead) -> std::io::Result<String> {
+    let mut line = Vec::new();
+    loop {
+        let typed = input.fill_buf()?;
+        let end = typed.iter().position(|byte| matches!(*byte, b'\n' | CTRL_C)).map(|at| at + 1);
+        let taken = end.unwrap_or(typed.len());
+        line.extend_from_slice(&typed[..taken]);
+        input.consume(taken);
+        if end.is_some() || taken == 0 {
+            break;
+        }
+    }
+    String::from_utf8(line).map_err(|_| std::io::Error::other("it is not UTF-8"))
+}
 
 /// A terminal that does not show what is typed, until this is dropped. Ctrl-C is a character meanwhile that ends the line, as
 /// Enter does: a signal would end the process, and the terminal would stay silent.
@@ -121,7 +137,7 @@ impl Unshown {
         if let Some(before) = &before {
             let mut unshown = before.clone();
             unshown.local_modes -= LocalModes::ECHO | LocalModes::ISIG;
-            unshown.special_codes[SpecialCodeIndex::VEOL] = CTRL_C as u8;
+            unshown.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &unshown);
         }
         Self(before)
