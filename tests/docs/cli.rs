@@ -1,4 +1,4 @@
-//! `docs/cli.md` is followed literally: every command of its console blocks, in order, as one user, and what it prints.
+//! Pages that are followed literally: every command of their console blocks, in order, as one user, and what it prints.
 //!
 //! In the expected output `…` matches any text within a line, and a line of only `…` for any further lines;
 //! `[exit N]` is the exit code where it is not 0.
@@ -85,28 +85,44 @@ fn all_fit(patterns: &[String], lines: &[String]) -> bool {
     }
 }
 
-#[test]
-fn every_command_of_the_reference_prints_what_the_reference_says() {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md")).unwrap();
-    let user = User::new();
-    for name in ["path_guard", "bounded_shell", "token_budget", "shell_guard"] {
-        user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).unwrap());
-    }
-    // Stand-ins for an agent and for the hook with the resident host behind it.
-    let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
-    program(&user, "claude", "echo '2.1.330 (Claude Code)'");
-    program(&user, "hookhost-hook", &format!("case $(cat) in *canary-denied*) echo '{deny}';; esac"));
+/// Types the commands of a page's console blocks one after the other, and compares what they print.
+fn follow(user: &User, page: &str, at_least: usize) {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).unwrap();
     let examples = examples(&text);
-    assert!(examples.len() >= 12, "the examples were not found: {examples:#?}");
+    assert!(examples.len() >= at_least, "the examples were not found: {examples:#?}");
     for Example { line, command, expected } in &examples {
-        let printed = run(&user, command);
+        let printed = run(user, command);
         assert!(
             all_fit(expected, &printed),
-            "docs/cli.md:{line}: $ {command}\n--- expected\n{}\n--- printed\n{}",
+            "{page}:{line}: $ {command}\n--- expected\n{}\n--- printed\n{}",
             expected.join("\n"),
             printed.join("\n")
         );
     }
+}
+
+/// A user with these plugins in `plugins/`.
+fn user_with(plugins: &[&str]) -> User {
+    let user = User::new();
+    for name in plugins {
+        user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).unwrap());
+    }
+    user
+}
+
+#[test]
+fn every_command_of_the_reference_prints_what_the_reference_says() {
+    let user = user_with(&["path_guard", "bounded_shell", "token_budget", "shell_guard"]);
+    // Stand-ins for an agent and for the hook with the resident host behind it.
+    let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+    program(&user, "claude", "echo '2.1.330 (Claude Code)'");
+    program(&user, "hookhost-hook", &format!("case $(cat) in *canary-denied*) echo '{deny}';; esac"));
+    follow(&user, "docs/cli.md", 12);
+}
+
+#[test]
+fn every_rule_that_needs_no_code_does_what_its_page_says() {
+    follow(&user_with(&["path_guard", "tool_policy", "shell_guard"]), "docs/rules-without-code.md", 9);
 }
 
 #[test]

@@ -94,7 +94,13 @@ fn pages() -> BTreeMap<String, String> {
          A command is *unreadable* if it cannot be parsed, is longer than 64 KiB, or expands beyond what can be searched. The plugin asks\n\
          about it (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
          reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n\n\
-         The rules were tried on the tables in `example-plugins/shell-guard/rules/cases/`. {}\n\n\
+         The rules are held to the tables in `example-plugins/shell-guard/rules/cases/`. {} The rules were written with\n\
+         these tables in view, so that this figure only shows that nothing got worse.\n\n\
+         What a stranger's commands meet is shown by tables that were written without a look at rules or cases, and are judged once\n\
+         before anything is learnt from them. On 25 November 2026 two tables, each of 300 harmful and 300 harmless commands by another\n\
+         author, gave: recall 94.3 % and 88.7 %, false alarms 1.3 % and 0.3 % (before these rules: recall 84.7 % and 69.3 %, false alarms 1.3 %\n\
+         and 0.3 %). Most of what was missed are rare programs and reverse shells in rare languages. `cargo xtask shell-corpus FILE` judges a\n\
+         table of yours ([contributing.md](../contributing.md)).\n\n\
          | catalogue | rules | hold |\n|---|---|---|\n",
         super::cases::figures()
     );
