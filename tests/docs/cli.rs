@@ -87,7 +87,7 @@ fn all_fit(patterns: &[String], lines: &[String]) -> bool {
 
 /// Types the commands of a page's console blocks one after the other, and compares what they print.
 fn follow(user: &User, page: &str, at_least: usize) {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).unwrap();
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).expect("the page");
     let examples = examples(&text);
     assert!(examples.len() >= at_least, "the examples were not found: {examples:#?}");
     for Example { line, command, expected } in &examples {
@@ -105,7 +105,7 @@ fn follow(user: &User, page: &str, at_least: usize) {
 fn user_with(plugins: &[&str]) -> User {
     let user = User::new();
     for name in plugins {
-        user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).unwrap());
+        user.write(&format!("plugins/{name}.wasm"), std::fs::read(plugin(name)).expect("the plugin"));
     }
     user
 }

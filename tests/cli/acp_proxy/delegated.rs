@@ -24,7 +24,7 @@ fn a_request_to_which_no_rule_objects_passes_byte_for_byte_in_both_directions() 
         ),
     ] {
         let request = line(Some("q"), method, &params);
-        editor.has_agent_say(&[request.clone()]);
+        editor.has_agent_say(std::slice::from_ref(&request));
         let (asked, got) = answered(&mut editor, &result);
         assert_eq!((asked, &got["result"]), (request, &result));
     }

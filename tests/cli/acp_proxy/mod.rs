@@ -80,8 +80,8 @@ impl Proxied {
     /// What the agent was answered, once its prompt has ended.
     fn agent_got(&mut self) -> Value {
         self.answer_to(&json!("p"));
-        let answers = self.told().into_iter().map(|line| serde_json::from_str::<Value>(&line).unwrap());
-        answers.filter(|answer| answer["id"] == "q" && answer["method"].is_null()).last().unwrap()
+        let mut answers = self.told().into_iter().map(|line| serde_json::from_str::<Value>(&line).unwrap());
+        answers.rfind(|answer| answer["id"] == "q" && answer["method"].is_null()).unwrap()
     }
 
     /// Has the agent ask, and returns what it was answered without the editor.

@@ -80,7 +80,7 @@ fn a_question_of_a_rule_reaches_the_editor_as_it_came_and_its_users_answer_is_re
     for option in ["a", "r"] {
         let params = json!({ "sessionId": "s1", "toolCall": shell("risky"), "options": options(), "own": 1.50 });
         let asked = line(Some("q"), "session/request_permission", &params).replace("1.5", "1.50");
-        editor.has_agent_say(&[asked.clone()]);
+        editor.has_agent_say(std::slice::from_ref(&asked));
         assert_eq!(editor.next_line(), asked);
         let answer = format!(r#"{{ "id":"q", "jsonrpc":"2.0","result":{{"outcome":{}}}}}"#, selected(option));
         editor.send_line(&answer);

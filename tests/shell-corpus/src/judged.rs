@@ -166,7 +166,7 @@ impl Component {
                 Decision::Ask
             }
             GateOutcome::Rejected(_) => Decision::Deny,
-            other => bail!("`{command}`: {other:?} is no outcome of shell-guard"),
+            other @ GateOutcome::Responded { .. } => bail!("`{command}`: {other:?} is no outcome of shell-guard"),
         };
         Ok(Judged { decision, rules: call.findings.iter().map(|finding| finding.code.clone()).collect() })
     }
