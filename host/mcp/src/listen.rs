@@ -9,7 +9,7 @@ use crate::mirrored::mismatch;
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
 use crate::stdio;
-use crate::subscription::cancelled;
+use crate::subscription::{LISTEN, cancelled};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
@@ -388,7 +388,8 @@ impl Session {
     async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| params.value("_meta")?.get("progressToken").cloned());
-        if !lock(&self.streams).open(Post { id: id.clone(), token, messages: send }) {
+        let is_subscription = message.method() == Some(LISTEN);
+        if !lock(&self.streams).open(Post { id: id.clone(), token, is_subscription, messages: send }) {
             let why = format!("the id {id} is that of a request that is under way");
             return refused(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
         }
@@ -471,6 +472,8 @@ struct Delivery {
 struct Post {
     id: Id,
     token: Option<Value>,
+    /// Whether the service may end it by a notification: the identifiers of its own requests are others.
+    is_subscription: bool,
     messages: mpsc::Sender<Delivery>,
 }
 
@@ -538,7 +541,8 @@ impl Streams {
             return;
         }
         self.posts.retain(|post| !post.messages.is_closed());
-        let ended = cancelled(&message).and_then(|id| self.posts.iter().position(|post| post.id == id));
+        let is_ended = |id: &Id| self.posts.iter().position(|post| post.is_subscription && post.id == *id);
+        let ended = cancelled(&message).as_ref().and_then(is_ended);
         if let Some(post) = ended.map(|at| self.posts.remove(at)) {
             // The service has ended a subscription by itself.
             self.send(&post.messages, message.bytes, true);
@@ -708,9 +712,11 @@ mod tests {
         let mut streams = Streams::new();
         let mut open = |id: i128, token: Option<i64>| {
             let (messages, received) = mpsc::channel(9);
-            assert!(streams.open(Post { id: Id::Number(id), token: token.map(Into::into), messages }));
+            let post = Post { id: Id::Number(id), token: token.map(Into::into), is_subscription: id == 3, messages };
+            assert!(streams.open(post));
             received
         };
+        let mut third = open(3, None);
         let (mut first, mut second) = (open(1, Some(7)), open(2, Some(8)));
         let deliver = |streams: &mut Streams, value: &serde_json::Value| {
             streams.deliver(Message::of(value.to_string().into()).unwrap());
@@ -722,10 +728,17 @@ mod tests {
         let (send, mut listening) = mpsc::channel(9);
         streams.listen(send);
         deliver(&mut streams, &change);
+        let taken_back =
+            |id: i64| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
+        deliver(&mut streams, &taken_back(3));
+        assert!(third.try_recv().unwrap().is_answer, "a subscription ends");
+        deliver(&mut streams, &taken_back(1));
+        assert!(first.try_recv().is_err(), "it is the service's own request that has this identifier");
         deliver(&mut streams, &json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
         assert!(second.try_recv().unwrap().bytes.ends_with(b"}}") && second.try_recv().is_err());
         assert!(first.try_recv().unwrap().is_answer);
         assert!(!listening.try_recv().unwrap().is_answer);
+        assert!(listening.try_recv().is_ok_and(|told| !told.is_answer), "what was taken back is told");
         drop((second, listening));
         deliver(&mut streams, &change);
         assert_eq!((streams.kept.len(), streams.kept_bytes > 0), (1, true), "it waits for a reader");

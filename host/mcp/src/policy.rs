@@ -12,7 +12,8 @@ pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 /// The section `[mcp-proxy]`: keys for all servers, and below `servers` a table for each that needs others.
 ///
 /// ```
-/// use hookhost_mcp::{name::ServerName, policy::{Pinning, Section}};
+/// use hookhost_mcp::policy::{Pinning, Section};
+/// use hookhost_relay::name::ServerName;
 ///
 /// let section: Section = serde_json::from_str(r#"{
 ///     "definitions": "first-use", "servers": { "files": { "forbidden-tools": ["write_*"], "definitions": "approve" } }

@@ -448,7 +448,9 @@ impl Service {
                     // Of another request: nobody has asked here.
                     (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
                     // Nothing more comes on it: the service has ended a subscription by itself.
-                    (Kind::Notification { .. }, Some((id, _))) if cancelled(&message).as_ref() == Some(id) => {
+                    (Kind::Notification { .. }, Some((id, request)))
+                        if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
+                    {
                         self.say(message.bytes).await;
                         return Ok(());
                     }

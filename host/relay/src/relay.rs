@@ -255,10 +255,15 @@ impl<H: Handler> Relay<H> {
             return self.lane(from).put(message::error(id, *code, why), None).await;
         }
         let Some(id) = id else { return };
-        if self.table(from.other(), |table| table.answered(id)).is_some() {
+        if let Some(expected) = self.table(from.other(), |table| table.answered(id)) {
             let name = self.0.handler.name(from);
             let why = format!("the answer of the {name} cannot be passed on: {why}");
-            self.lane(from.other()).put(message::error(Some(id), INTERNAL_ERROR, &why), None).await;
+            let error = message::error(Some(id), INTERNAL_ERROR, &why);
+            // What waits for the answer learns that it is an error.
+            if let Ok(answer) = Message::of(error.clone()) {
+                drop(self.0.handler.answered(expected, &answer));
+            }
+            self.lane(from.other()).put(error, None).await;
         }
     }
 

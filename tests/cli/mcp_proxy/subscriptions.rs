@@ -81,6 +81,20 @@ fn a_server_that_ends_a_subscription_by_a_notification_frees_its_id_at_once() {
 }
 
 #[test]
+fn a_subscription_whose_answer_cannot_be_read_is_told_nothing_more() {
+    let unreadable = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#;
+    let user = user();
+    let (mut proxied, _) = subscribed(&user, &[unreadable]);
+    proxied.request("end", &json!({}));
+    assert!(proxied.next()["error"].is_object());
+    assert_eq!(proxied.next()["id"], 2);
+    assert!(!is_taken(&mut proxied));
+    user.run(["mcp", "approve", "files", "--yes"]).expect(0, &[]);
+    assert_eq!(proxied.listed(), ["say", "write"]);
+    assert!(proxied.others.is_empty(), "{:?}", proxied.others);
+}
+
+#[test]
 fn a_server_cannot_end_another_request_by_a_notification() {
     let end = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     let rules = json!([{ "on": "slow", "say": [end] }]);

@@ -36,6 +36,9 @@ pub(super) fn missing(schema: &Value, path: &str) -> Option<Missing> {
     None
 }
 
+/// Upper bound of the parts that are looked at for one step; beyond, it is left open what there is.
+const MAX_PARTS: usize = 1000;
+
 /// The parts of a schema that a value has to fit, or may fit.
 struct Places<'a> {
     whole: &'a Value,
@@ -51,7 +54,8 @@ impl<'a> Places<'a> {
 
     /// Adds a part, and those that it names or combines.
     fn add(&mut self, part: &'a Value, depth: usize) {
-        if depth > MAX_DEPTH {
+        // Parts may name each other again and again.
+        if depth > MAX_DEPTH || self.found.len() >= MAX_PARTS {
             self.is_open = true;
             return;
         }
@@ -151,6 +155,13 @@ mod tests {
         }
         assert_eq!(missing(&json!({ "type": "object" }), "path"), None, "it does not say which there are");
         assert_eq!(missing(&Value::Null, "path"), None);
+    }
+
+    #[test]
+    fn parts_that_name_each_other_over_and_over_are_left_open() {
+        let again = vec![json!({ "$ref": "#/$defs/a" }); 10];
+        let schema = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "allOf": again } } });
+        assert_eq!(missing(&schema, "path"), None);
     }
 
     #[test]
