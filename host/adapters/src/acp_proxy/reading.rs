@@ -246,17 +246,22 @@ impl<'a> Call<'a> {
         Value::Object(arguments)
     }
 
-    /// The tool of an MCP server, as `mcp__SERVER__TOOL`.
-    fn server_tools(&self) -> Option<Reading> {
-        let named = ["name", "title"].iter().find_map(|key| self.text(key).filter(|name| is_mcp_tool(name)));
+    /// The tool of an MCP server, as `mcp__SERVER__TOOL`: by what the tool was given, and by its name.
+    fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
             let (server, tool) = (self.input_text("server")?, self.input_text("tool")?);
-            Some(format!("mcp__{server}__{tool}"))
+            // Beside other members, `arguments` need not be what the tool gets.
+            let is_whole = self.input()?.keys().all(|key| ["server", "tool", "arguments"].contains(&key.as_str()));
+            let arguments = self.input()?.get("arguments").filter(|arguments| is_whole && arguments.is_object());
+            let arguments = arguments.cloned().unwrap_or_else(|| self.arguments());
+            Some(Reading { name: format!("mcp__{server}__{tool}"), arguments })
         };
-        let name = named.map(str::to_owned).or_else(by_input)?;
-        let arguments = self.input().and_then(|input| input.get("arguments")).filter(|arguments| arguments.is_object());
-        let arguments = arguments.cloned().unwrap_or_else(|| self.arguments());
-        Some(Reading { name, arguments })
+        let mut all: Vec<Reading> = by_input().into_iter().collect();
+        let named = ["name", "title"].iter().find_map(|key| self.text(key).filter(|name| is_mcp_tool(name)));
+        if let Some(name) = named.filter(|name| all.iter().all(|tool| tool.name != *name)) {
+            all.push(Reading { name: name.to_owned(), arguments: self.arguments() });
+        }
+        all
     }
 
     /// The values that the tool was given by these keys, each once. One that is empty says nothing.
@@ -438,6 +443,24 @@ mod tests {
         let by_input = of(&json!({ "rawInput": { "server": "git", "tool": "push", "arguments": {} } })).0;
         assert_eq!(by_title, by_input);
         assert!(matches!(&by_title[..], [Action::Mcp(tool)] if tool.tool == "push"), "{by_title:?}");
+    }
+
+    #[test]
+    fn arguments_within_the_input_are_those_of_a_tool_that_the_input_names() {
+        let arguments = |call: Value| -> Vec<Value> {
+            Readings::of_tool_call(&call).all.into_iter().map(|reading| reading.arguments).collect()
+        };
+        let by_title =
+            arguments(json!({ "title": "mcp__db__query", "rawInput": { "sql": "DROP TABLE x", "arguments": {} } }));
+        assert!(by_title.len() == 1 && by_title[0]["sql"] == "DROP TABLE x", "{by_title:?}");
+        let given = json!({ "server": "db", "tool": "query", "arguments": { "sql": "SELECT 1" } });
+        assert_eq!(arguments(json!({ "rawInput": given })), [given["arguments"].clone()]);
+        let given = json!({ "server": "db", "tool": "query", "sql": "DROP TABLE x", "arguments": {} });
+        let whole = arguments(json!({ "rawInput": given }));
+        assert!(whole.len() == 1 && whole[0]["sql"] == "DROP TABLE x", "{whole:?}");
+        let both = json!({ "title": "mcp__git__log", "rawInput": { "server": "git", "tool": "push" } });
+        let names: Vec<String> = Readings::of_tool_call(&both).all.into_iter().map(|reading| reading.name).collect();
+        assert_eq!(names, ["mcp__git__push", "mcp__git__log"]);
     }
 
     #[test]
