@@ -141,8 +141,14 @@ impl Readings {
                     if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
                 arguments.insert("command".to_owned(), all);
                 readings.add(method, Value::Object(arguments.clone()));
+                let variables = set_before(&arguments);
                 if !is_one {
                     arguments.insert("command".to_owned(), json!(line));
+                    readings.add(method, Value::Object(arguments.clone()));
+                }
+                // A program can run what a variable names.
+                if !variables.is_empty() {
+                    arguments.insert("command".to_owned(), json!(format!("{variables} {line}")));
                     readings.add(method, Value::Object(arguments));
                 }
             }
@@ -293,6 +299,14 @@ impl<'a> Call<'a> {
         let changes = self.list("content").filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         distinct(changes.filter_map(|part| part.get("path")?.as_str()))
     }
+}
+
+/// The variables of a command, as a shell has them before it; empty without any.
+fn set_before(arguments: &Map<String, Value>) -> String {
+    let list = arguments.get("env").and_then(Value::as_array).into_iter().flatten();
+    let text = |variable: &Value, key: &str| variable.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let set = |variable| format!("{}='{}'", text(variable, "name"), text(variable, "value").replace('\'', r"'\''"));
+    list.map(set).collect::<Vec<_>>().join(" ")
 }
 
 fn is_mcp_tool(name: &str) -> bool {
@@ -479,6 +493,16 @@ mod tests {
         let params = json!({ "command": "echo", "args": ["$(rm x)"] });
         assert_eq!(of(params), [shell("echo '$(rm x)'", "/work"), shell("echo $(rm x)", "/work")]);
         assert_eq!(Readings::of_request("terminal/kill", &json!({})), None);
+    }
+
+    #[test]
+    fn the_variables_of_a_command_are_judged_with_it() {
+        let of = |params: Value| actions(&Readings::of_request("terminal/create", &params).unwrap()).0;
+        let variable = json!({ "name": "GIT_SSH_COMMAND", "value": "sh -c 'rm -rf ~'" });
+        let params = json!({ "command": "git", "args": ["fetch"], "env": [variable] });
+        let set = r"GIT_SSH_COMMAND='sh -c '\''rm -rf ~'\''' git fetch";
+        assert_eq!(of(params), [shell("git fetch", "/work"), shell(set, "/work")]);
+        assert_eq!(of(json!({ "command": "git", "env": [] })), [shell("git", "/work")]);
     }
 
     #[test]
