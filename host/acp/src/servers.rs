@@ -135,6 +135,11 @@ fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, 
 /// The arguments and the variables of the proxy before a service.
 fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String>, Value), String> {
     let url = fields.get("url").and_then(Value::as_str).ok_or("it has no address")?;
+    if has_secret_part(url) {
+        return Err(
+            "its address has a query or a user, which every user of the machine could read: use a header".to_owned()
+        );
+    }
     let mut words = vec!["mcp".to_owned(), "--name".to_owned(), name.to_string(), "--http".to_owned(), url.to_owned()];
     let mut variables = Vec::new();
     for (index, (header, value)) in headers(fields)?.into_iter().enumerate() {
@@ -144,6 +149,13 @@ fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String
         variables.push(json!({ "name": variable, "value": value }));
     }
     Ok((words, Value::Array(variables)))
+}
+
+/// Whether an address has a part in which keys are.
+fn has_secret_part(url: &str) -> bool {
+    let after_scheme = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
+    let authority = after_scheme.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    url.contains('?') || authority.contains('@')
 }
 
 /// The name for rules, which no other server of the session has.
@@ -251,6 +263,17 @@ mod tests {
         assert_eq!(servers.entries[0]["env"][0], json!({ "name": "HOOKHOST_ACP_HEADER_0", "value": "Bearer sk-1" }));
         assert_eq!((servers.entries[0].get("url"), servers.entries[0].get("headers")), (None, None));
         assert_eq!((servers.proxied, servers.left_out.len(), servers.notes.len()), (2, 0, 1));
+    }
+
+    #[test]
+    fn an_address_with_a_key_in_it_is_left_out() {
+        for url in ["https://h/mcp?apiKey=sk-1", "https://me:sk-1@h/mcp", "https:\\\\sk-1@h/mcp"] {
+            let servers = behind(&json!([{ "type": "http", "name": "x", "url": url }]));
+            assert!(servers.entries.is_empty() && servers.left_out[0].contains("a query or a user"), "{url}");
+            assert!(!servers.left_out[0].contains("sk-1"), "{servers:?}");
+        }
+        let servers = behind(&json!([{ "type": "http", "name": "x", "url": "https://h:8443/@scope/mcp" }]));
+        assert_eq!(servers.entries.len(), 1, "{servers:?}");
     }
 
     #[test]
