@@ -1,6 +1,7 @@
 //! The files and commands that the agent leaves to the editor. What the editor does is written from the arguments as rules left them.
 
 use crate::keys;
+use hookhost_adapters::acp_proxy::reading::Readings;
 use hookhost_relay::message::{Members, raw};
 use serde_json::Value;
 
@@ -139,8 +140,33 @@ impl Operation {
         let stays =
             |key: &str| members.iter().any(|(known, ..)| *known == key) || ["sessionId", "_meta"].contains(&key);
         let others: Vec<String> = written.keys().filter(|key| !stays(key)).map(str::to_owned).collect();
-        Ok(others.iter().fold(written, |written, key| written.without(key)))
+        let written = others.iter().fold(written, |written, key| written.without(key));
+        if self.method == Method::RunCommand && !has_one_meaning(&written) {
+            return Err(format!("a rule changed {name} to what editors differ in how they run"));
+        }
+        Ok(written)
     }
+}
+
+/// Whether every editor runs the command that rules have judged.
+fn has_one_meaning(written: &Members) -> bool {
+    let Ok(params) = written.to_value() else { return false };
+    let readings = Readings::of_request(Method::RunCommand.name(), &params);
+    readings.is_some_and(|readings| readings.all.len() == 1) || is_plain_script(&params)
+}
+
+/// Whether a command is `sh -c` with plain words, which is how a changed command line is written. An editor that joins the words has
+/// the shell run the first of them alone.
+fn is_plain_script(params: &Value) -> bool {
+    let is_of_words = |script: &str| script.chars().all(|c| c.is_ascii_alphanumeric() || " -_./=:,@%+".contains(c));
+    let has_variables = params.get("env").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let args = params.get("args").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is_shell = params.get("command").and_then(Value::as_str) == Some("sh");
+    let script = match args {
+        [flag, script] if flag == "-c" => script.as_str(),
+        _ => None,
+    };
+    is_shell && !has_variables && script.is_some_and(is_of_words)
 }
 
 /// The member of a result that is a text which rules read; `None` where they read none.
@@ -176,6 +202,21 @@ mod tests {
         let (operation, params) = of(Method::RunCommand, r#"{"sessionId":"s","command":"ls | wc"}"#).unwrap();
         let written = operation.write_back(&params, &json!({ "command": "ls" })).unwrap();
         assert_eq!(written.to_json(), r#"{"sessionId":"s","command":"ls"}"#);
+    }
+
+    #[test]
+    fn a_changed_command_that_editors_run_differently_is_refused() {
+        let (operation, params) =
+            of(Method::RunCommand, r#"{"sessionId":"s","command":"npm","args":["test"]}"#).unwrap();
+        for changed in [
+            json!({ "command": ["echo", "$(rm x)"] }),
+            json!({ "command": ["sh", "-c", "'rm -rf ~'"] }),
+            json!({ "command": ["sh", "-c", "npm test; rm x"] }),
+            json!({ "command": ["npm", "test"], "env": [{ "name": "NODE_OPTIONS", "value": "-r /x" }] }),
+        ] {
+            assert!(operation.write_back(&params, &changed).is_err(), "{changed}");
+        }
+        assert!(operation.write_back(&params, &json!({ "command": ["npm", "ci"] })).is_ok());
     }
 
     #[test]

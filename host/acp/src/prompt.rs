@@ -5,20 +5,56 @@
 
 use serde_json::{Value, json};
 
+/// The members of a block of each kind that this version knows, beside those of [`OF_ALL`].
+const MEMBERS: &[(&str, &[&str])] = &[
+    ("text", &["text"]),
+    ("image", &["data", "mimeType", "uri"]),
+    ("audio", &["data", "mimeType"]),
+    ("resource_link", &["uri", "name", "title", "description", "mimeType", "size"]),
+    ("resource", &["resource"]),
+];
+
+/// The members that a block of any kind can have.
+const OF_ALL: &[&str] = &["type", "_meta", "annotations"];
+
+/// The members of a resource within a block.
+const OF_RESOURCE: &[&str] = &["uri", "text", "blob", "mimeType"];
+
+/// What of a link an agent shows its model.
+const OF_LINK: &[&str] = &["name", "title", "description"];
+
+/// Whether the block and the resource in it have nothing but what this version knows.
+fn is_known(block: &Value) -> bool {
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+    let Some((_, members)) = MEMBERS.iter().find(|(known, _)| *known == kind) else { return false };
+    let has_only = |value: &Value, members: &[&str]| {
+        let mut keys = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+        keys.all(|key| members.contains(&key) || OF_ALL.contains(&key))
+    };
+    has_only(block, members) && block.get("resource").is_none_or(|resource| has_only(resource, OF_RESOURCE))
+}
+
 /// A block's text as rules read it; `None` for one that is no text.
 fn text_of(block: &Value) -> Option<String> {
+    // An agent may give its model what this version does not know: rules read it as it is.
+    if !is_known(block) {
+        return Some(block.to_string());
+    }
     let field = |key: &str| block.get(key).and_then(Value::as_str);
     match field("type") {
         Some("text") => field("text").map(str::to_owned),
-        Some("image" | "audio") => None,
-        Some("resource_link") => field("uri").map(|uri| format!("[{uri}]")),
+        Some("resource_link") => {
+            let uri = field("uri").map(|uri| format!("[{uri}]"));
+            let texts = uri.into_iter().chain(OF_LINK.iter().filter_map(|key| field(key)).map(str::to_owned));
+            Some(texts.collect::<Vec<_>>().join("\n"))
+        }
         Some("resource") => {
             let resource = block.get("resource")?;
             let uri = resource.get("uri").and_then(Value::as_str).unwrap_or_default();
             resource.get("text").and_then(Value::as_str).map(|text| format!("[{uri}]\n{text}"))
         }
-        // Of a kind that this version does not know: rules read it as it is.
-        _ => Some(block.to_string()),
+        // Images and audio.
+        _ => None,
     }
 }
 
@@ -37,12 +73,15 @@ pub fn text(prompt: &Value) -> Result<String, String> {
 /// Whether each member that rules read of a block is what it should be: an agent may read something else of one that is not.
 fn is_block(block: &Value) -> bool {
     let is_text = |value: Option<&Value>| value.is_some_and(Value::is_string);
+    let can_be_text = |value: Option<&Value>| value.is_none_or(|value| value.is_string() || value.is_null());
     match block.get("type").and_then(Value::as_str) {
         Some("text") => is_text(block.get("text")),
-        Some("resource_link") => is_text(block.get("uri")),
+        Some("image") => can_be_text(block.get("uri")),
+        Some("resource_link") => is_text(block.get("uri")) && OF_LINK.iter().all(|key| can_be_text(block.get(*key))),
         Some("resource") => {
             let of = |key: &str| block.get("resource").and_then(|resource| resource.get(key));
-            is_text(of("text")) != is_text(of("blob")) && (of("text").is_none() || of("blob").is_none())
+            let has_uri = can_be_text(of("uri"));
+            has_uri && is_text(of("text")) != is_text(of("blob")) && (of("text").is_none() || of("blob").is_none())
         }
         Some(_) => true,
         None => false,
@@ -81,10 +120,29 @@ mod tests {
             { "type": "resource", "resource": { "uri": "file:///c", "blob": "AAAA" } },
             { "type": "new", "x": 1 },
         ]);
-        assert_eq!(text(&prompt).unwrap(), "Look at\n[file:///a]\n[file:///b]\nsk-1\n{\"type\":\"new\",\"x\":1}");
+        assert_eq!(text(&prompt).unwrap(), "Look at\n[file:///a]\na\n[file:///b]\nsk-1\n{\"type\":\"new\",\"x\":1}");
         let changed = with_text(&prompt, "Look");
         assert_eq!(changed, json!([image, { "type": "text", "text": "Look" }, prompt[4]]));
         assert_eq!(with_text(&json!([image]), "x"), json!([{ "type": "text", "text": "x" }, image]));
+    }
+
+    #[test]
+    fn rules_read_what_a_link_says_of_itself() {
+        let link = json!([{ "type": "resource_link", "uri": "file:///a", "name": "n", "title": "t", "description": "sk-1",
+            "mimeType": "text/plain", "size": 1, "annotations": null }]);
+        assert_eq!(text(&link).unwrap(), "[file:///a]\nn\nt\nsk-1");
+    }
+
+    #[test]
+    fn a_block_with_a_member_that_is_not_known_is_read_as_it_is() {
+        let block = json!({ "type": "text", "text": "a", "own": "sk-1" });
+        assert_eq!(text(&json!([block])).unwrap(), block.to_string());
+        let block = json!({ "type": "image", "data": "AAAA", "mimeType": "image/png", "alt": "sk-1" });
+        assert_eq!(text(&json!([block])).unwrap(), block.to_string());
+        let block = json!({ "type": "resource", "resource": { "uri": "a", "blob": "AAAA", "own": "sk-1" } });
+        assert_eq!(text(&json!([block])).unwrap(), block.to_string());
+        let plain = json!([{ "type": "text", "text": "a", "_meta": { "own": 1 }, "annotations": { "priority": 1 } }]);
+        assert_eq!(text(&plain).unwrap(), "a");
     }
 
     #[test]
@@ -95,6 +153,9 @@ mod tests {
             json!([{ "type": "resource", "resource": { "uri": "a", "text": "x", "blob": "AAAA" } }]),
             json!([{ "type": "resource", "resource": { "uri": "a", "text": 1, "blob": "AAAA" } }]),
             json!([{ "type": "resource_link" }]),
+            json!([{ "type": "resource_link", "uri": "a", "description": ["x"] }]),
+            json!([{ "type": "resource", "resource": { "uri": ["a"], "text": "x" } }]),
+            json!([{ "type": "image", "data": "AAAA", "mimeType": "image/png", "uri": 1 }]),
             json!("x"),
         ] {
             assert!(text(&odd).is_err(), "{odd}");

@@ -112,6 +112,15 @@ pub struct Asked {
     _pending: Guard,
 }
 
+impl Asked {
+    fn session(&self) -> &str {
+        match &self.what {
+            What::Prompt { session, .. } | What::Permission { session, .. } => session,
+            What::Operation(operation) => &operation.session,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum What {
     Prompt { session: String, blocks: Value, text: String },
@@ -220,6 +229,8 @@ impl Proxy {
         state.summary.servers_left_out += servers.left_out.len();
         if let Some(session) = session {
             state.sessions.open(session, cwd, method == "session/load");
+        } else {
+            state.sessions.begin();
         }
         let expected = Expected::Opened { session: session.map(str::to_owned), cwd: cwd.to_owned() };
         Ok(Begun::Passed { bytes, expected })
@@ -352,6 +363,9 @@ impl Handler for Proxy {
             Err(_) => Members::default(),
         };
         match self.known_request(from, id, message, params) {
+            Ok(Some(Begun::Asked(asked))) if !self.state().sessions.can_be(asked.session()) => {
+                refused(INVALID_PARAMS, &format!("`params.sessionId` of {method} is no session of this connection"))
+            }
             Ok(Some(begun)) => begun,
             Ok(None) if is_ours(method) => {
                 refused(INVALID_REQUEST, &format!("{method} is not asked in this direction"))

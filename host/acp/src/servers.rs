@@ -2,6 +2,7 @@
 //! that cannot be put behind it is left out: the agent does not reach it past the rules.
 
 use hookhost_adapters::mcp_servers::{between, starts_proxy};
+use hookhost_hook::place;
 use hookhost_relay::name::ServerName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -32,11 +33,10 @@ impl Servers {
     /// Those of this list, behind the proxy.
     #[must_use]
     pub fn behind(list: &[Value], program: &Program) -> Self {
-        let (mut servers, mut names) = (Self::default(), BTreeSet::new());
-        for entry in list {
-            let shown: String =
-                entry.get("name").and_then(Value::as_str).unwrap_or("without a name").chars().take(40).collect();
-            match behind(entry, program, &mut names) {
+        let mut servers = Self::default();
+        for (entry, name) in list.iter().zip(names_for_rules(list, program)) {
+            let shown: String = name_of(entry).unwrap_or("without a name").chars().take(40).collect();
+            match name.and_then(|name| behind(entry, &name, program)) {
                 Ok(entry) => {
                     servers.entries.push(entry);
                     servers.proxied += 1;
@@ -52,53 +52,110 @@ impl Servers {
     }
 }
 
-/// A server's entry that starts the proxy.
-fn behind(entry: &Value, program: &Program, names: &mut BTreeSet<ServerName>) -> Result<Value, String> {
-    let fields = entry.as_object().ok_or("its entry is no object")?;
-    let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let name = text("name").ok_or("it has no name")?;
-    match text("type") {
-        None | Some("stdio") => {
-            let command = text("command").ok_or("it has no command")?;
-            let arguments = texts(fields.get("args")).ok_or("its arguments are no texts")?;
-            let words = [&[command.to_owned()], arguments.as_slice()].concat();
-            if starts_proxy(&words) {
-                return Ok(entry.clone());
-            }
-            let name = rule_name(name, names)?;
-            let words: Vec<&str> = between(name.as_str()).into_iter().chain(words.iter().map(String::as_str)).collect();
-            let mut fields = fields.clone();
-            fields.insert("command".to_owned(), json!(program.path));
-            fields.insert("args".to_owned(), json!(words));
-            let variables = fields.get("env").cloned().unwrap_or_else(|| json!([]));
-            fields.insert("env".to_owned(), with_variables(variables, program)?);
-            Ok(Value::Object(fields))
+fn name_of(entry: &Value) -> Option<&str> {
+    entry.get("name").and_then(Value::as_str)
+}
+
+/// The program of an entry and its arguments.
+fn words_of(entry: &Value) -> Result<Vec<String>, String> {
+    let command = entry.get("command").and_then(Value::as_str).ok_or("it has no command")?;
+    let arguments = texts(entry.get("args")).ok_or("its arguments are no texts")?;
+    Ok([&[command.to_owned()], arguments.as_slice()].concat())
+}
+
+/// Whether these words start this very proxy: another program may have its name.
+fn is_behind(words: &[String], program: &Program) -> bool {
+    words.first() == Some(&program.path) && starts_proxy(words)
+}
+
+/// The name for rules of each server, which no other server of the session has. A server that has a name exactly has it before one
+/// whose name is made into it.
+fn names_for_rules(list: &[Value], program: &Program) -> Vec<Result<ServerName, String>> {
+    let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
+    let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));
+    let mut names = BTreeSet::new();
+    let mut all: Vec<Option<Result<ServerName, String>>> = vec![None; list.len()];
+    for (index, entry) in list.iter().enumerate() {
+        if name_of(entry).is_none() {
+            all[index] = Some(Err("it has no name".to_owned()));
+        } else if is_second(index) {
+            all[index] = Some(Err("another server has its name".to_owned()));
+        } else if let Some(words) = own_words(entry) {
+            let name = ServerName::new(&words[3]).map_err(|why| why.to_string());
+            let mut is_free = |name: &ServerName| names.insert(name.clone());
+            let taken = || "another server has its name for rules".to_owned();
+            all[index] = Some(name.and_then(|name| is_free(&name).then_some(name).ok_or_else(taken)));
         }
-        Some("http" | "sse") => {
-            let url = text("url").ok_or("it has no address")?;
-            let name = rule_name(name, names)?;
-            let mut words =
-                vec!["mcp".to_owned(), "--name".to_owned(), name.to_string(), "--http".to_owned(), url.to_owned()];
-            let mut variables = Vec::new();
-            for (index, (header, value)) in headers(fields)?.into_iter().enumerate() {
-                // The value is no argument: every user of the machine can read those.
-                let variable = format!("HOOKHOST_ACP_HEADER_{index}");
-                words.extend(["--header-variable".to_owned(), format!("{header}={variable}")]);
-                variables.push(json!({ "name": variable, "value": value }));
-            }
-            let mut made = Map::new();
-            // The agent knows it by the name that the editor has given it.
-            made.insert("name".to_owned(), json!(text("name")));
-            made.insert("command".to_owned(), json!(program.path));
-            made.insert("args".to_owned(), json!(words));
-            made.insert("env".to_owned(), with_variables(Value::Array(variables), program)?);
-            if let Some(meta) = fields.get("_meta") {
-                made.insert("_meta".to_owned(), meta.clone());
-            }
-            Ok(Value::Object(made))
-        }
-        Some(_) => Err("its kind is not known".to_owned()),
     }
+    for is_exact in [true, false] {
+        for (entry, place) in list.iter().zip(&mut all).filter(|(_, place)| place.is_none()) {
+            let name = name_of(entry).unwrap_or_default();
+            if ServerName::new(name).is_ok() == is_exact {
+                *place = Some(rule_name(name, &mut names));
+            }
+        }
+    }
+    all.into_iter().map(|name| name.unwrap_or_else(|| Err("it has no name".to_owned()))).collect()
+}
+
+/// A server's entry that starts the proxy. It is made of what is known of an entry: an agent may read another member otherwise.
+fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, String> {
+    let fields = entry.as_object().ok_or("its entry is no object")?;
+    let kind = match fields.get("type") {
+        None | Some(Value::Null) => "stdio",
+        Some(kind) => kind.as_str().ok_or("its kind is no text")?,
+    };
+    let (words, variables) = match kind {
+        "stdio" => {
+            let words = words_of(entry)?;
+            let variables = fields.get("env").cloned().unwrap_or_default();
+            let words = if is_behind(&words, program) {
+                words[1..].to_vec()
+            } else {
+                let before = between(name.as_str()).into_iter().map(str::to_owned);
+                before.chain(words).collect()
+            };
+            (words, variables)
+        }
+        "http" | "sse" => service(fields, name)?,
+        _ => return Err("its kind is not known".to_owned()),
+    };
+    let mut made = Map::new();
+    // The agent knows it by the name that the editor has given it.
+    made.insert("name".to_owned(), fields.get("name").cloned().unwrap_or_default());
+    made.insert("command".to_owned(), json!(program.path));
+    made.insert("args".to_owned(), json!(words));
+    made.insert("env".to_owned(), with_variables(variables, program)?);
+    if let Some(meta) = fields.get("_meta") {
+        made.insert("_meta".to_owned(), meta.clone());
+    }
+    Ok(Value::Object(made))
+}
+
+/// The arguments and the variables of the proxy before a service.
+fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String>, Value), String> {
+    let url = fields.get("url").and_then(Value::as_str).ok_or("it has no address")?;
+    if has_secret_part(url) {
+        return Err(
+            "its address has a query or a user, which every user of the machine could read: use a header".to_owned()
+        );
+    }
+    let mut words = vec!["mcp".to_owned(), "--name".to_owned(), name.to_string(), "--http".to_owned(), url.to_owned()];
+    let mut variables = Vec::new();
+    for (index, (header, value)) in headers(fields)?.into_iter().enumerate() {
+        // The value is no argument: every user of the machine can read those.
+        let variable = format!("HOOKHOST_ACP_HEADER_{index}");
+        words.extend(["--header-variable".to_owned(), format!("{header}={variable}")]);
+        variables.push(json!({ "name": variable, "value": value }));
+    }
+    Ok((words, Value::Array(variables)))
+}
+
+/// Whether an address has a part in which keys are.
+fn has_secret_part(url: &str) -> bool {
+    let after_scheme = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
+    let authority = after_scheme.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    url.contains('?') || authority.contains('@')
 }
 
 /// The name for rules, which no other server of the session has.
@@ -118,8 +175,7 @@ fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String>
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(list) => list.as_array().ok_or("its headers are no list")?,
     };
-    let text = |header: &Value, key: &str| header.get(key).and_then(Value::as_str).map(str::to_owned);
-    let header = |header| Some((text(header, "name")?, text(header, "value")?));
+    let header = |header| Some((text_of(header, "name")?, text_of(header, "value")?));
     let all: Option<Vec<_>> = list.iter().map(header).collect();
     let all = all.ok_or("a header of it has no name or no value")?;
     if all.iter().any(|(name, _)| name.contains('=')) {
@@ -135,12 +191,25 @@ fn with_variables(list: Value, program: &Program) -> Result<Value, String> {
         Value::Null => Vec::new(),
         _ => return Err("its variables are no list".to_owned()),
     };
+    let variable = |variable: &Value| Some((text_of(variable, "name")?, text_of(variable, "value")?));
+    let set: Option<Vec<_>> = list.iter().map(variable).collect();
+    for (name, value) in set.ok_or("a variable of it has no name or no value")? {
+        // The proxy would ask another resident host, with other rules.
+        let is_own = program.variables.iter().any(|(own, known)| *own == name && *known == value);
+        if place::DIRECTORIES.contains(&name.as_str()) && !is_own {
+            return Err(format!("its variable {name} says where hookhost's own files are"));
+        }
+    }
     for (name, value) in &program.variables {
         if !list.iter().any(|variable| variable.get("name").and_then(Value::as_str) == Some(name)) {
             list.push(json!({ "name": name, "value": value }));
         }
     }
     Ok(Value::Array(list))
+}
+
+fn text_of(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
 fn texts(list: Option<&Value>) -> Option<Vec<String>> {
@@ -197,6 +266,17 @@ mod tests {
     }
 
     #[test]
+    fn an_address_with_a_key_in_it_is_left_out() {
+        for url in ["https://h/mcp?apiKey=sk-1", "https://me:sk-1@h/mcp", "https:\\\\sk-1@h/mcp"] {
+            let servers = behind(&json!([{ "type": "http", "name": "x", "url": url }]));
+            assert!(servers.entries.is_empty() && servers.left_out[0].contains("a query or a user"), "{url}");
+            assert!(!servers.left_out[0].contains("sk-1"), "{servers:?}");
+        }
+        let servers = behind(&json!([{ "type": "http", "name": "x", "url": "https://h:8443/@scope/mcp" }]));
+        assert_eq!(servers.entries.len(), 1, "{servers:?}");
+    }
+
+    #[test]
     fn a_server_that_cannot_be_put_behind_the_proxy_is_left_out() {
         let servers = behind(&json!([
             { "type": "acp", "name": "editor", "id": "1" }, { "name": "…", "command": "x" }, { "name": "a" }, "x",
@@ -207,9 +287,59 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_has_nothing_but_what_starts_the_proxy() {
+        let servers =
+            behind(&json!([{ "name": "x", "command": "true", "url": "http://evil/mcp", "headers": [], "type": null }]));
+        let variables = json!([{ "name": "HOOKHOST_STATE_DIR", "value": "/state" }]);
+        let args = json!(["mcp", "--name", "x", "--", "true"]);
+        let made = json!({ "name": "x", "command": "/bin/hookhost", "args": args, "env": variables });
+        assert_eq!(servers.entries, [made]);
+        let servers = behind(&json!([{ "name": "x", "command": "true", "type": 5, "url": "http://evil/mcp" }]));
+        assert_eq!((servers.entries.len(), servers.left_out.len()), (0, 1), "{servers:?}");
+    }
+
+    #[test]
+    fn no_server_names_the_directories_of_the_host_that_judges_it() {
+        let with = |name: &str, value: &str| {
+            behind(&json!([{ "name": "x", "command": "true", "env": [{ "name": name, "value": value }] }]))
+        };
+        for (name, value) in [("HOOKHOST_CONFIG_DIR", "/evil"), ("HOOKHOST_STATE_DIR", "/evil"), ("HOME", "/evil")] {
+            let servers = with(name, value);
+            assert!(servers.entries.is_empty() && servers.left_out[0].contains(name), "{servers:?}");
+        }
+        assert_eq!(with("HOOKHOST_STATE_DIR", "/state").entries.len(), 1, "its own value");
+        assert_eq!(with("PATH", "/bin").entries.len(), 1);
+    }
+
+    #[test]
+    fn another_program_with_the_name_of_the_proxy_is_put_behind_it() {
+        let args = json!(["mcp", "--name", "x", "--", "true"]);
+        let servers = behind(&json!([{ "name": "x", "command": "/repo/hookhost", "args": args }]));
+        let words = json!(["mcp", "--name", "x", "--", "/repo/hookhost", "mcp", "--name", "x", "--", "true"]);
+        assert_eq!((&servers.entries[0]["command"], &servers.entries[0]["args"]), (&json!("/bin/hookhost"), &words));
+    }
+
+    #[test]
+    fn a_server_that_has_a_name_exactly_has_it_before_one_whose_name_is_made_into_it() {
+        let names = |servers: &Servers| -> Vec<_> {
+            let name = |entry: &Value| (entry["args"][2].clone(), entry["args"][4].clone());
+            servers.entries.iter().map(name).collect()
+        };
+        let servers =
+            behind(&json!([{ "name": "github!", "command": "evil" }, { "name": "github", "command": "real" }]));
+        assert_eq!(names(&servers), [(json!("github-2"), json!("evil")), (json!("github"), json!("real"))]);
+        let servers = behind(&json!([{ "name": "github", "command": "a" }, { "name": "github", "command": "b" }]));
+        assert_eq!((names(&servers), servers.left_out.len()), (vec![(json!("github"), json!("a"))], 1));
+        let wrapper =
+            json!({ "name": "own", "command": "/bin/hookhost", "args": ["mcp", "--name", "github", "--", "real"] });
+        let servers = behind(&json!([{ "name": "github", "command": "evil" }, wrapper]));
+        assert_eq!(names(&servers), [(json!("github-2"), json!("evil")), (json!("github"), json!("real"))]);
+    }
+
+    #[test]
     fn two_servers_never_have_one_name_for_rules() {
         let servers = behind(&json!([{ "name": "a b", "command": "x" }, { "name": "a-b", "command": "y" }]));
         let names: Vec<_> = servers.entries.iter().map(|entry| entry["args"][2].as_str().unwrap()).collect();
-        assert_eq!(names, ["a-b", "a-b-2"]);
+        assert_eq!(names, ["a-b-2", "a-b"]);
     }
 }

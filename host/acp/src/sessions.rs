@@ -15,6 +15,8 @@ pub struct Sessions {
     /// The directory of what belongs to no session that is known.
     cwd: PathBuf,
     known: HashMap<String, Session>,
+    /// How many begin now, whose names only the agent knows.
+    beginning: usize,
     terminals: HashMap<(String, String), Value>,
 }
 
@@ -29,7 +31,7 @@ impl Sessions {
     /// None yet.
     #[must_use]
     pub fn new(connection: String, cwd: PathBuf) -> Self {
-        Self { connection, cwd, known: HashMap::new(), terminals: HashMap::new() }
+        Self { connection, cwd, known: HashMap::new(), beginning: 0, terminals: HashMap::new() }
     }
 
     /// A session begins or continues in this directory.
@@ -37,6 +39,22 @@ impl Sessions {
         if self.known.len() < MAX || self.known.contains_key(id) {
             self.known.insert(id.to_owned(), Session { cwd: cwd.to_owned(), is_loading });
         }
+    }
+
+    /// A session begins whose name the agent has not said yet.
+    pub const fn begin(&mut self) {
+        self.beginning += 1;
+    }
+
+    /// The agent has answered that it has begun, or that it has not.
+    pub const fn begun(&mut self) {
+        self.beginning = self.beginning.saturating_sub(1);
+    }
+
+    /// Whether the directory of a session is known, or the session can be one that begins now.
+    #[must_use]
+    pub fn can_be(&self, id: &str) -> bool {
+        self.beginning > 0 || self.known.contains_key(id)
     }
 
     /// All of a session was replayed.
@@ -97,6 +115,20 @@ impl Sessions {
 mod tests {
     use super::Sessions;
     use std::path::Path;
+
+    #[test]
+    fn a_session_is_one_that_was_opened_or_begins_now() {
+        let mut sessions = Sessions::new("c".to_owned(), "/own".into());
+        assert!(!sessions.can_be("1"));
+        sessions.begin();
+        assert!(sessions.can_be("1"));
+        sessions.begun();
+        assert!(!sessions.can_be("1"));
+        sessions.open("1", Path::new("/a"), true);
+        assert!(sessions.can_be("1") && !sessions.can_be("2"));
+        sessions.close("1");
+        assert!(!sessions.can_be("1"));
+    }
 
     #[test]
     fn each_session_has_its_directory_and_an_unknown_one_has_the_proxys() {

@@ -63,6 +63,9 @@ impl Proxy {
         match expected {
             Expected::Anything => None,
             Expected::Opened { session, cwd } => {
+                if session.is_none() {
+                    self.state().sessions.begun();
+                }
                 let named = || Some(result.as_ref()?.get("sessionId")?.as_str()?.to_owned());
                 match session.clone().or_else(named) {
                     Some(session) if message.members.get("error").is_none() => {

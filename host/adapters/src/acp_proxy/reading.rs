@@ -45,6 +45,9 @@ const WRITING: &[&str] = &["edit", "delete", "move"];
 /// Kinds of call that read files.
 const READING: &[&str] = &["read", "search"];
 
+/// Kinds of call that say that they work on no file.
+const SAYING: &[&str] = &["execute", "fetch"];
+
 /// Upper bound of what one call is.
 const MAX_READINGS: usize = 64;
 
@@ -75,30 +78,9 @@ impl Readings {
         let call = Call { call };
         let kind = call.text("kind").unwrap_or("other");
         let mut readings = Self { all: Vec::new(), is_stated: true };
-        if let Some(name) = call.mcp_tool() {
-            let arguments =
-                call.input().and_then(|input| input.get("arguments")).filter(|arguments| arguments.is_object());
-            let arguments = arguments.cloned().unwrap_or_else(|| call.arguments());
-            readings.add(name, arguments);
-        }
-        match call.command() {
-            Some(command) => {
-                let mut arguments = call.arguments();
-                arguments["command"] = command.clone();
-                if let Some(cwd) = call.input_text(DIRECTORY) {
-                    arguments["cwd"] = json!(cwd);
-                }
-                readings.add("execute", arguments);
-            }
-            // All that is known of it is what a person would read.
-            None if kind == "execute" => {
-                let mut arguments = call.arguments();
-                arguments["command"] = json!(call.text("title").unwrap_or_default());
-                readings.add("execute", arguments);
-                readings.is_stated = false;
-            }
-            None => {}
-        }
+        call.server_tools().into_iter().for_each(|tool| readings.all.push(tool));
+        let is_of_a_server = !readings.all.is_empty();
+        readings.add_commands(&call, kind);
         let writes = if WRITING.contains(&kind) { kind } else { "edit" };
         let changed = call.changed_paths();
         let mut paths = call.paths();
@@ -113,18 +95,20 @@ impl Readings {
                     paths.push(".".to_owned());
                 }
                 paths.iter().for_each(|path| readings.add_file(kind, path, &call));
+            } else if !SAYING.contains(&kind) && !is_of_a_server {
+                // Such a call can read a file and can write it.
+                for path in paths.iter().filter(|path| !changed.contains(path)) {
+                    readings.add_file("read", path, &call);
+                    readings.add_file("edit", path, &call);
+                }
             }
         }
-        let address = call.input_text(ADDRESS).filter(|address| kind == "fetch" || address.starts_with("http"));
-        if let Some(address) = address {
-            let mut arguments = call.arguments();
-            arguments["url"] = json!(address);
-            readings.add("fetch", arguments);
-        }
+        readings.add_addresses(&call, kind);
         if readings.all.is_empty() {
+            let is_readable = readings.is_stated;
             let is_known = call.input().is_some_and(|input| !input.is_empty()) || kind == "think";
             let needs_more = WRITING.contains(&kind) || READING.contains(&kind) || kind == "fetch";
-            readings.is_stated = is_known && !needs_more && kind != "switch_mode";
+            readings.is_stated = is_readable && is_known && !needs_more && kind != "switch_mode";
             readings.add(kind, call.arguments());
         }
         if readings.all.len() > MAX_READINGS {
@@ -157,8 +141,14 @@ impl Readings {
                     if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
                 arguments.insert("command".to_owned(), all);
                 readings.add(method, Value::Object(arguments.clone()));
+                let variables = set_before(&arguments);
                 if !is_one {
                     arguments.insert("command".to_owned(), json!(line));
+                    readings.add(method, Value::Object(arguments.clone()));
+                }
+                // A program can run what a variable names.
+                if !variables.is_empty() {
+                    arguments.insert("command".to_owned(), json!(format!("{variables} {line}")));
                     readings.add(method, Value::Object(arguments));
                 }
             }
@@ -169,6 +159,52 @@ impl Readings {
 
     fn add(&mut self, name: impl Into<String>, arguments: Value) {
         self.all.push(Reading { name: name.into(), arguments });
+    }
+
+    /// Each command that the call names: agents differ in which of the keys they run.
+    fn add_commands(&mut self, call: &Call<'_>, kind: &str) {
+        let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| OF_EDITORS.contains(&text));
+        let given = call.given(COMMAND).into_iter().filter(|value| kind == "execute" || !of_an_editor(value));
+        let (commands, others): (Vec<&Value>, Vec<&Value>) =
+            given.partition(|value| value.is_string() || value.is_array());
+        let is_of_texts = |value: &&Value| value.as_array().is_none_or(|words| words.iter().all(Value::is_string));
+        let is_readable = others.is_empty() && commands.iter().all(is_of_texts);
+        self.is_stated &= is_readable;
+        if commands.is_empty() && kind == "execute" {
+            // All that is known of it is what a person would read.
+            let mut arguments = call.arguments();
+            arguments["command"] = json!(call.text("title").unwrap_or_default());
+            self.add("execute", arguments);
+            self.is_stated = false;
+        }
+        if commands.is_empty() {
+            return;
+        }
+        let directories = call.given(DIRECTORY);
+        self.is_stated &= directories.len() <= 1 && directories.iter().all(|directory| directory.is_string());
+        for command in commands {
+            let mut arguments = call.arguments();
+            arguments["command"] = command.clone();
+            if let Some(cwd) = directories.iter().find(|directory| directory.is_string()) {
+                arguments["cwd"] = (*cwd).clone();
+            }
+            self.add("execute", arguments);
+        }
+    }
+
+    /// Each address that the call names.
+    fn add_addresses(&mut self, call: &Call<'_>, kind: &str) {
+        for value in call.given(ADDRESS) {
+            let Some(address) = value.as_str() else {
+                self.is_stated = false;
+                continue;
+            };
+            if kind == "fetch" || address.starts_with("http") {
+                let mut arguments = call.arguments();
+                arguments["url"] = json!(address);
+                self.add("fetch", arguments);
+            }
+        }
     }
 
     fn add_file(&mut self, name: &str, path: &str, call: &Call<'_>) {
@@ -197,8 +233,8 @@ impl<'a> Call<'a> {
         self.call.get("rawInput").and_then(Value::as_object)
     }
 
-    fn input_text(&self, keys: &[&str]) -> Option<&'a str> {
-        keys.iter().find_map(|key| self.input()?.get(*key)?.as_str())
+    fn input_text(&self, key: &str) -> Option<&'a str> {
+        self.input()?.get(key)?.as_str()
     }
 
     /// What rules read: what the tool was given, and what the protocol says of the call.
@@ -216,24 +252,39 @@ impl<'a> Call<'a> {
         Value::Object(arguments)
     }
 
-    /// The tool of an MCP server, as `mcp__SERVER__TOOL`.
-    fn mcp_tool(&self) -> Option<String> {
-        let named = ["name", "title"].iter().find_map(|key| self.text(key).filter(|name| is_mcp_tool(name)));
+    /// The tool of an MCP server, as `mcp__SERVER__TOOL`: by what the tool was given, and by its name.
+    fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
-            let (server, tool) = (self.input_text(&["server"])?, self.input_text(&["tool"])?);
-            Some(format!("mcp__{server}__{tool}"))
+            let (server, tool) = (self.input_text("server")?, self.input_text("tool")?);
+            // Beside other members, `arguments` need not be what the tool gets.
+            let is_whole = self.input()?.keys().all(|key| ["server", "tool", "arguments"].contains(&key.as_str()));
+            let arguments = self.input()?.get("arguments").filter(|arguments| is_whole && arguments.is_object());
+            let arguments = arguments.cloned().unwrap_or_else(|| self.arguments());
+            Some(Reading { name: format!("mcp__{server}__{tool}"), arguments })
         };
-        named.map(str::to_owned).or_else(by_input)
+        let mut all: Vec<Reading> = by_input().into_iter().collect();
+        let named = ["name", "title"].iter().find_map(|key| self.text(key).filter(|name| is_mcp_tool(name)));
+        if let Some(name) = named.filter(|name| all.iter().all(|tool| tool.name != *name)) {
+            all.push(Reading { name: name.to_owned(), arguments: self.arguments() });
+        }
+        all
     }
 
-    /// A command for a shell: a text, or a list of words.
-    fn command(&self) -> Option<&'a Value> {
-        let input = self.input()?;
-        let command = COMMAND.iter().find_map(|key| input.get(*key))?;
-        let is_of_an_editor = command.as_str().is_some_and(|text| OF_EDITORS.contains(&text));
-        let is_execute = self.text("kind") == Some("execute");
-        let can_be = command.is_string() || command.is_array();
-        (can_be && (is_execute || !is_of_an_editor)).then_some(command)
+    /// The values that the tool was given by these keys, each once. One that is empty says nothing.
+    fn given(&self, keys: &[&str]) -> Vec<&'a Value> {
+        let is_empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(list) => list.is_empty(),
+            _ => false,
+        };
+        let mut all: Vec<&Value> = Vec::new();
+        for value in keys.iter().filter_map(|key| self.input()?.get(*key)) {
+            if !is_empty(value) && !all.contains(&value) {
+                all.push(value);
+            }
+        }
+        all
     }
 
     /// The paths that the call names anywhere.
@@ -248,6 +299,14 @@ impl<'a> Call<'a> {
         let changes = self.list("content").filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         distinct(changes.filter_map(|part| part.get("path")?.as_str()))
     }
+}
+
+/// The variables of a command, as a shell has them before it; empty without any.
+fn set_before(arguments: &Map<String, Value>) -> String {
+    let list = arguments.get("env").and_then(Value::as_array).into_iter().flatten();
+    let text = |variable: &Value, key: &str| variable.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let set = |variable| format!("{}='{}'", text(variable, "name"), text(variable, "value").replace('\'', r"'\''"));
+    list.map(set).collect::<Vec<_>>().join(" ")
 }
 
 fn is_mcp_tool(name: &str) -> bool {
@@ -303,6 +362,45 @@ mod tests {
         assert_eq!(of(&call), (vec![shell("ls", "/work")], true));
         let call = json!({ "rawInput": { "cmd": "rm -rf ~" } });
         assert_eq!(of(&call), (vec![shell("rm -rf ~", "/work")], true));
+    }
+
+    #[test]
+    fn each_command_and_each_address_that_a_call_names_is_judged() {
+        let call = json!({ "kind": "other", "rawInput": { "command": null, "cmd": "rm -rf ~" } });
+        assert_eq!(of(&call), (vec![shell("rm -rf ~", "/work")], true));
+        let call = json!({ "rawInput": { "command": "view", "script": "rm -rf ~" } });
+        assert_eq!(of(&call), (vec![shell("rm -rf ~", "/work")], true));
+        let call = json!({ "kind": "execute", "rawInput": { "command": "ls", "cmd": "rm -rf ~", "script": "ls" } });
+        assert_eq!(of(&call), (vec![shell("ls", "/work"), shell("rm -rf ~", "/work")], true));
+        let call = json!({ "kind": "fetch", "rawInput": { "url": "http://a/", "uri": "http://b/" } });
+        assert_eq!(of(&call), (vec![Action::Fetch("http://a/".into()), Action::Fetch("http://b/".into())], true));
+    }
+
+    #[test]
+    fn a_command_an_address_or_a_directory_that_can_be_read_in_two_ways_is_for_a_person() {
+        for given in [
+            json!({ "command": { "line": "rm -rf ~" } }),
+            json!({ "command": 1, "cmd": "ls" }),
+            json!({ "command": ["ls", 1] }),
+            json!({ "command": "ls", "cwd": "/a", "workdir": "/b" }),
+            json!({ "command": "ls", "cwd": ["/a"] }),
+            json!({ "url": ["http://a/"], "uri": "http://b/" }),
+            json!({ "url": ["http://a/"], "x": 1 }),
+        ] {
+            for kind in ["execute", "other"] {
+                assert!(!of(&json!({ "kind": kind, "title": "x", "rawInput": given })).1, "{kind}: {given}");
+            }
+        }
+        let same = json!({ "command": "ls", "cwd": "/a", "workdir": "/a", "dir_path": null });
+        assert_eq!(of(&json!({ "rawInput": same })), (vec![shell("ls", "/a")], true));
+    }
+
+    #[test]
+    fn a_call_without_a_kind_reads_and_writes_each_file_that_it_names() {
+        let call = json!({ "rawInput": { "path": "/x", "new_str": "y" }, "locations": [{ "path": "/x" }] });
+        assert_eq!(of(&call), (vec![Action::ReadFile("/x".into()), writes("/x")], true));
+        let call = json!({ "kind": "other", "title": "mcp__files__stat", "rawInput": { "path": "/x" } });
+        assert!(matches!(&of(&call).0[..], [Action::Mcp(_)]), "what a server does with a path is its own");
     }
 
     /// Questions as six agents really ask them: `fixtures-acp/`.
@@ -362,6 +460,24 @@ mod tests {
     }
 
     #[test]
+    fn arguments_within_the_input_are_those_of_a_tool_that_the_input_names() {
+        let arguments = |call: Value| -> Vec<Value> {
+            Readings::of_tool_call(&call).all.into_iter().map(|reading| reading.arguments).collect()
+        };
+        let by_title =
+            arguments(json!({ "title": "mcp__db__query", "rawInput": { "sql": "DROP TABLE x", "arguments": {} } }));
+        assert!(by_title.len() == 1 && by_title[0]["sql"] == "DROP TABLE x", "{by_title:?}");
+        let given = json!({ "server": "db", "tool": "query", "arguments": { "sql": "SELECT 1" } });
+        assert_eq!(arguments(json!({ "rawInput": given })), [given["arguments"].clone()]);
+        let given = json!({ "server": "db", "tool": "query", "sql": "DROP TABLE x", "arguments": {} });
+        let whole = arguments(json!({ "rawInput": given }));
+        assert!(whole.len() == 1 && whole[0]["sql"] == "DROP TABLE x", "{whole:?}");
+        let both = json!({ "title": "mcp__git__log", "rawInput": { "server": "git", "tool": "push" } });
+        let names: Vec<String> = Readings::of_tool_call(&both).all.into_iter().map(|reading| reading.name).collect();
+        assert_eq!(names, ["mcp__git__push", "mcp__git__log"]);
+    }
+
+    #[test]
     fn a_call_of_too_many_things_is_for_a_person() {
         let places: Vec<Value> = (0..100).map(|n| json!({ "path": format!("/{n}") })).collect();
         let (actions, is_stated) = of(&json!({ "kind": "edit", "locations": places }));
@@ -377,6 +493,16 @@ mod tests {
         let params = json!({ "command": "echo", "args": ["$(rm x)"] });
         assert_eq!(of(params), [shell("echo '$(rm x)'", "/work"), shell("echo $(rm x)", "/work")]);
         assert_eq!(Readings::of_request("terminal/kill", &json!({})), None);
+    }
+
+    #[test]
+    fn the_variables_of_a_command_are_judged_with_it() {
+        let of = |params: Value| actions(&Readings::of_request("terminal/create", &params).unwrap()).0;
+        let variable = json!({ "name": "GIT_SSH_COMMAND", "value": "sh -c 'rm -rf ~'" });
+        let params = json!({ "command": "git", "args": ["fetch"], "env": [variable] });
+        let set = r"GIT_SSH_COMMAND='sh -c '\''rm -rf ~'\''' git fetch";
+        assert_eq!(of(params), [shell("git fetch", "/work"), shell(set, "/work")]);
+        assert_eq!(of(json!({ "command": "git", "env": [] })), [shell("git", "/work")]);
     }
 
     #[test]
