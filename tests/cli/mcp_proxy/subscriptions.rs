@@ -83,13 +83,17 @@ fn a_server_that_ends_a_subscription_by_a_notification_frees_its_id_at_once() {
 #[test]
 fn a_subscription_whose_answer_cannot_be_read_is_told_nothing_more() {
     let unreadable = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#;
-    let user = user();
+    let user = User::new();
     let (mut proxied, _) = subscribed(&user, &[unreadable]);
-    proxied.request("end", &json!({}));
-    assert!(proxied.next()["error"].is_object());
-    assert_eq!(proxied.next()["id"], 2);
-    assert!(!is_taken(&mut proxied));
+    assert_eq!(proxied.listed(), [""; 0]);
+    assert_eq!(proxied.request("end", &json!({})), 3);
+    let error = proxied.next();
+    assert!(error["id"] == 1 && error["error"].is_object(), "{error}");
+    assert_eq!(proxied.next()["id"], 3);
+    assert_eq!(proxied.request("subscriptions/listen", &wanted("file:///b")), 4);
+    (0..3).for_each(|_| drop(proxied.next_line()));
     user.run(["mcp", "approve", "files", "--yes"]).expect(0, &[]);
+    assert_eq!(proxied.next()["params"]["_meta"][TAG], 4);
     assert_eq!(proxied.listed(), ["say", "write"]);
     assert!(proxied.others.is_empty(), "{:?}", proxied.others);
 }
