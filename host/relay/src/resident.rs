@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
@@ -228,7 +228,9 @@ async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<V
 }
 
 /// Hands responses to those who wait for them, until no more come.
-async fn read(mut input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
+    // A frame is a length and its bytes: without a buffer each would be several system calls.
+    let mut input = BufReader::new(input);
     while let Ok((number, response)) = receive(&mut input).await {
         // Nobody may wait for it any more.
         if let Some(event) = lock(&waiting).events.get(&number) {
@@ -240,7 +242,7 @@ async fn read(mut input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
     waiting.events.clear();
 }
 
-async fn receive(input: &mut OwnedReadHalf) -> Result<(u64, Response), ConnectionError> {
+async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response), ConnectionError> {
     let mut length = [0; 4];
     input.read_exact(&mut length).await?;
     let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -327,19 +327,25 @@ fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
     });
 }
 
+/// What comes over a connection.
+type Input = BufReader<OwnedReadHalf>;
+
 /// Serves one connection: one request and its responses, or many messages.
-async fn converse(at_work: AtWork, mut stream: UnixStream) -> io::Result<()> {
+async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
     let shared = Arc::clone(&at_work.0);
     if !is_trusted(peer(&stream)?) {
         tracing::warn!("a process of another user has connected, and gets no answer");
         return Ok(());
     }
-    let body = match tokio::time::timeout(FOR_A_REQUEST, read_frame(&mut stream)).await {
+    let (input, mut output) = stream.into_split();
+    // A frame is a length and its bytes: without a buffer each would be several system calls.
+    let mut input = BufReader::new(input);
+    let body = match tokio::time::timeout(FOR_A_REQUEST, read_frame(&mut input)).await {
         Ok(body) => body?,
         Err(_) => return Ok(()),
     };
     match Request::from_body(&body) {
-        Err(error) => say(&mut stream, &Response::Refused(error.to_string())).await,
+        Err(error) => say(&mut output, &Response::Refused(error.to_string())).await,
         Ok(Request::Stop) => {
             let ended = shared.ended.notified();
             tokio::pin!(ended);
@@ -359,23 +365,22 @@ async fn converse(at_work: AtWork, mut stream: UnixStream) -> io::Result<()> {
                 status["http"] = address.to_string().into();
             }
             let status = status.to_string();
-            say(&mut stream, &Response::Status(status)).await
+            say(&mut output, &Response::Status(status)).await
         }
         Ok(Request::Hook(request)) => {
-            hook(&shared, stream, &request).await;
+            hook(&shared, input, output, &request).await;
             Ok(())
         }
         Ok(Request::Keep) => {
             // It is at work as long as a message of it is.
             drop(at_work);
-            keep(&shared, stream).await
+            keep(&shared, input, output).await
         }
     }
 }
 
 /// Settles the message of a hook, and ends.
-async fn hook(shared: &Shared, stream: UnixStream, request: &HookRequest) {
-    let (mut input, output) = stream.into_split();
+async fn hook(shared: &Shared, mut input: Input, output: OwnedWriteHalf, request: &HookRequest) {
     let (send, written) = writer(output);
     let gone = async {
         // The hook says nothing more. It has gone, or it breaks the protocol.
@@ -392,8 +397,7 @@ async fn hook(shared: &Shared, stream: UnixStream, request: &HookRequest) {
 }
 
 /// Settles the messages of a connection that is kept, beside each other, until the other side has gone or this process ends.
-async fn keep(shared: &Arc<Shared>, stream: UnixStream) -> io::Result<()> {
-    let (mut input, output) = stream.into_split();
+async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
     let (send, written) = writer(output);
     let under_way = UnderWay::default();
     let mut ending = shared.ending.subscribe();
@@ -539,7 +543,7 @@ async fn read_frame(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>
     if body.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(body) }
 }
 
-async fn say(stream: &mut UnixStream, response: &Response) -> io::Result<()> {
+async fn say(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
     stream.write_all(&response.to_frame()).await?;
     stream.flush().await
 }
