@@ -2,6 +2,7 @@
 //! four bytes a step is small enough to lie in the memory that each event starts with, so that no event compiles one.
 
 mod parse;
+mod set;
 
 /// Maximum number of steps of a program.
 const MAX_STEPS: usize = 16 * 1024;

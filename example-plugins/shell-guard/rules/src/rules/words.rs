@@ -9,7 +9,7 @@ const MAX_WORD_BYTES: usize = 0xD7FF;
 
 /// A list of words in one block of memory: each after its length in bytes, which is written as a character.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words(Box<str>);
+pub(crate) struct Words(Box<str>);
 
 impl Words {
     /// # Errors
@@ -17,10 +17,9 @@ impl Words {
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         match words.iter().find(|word| push(&mut list, word).is_none()) {
-            Some(word) => Err(format!(
-                "a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have",
-                word.len()
-            )),
+            Some(word) => {
+                Err(format!("a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have", word.len()))
+            }
             None => Ok(Self(list.into())),
         }
     }
