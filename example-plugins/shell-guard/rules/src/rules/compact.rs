@@ -53,12 +53,16 @@ pub(super) trait Compact: Sized {
 impl<'a> Input<'a> {
     /// The next text.
     pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+        // Few texts have a character that is written in another way.
+        let first = self.0.iter().position(|byte| *byte <= ESCAPE)?;
+        if self.0[first] == NUL {
+            let text = &self.0[..first];
+            self.0 = &self.0[first + 1..];
+            return std::str::from_utf8(text).ok().map(Cow::Borrowed);
+        }
         let end = self.0.iter().position(|byte| *byte == NUL)?;
         let (mut bytes, rest) = (&self.0[..end], &self.0[end + 1..]);
         self.0 = rest;
-        if !bytes.contains(&ESCAPE) {
-            return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
-        }
         let mut text = String::with_capacity(end);
         while let Some(at) = bytes.iter().position(|byte| *byte == ESCAPE) {
             text.push_str(std::str::from_utf8(&bytes[..at]).ok()?);

@@ -106,9 +106,14 @@ impl Parser<'_> {
         // The last step of each alternative but the last, which leads behind them all.
         let mut ends = Vec::new();
         loop {
+            let here = self.steps.len();
+            if let Some(step) = self.letter() {
+                self.steps.push(step);
+                last = Some(here);
+                continue;
+            }
             self.skip();
             let Some(c) = self.peek().filter(|c| *c != ')') else { break };
-            let here = self.steps.len();
             match c {
                 '(' => {
                     if !self.group(depth)? {
@@ -145,10 +150,26 @@ impl Parser<'_> {
                 return Err(TOO_LARGE);
             }
         }
+        if self.steps.len() > MAX_STEPS {
+            return Err(TOO_LARGE);
+        }
         for end in ends {
             self.steps[end] = Step::to(Kind::Jump, self.steps.len() - end, true);
         }
         Ok(())
+    }
+
+    /// The step of a letter, a digit or a slash: of most characters.
+    fn letter(&mut self) -> Option<Step> {
+        let (byte, rest) = self.rest.as_bytes().split_first()?;
+        let is_letter = byte.is_ascii_alphabetic();
+        if !is_letter && !byte.is_ascii_digit() && *byte != b'/' {
+            return None;
+        }
+        self.rest = &self.rest[self.rest.len() - rest.len()..];
+        let is_folded = is_letter && self.flags.any_case;
+        let kind = if is_folded { Kind::Letter } else { Kind::Char };
+        Some(Step::new(kind, u32::from(if is_folded { byte.to_ascii_lowercase() } else { *byte })))
     }
 
     /// Reads a group. Whether it is a part, and does not only set flags, which then hold for what follows.
