@@ -49,6 +49,7 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     for plugin in &plugins {
         let (from, to) = (built.join(plugin.file_name()), directory.join(plugin.file_name()));
         let bytes = fs::read(&from).map_err(|error| format!("cannot read {}: {error}", from.display()))?;
+        let bytes = without_names(&bytes).ok_or_else(|| format!("{} is no component", from.display()))?;
         if let Some(place) = told(&bytes, &places) {
             return Err(format!("{} tells where it was built: it holds the path {place}", plugin.file_name()));
         }
@@ -93,6 +94,40 @@ fn remapped(places: &[Place]) -> String {
         .iter()
         .map(|Place { directory, instead }| format!("{:?}", format!("--remap-path-prefix={directory}={instead}")));
     format!("target.{TARGET}.rustflags=[{}]", flags.collect::<Vec<_>>().join(", "))
+}
+
+/// A component without the names of its parts, which only a debugger reads: the linker strips those of its code, and leaves these. Nothing
+/// where it is no component.
+fn without_names(component: &[u8]) -> Option<Vec<u8>> {
+    const HEADER: usize = 8;
+    const CUSTOM: u8 = 0;
+    let (header, mut rest) = component.split_at_checked(HEADER)?;
+    let mut without = header.to_vec();
+    while let Some((kind, after)) = rest.split_first() {
+        let (size, after) = number(after)?;
+        let (content, next) = after.split_at_checked(size)?;
+        let is_name = *kind == CUSTOM && {
+            let (length, content) = number(content)?;
+            content.get(..length)? == b"component-name"
+        };
+        if !is_name {
+            without.extend_from_slice(&rest[..rest.len() - next.len()]);
+        }
+        rest = next;
+    }
+    Some(without)
+}
+
+/// A number in LEB128, as a component writes lengths, and what follows it.
+fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().take(5).enumerate() {
+        number |= usize::from(byte & 0x7F) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((number, &bytes[at + 1..]));
+        }
+    }
+    None
 }
 
 /// The directory that a component tells of.
@@ -172,7 +207,21 @@ fn add_target(workspace: &Workspace) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, is_component, package_name, remapped, told};
+    use super::{Place, is_component, package_name, remapped, told, without_names};
+
+    #[test]
+    fn a_component_loses_the_names_of_its_parts_alone() {
+        let header = b"\0asm\x0d\0\x01\0";
+        let long = [&[1_u8, 0x80, 0x02][..], &[7; 256]].concat();
+        let names = b"\0\x11\x0ecomponent-name\x01\x02";
+        let other = b"\0\x05\x04name";
+        let all = [&header[..], &long, names, other].concat();
+        assert_eq!(without_names(&all).unwrap(), [&header[..], &long, other].concat());
+        for end in [7, 9, 10, 200, 268, all.len() - 1] {
+            assert_eq!(without_names(&all[..end]), None, "cut at {end}");
+        }
+        assert_eq!(without_names(header).unwrap(), header);
+    }
 
     #[test]
     fn a_component_that_tells_where_it_was_built_is_found() {

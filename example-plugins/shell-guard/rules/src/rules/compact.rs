@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -49,12 +50,20 @@ pub(super) trait Compact: Sized {
     fn read(input: &mut Input) -> Option<Self>;
 }
 
-impl Compact for String {
-    fn read(input: &mut Input) -> Option<Self> {
-        let end = input.0.iter().position(|byte| *byte == NUL)?;
-        let (mut bytes, rest) = (&input.0[..end], &input.0[end + 1..]);
-        input.0 = rest;
-        let mut text = Self::with_capacity(end);
+impl<'a> Input<'a> {
+    /// The next text.
+    pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
+        // Few texts have a character that is written in another way.
+        let first = self.0.iter().position(|byte| *byte <= ESCAPE)?;
+        if self.0[first] == NUL {
+            let text = &self.0[..first];
+            self.0 = &self.0[first + 1..];
+            return std::str::from_utf8(text).ok().map(Cow::Borrowed);
+        }
+        let end = self.0.iter().position(|byte| *byte == NUL)?;
+        let (mut bytes, rest) = (&self.0[..end], &self.0[end + 1..]);
+        self.0 = rest;
+        let mut text = String::with_capacity(end);
         while let Some(at) = bytes.iter().position(|byte| *byte == ESCAPE) {
             text.push_str(std::str::from_utf8(&bytes[..at]).ok()?);
             let digits = std::str::from_utf8(bytes.get(at + 1..at + 7)?).ok()?;
@@ -62,7 +71,21 @@ impl Compact for String {
             bytes = &bytes[at + 7..];
         }
         text.push_str(std::str::from_utf8(bytes).ok()?);
-        Some(text)
+        Some(text.into())
+    }
+
+    /// Each text of a list.
+    pub(super) fn texts(&mut self, mut act: impl FnMut(&str) -> Option<()>) -> Option<()> {
+        while self.has_item()? {
+            act(&self.text()?)?;
+        }
+        Some(())
+    }
+}
+
+impl Compact for String {
+    fn read(input: &mut Input) -> Option<Self> {
+        input.text().map(Cow::into_owned)
     }
 }
 
@@ -74,13 +97,13 @@ impl Compact for bool {
 
 impl Compact for i64 {
     fn read(input: &mut Input) -> Option<Self> {
-        String::read(input)?.parse().ok()
+        input.text()?.parse().ok()
     }
 }
 
 impl Compact for usize {
     fn read(input: &mut Input) -> Option<Self> {
-        String::read(input)?.parse().ok()
+        input.text()?.parse().ok()
     }
 }
 

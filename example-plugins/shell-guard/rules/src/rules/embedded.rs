@@ -81,13 +81,17 @@ impl<'a> Unpacked<'a> {
         let far = self.text.len().saturating_sub(Self::MAX_DISTANCE);
         self.text.drain(..far);
         let begin = self.text.len();
-        while self.text.last() != Some(&b'\n') || self.text.len() == begin {
-            let byte = self.packed.next()?;
+        loop {
+            let byte = *self.packed.next()?;
             if byte.is_ascii() {
-                self.text.push(*byte);
+                self.text.push(byte);
+                // No part that is repeated has the end of a line.
+                if byte == b'\n' {
+                    break;
+                }
                 continue;
             }
-            let (kind, low) = (usize::from(*byte), usize::from(*self.packed.next()?));
+            let (kind, low) = (usize::from(byte), usize::from(*self.packed.next()?));
             let (length, distance) = if kind < 0xC0 {
                 ((kind >> 3 & 0x07) + Self::MIN_NEAR, (kind & 0x07) << 8 | low)
             } else {

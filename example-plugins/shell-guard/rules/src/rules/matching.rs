@@ -14,7 +14,7 @@ use std::cell::RefCell;
 /// A [`Match`], compiled.
 #[derive(Debug)]
 pub(crate) struct Matcher {
-    /// Of all matchers, this one.
+    /// Of all matchers that look at the whole text, this one.
     pub(super) number: usize,
     /// Its rule, of all rules.
     pub(super) rule: usize,
@@ -103,7 +103,7 @@ impl Matcher {
                     .into(),
             );
         }
-        if wanted.program.iter().chain(&wanted.subcommand).any(|name| name.contains('\0')) {
+        if wanted.program.iter().chain(wanted.subcommand.iter()).any(|name| name.contains('\0')) {
             return Err("a name in `program` or `subcommand` has a zero byte, which no command can have".into());
         }
         let acts = wanted.construct.is_none()
@@ -117,8 +117,8 @@ impl Matcher {
         Ok(Self {
             number: 0,
             rule: 0,
-            programs: Words::new(&wanted.program)?,
-            subcommands: Words::new(&wanted.subcommand)?,
+            programs: std::mem::take(&mut wanted.program),
+            subcommands: std::mem::take(&mut wanted.subcommand),
             construct: wanted.construct,
             acts,
             unnamed: wanted.unnamed,
@@ -138,6 +138,21 @@ impl Matcher {
     pub(crate) fn first_words(&self) -> impl Iterator<Item = Option<&str>> {
         let all = if self.subcommands.is_empty() { Some(None) } else { None };
         self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
+    }
+
+    /// Whether it looks at the whole text, too.
+    pub(crate) fn looks_at_text(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Whether it is about where a command reads from or writes to.
+    pub(crate) fn is_of_redirects(&self) -> bool {
+        self.redirects
+    }
+
+    /// Whether it is about what is set for a command.
+    pub(crate) fn is_of_environment(&self) -> bool {
+        self.environment
     }
 
     /// Whether it is about certain subcommands.
@@ -202,7 +217,7 @@ impl Matcher {
 
     /// Whether it may be about the command's program.
     pub(crate) fn is_about(&self, command: &Command) -> bool {
-        self.programs.is_empty() || self.programs.iter().any(|name| is_program(name, command))
+        self.programs.is_empty() || is_one_of_programs(&self.programs, command)
     }
 
     /// Asks about a command of a program that it is about.
@@ -259,8 +274,8 @@ impl Whole {
         let occurs = |part: &Part| part.is_in(subject.text, &subject.pairs);
         (self.contains.is_empty() || self.contains.iter().any(occurs))
             && !self.lacks.iter().any(occurs)
-            && self.text.as_ref().is_none_or(|pattern| pattern.is_match(subject.text))
-            && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match(subject.text))
+            && self.text.as_ref().is_none_or(|pattern| pattern.is_match_of(subject.text, &subject.pairs))
+            && self.no_text.as_ref().is_none_or(|pattern| !pattern.is_match_of(subject.text, &subject.pairs))
     }
 }
 
@@ -268,10 +283,8 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     type Of<T> = fn(T) -> Condition;
     let pattern = |expression| compile(expression).map(Box::new);
     let mut conditions = Vec::new();
-    let lists: [(_, Of<Words>); 2] = [(&wanted.verbs, Condition::Verbs), (&wanted.no_program, Condition::NoProgram)];
-    for (words, condition) in lists.into_iter().filter(|(words, _)| !words.is_empty()) {
-        conditions.push(condition(Words::new(words)?));
-    }
+    let lists: [(_, Of<Words>); 2] = [(wanted.verbs, Condition::Verbs), (wanted.no_program, Condition::NoProgram)];
+    conditions.extend(lists.into_iter().filter(|(words, _)| !words.is_empty()).map(|(words, of)| of(words)));
     for flag in &wanted.flags {
         conditions.push(Condition::Flag(spellings(std::slice::from_ref(flag))?));
     }
@@ -285,9 +298,7 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         (wanted.feeds, Condition::Feeds),
         (wanted.wrapped_by, Condition::WrappedBy),
     ];
-    for (words, condition) in lists.into_iter().filter(|(words, _)| !words.is_empty()) {
-        conditions.push(condition(Words::new(&words)?));
-    }
+    conditions.extend(lists.into_iter().filter(|(words, _)| !words.is_empty()).map(|(words, of)| of(words)));
     if wanted.min_operands > 0 {
         conditions.push(Condition::MinOperands(wanted.min_operands));
     }
@@ -378,8 +389,7 @@ impl Condition {
         match self {
             Self::Verbs(verbs) => verbs::is_said(verbs, &command.args),
             Self::NoProgram(names) => {
-                !verbs::is_one_of(names, &command.program, &arguments.operands)
-                    && !names.iter().any(|name| is_program(name, command))
+                !verbs::is_one_of(names, &command.program, &arguments.operands) && !is_one_of_programs(names, command)
             }
             Self::Flag(spellings) => arguments.has_one_of(spellings.iter()),
             Self::NoFlag(spellings) => !arguments.has_one_of(spellings.iter()),
@@ -459,18 +469,25 @@ pub(crate) fn initials(name: &str) -> u32 {
     }
 }
 
-/// `mkfs.*` matches any ending.
-fn is_program(name: &str, command: &Command) -> bool {
-    let initial = |text: &str| text.bytes().next().map(|byte| byte.to_ascii_lowercase());
+/// Whether one of these names is that of the command's program.
+fn is_one_of_programs(names: &Words, command: &Command) -> bool {
+    let initial = command.program.bytes().next().map(|byte| byte.to_ascii_lowercase());
     // Soon said, and of nearly all.
-    if initial(name) != initial(&command.program) && !name.starts_with('*') {
-        return false;
-    }
-    let same = |one: &str, other: &str| if command.windows { one.eq_ignore_ascii_case(other) } else { one == other };
-    match name.strip_suffix('*') {
+    let may_be = |name: &[u8]| {
+        let first = name.first().map(u8::to_ascii_lowercase);
+        first == initial || first == Some(b'*')
+    };
+    names.any(|name| may_be(name) && is_program(name, command))
+}
+
+/// `mkfs.*` matches any ending.
+fn is_program(name: &[u8], command: &Command) -> bool {
+    let program = command.program.as_bytes();
+    match name.strip_suffix(b"*") {
         // A name of a cmdlet has no dot: `remove-*` is not about `remove-old.sh`.
-        Some(begin) => command.program.starts_with(begin) && !(begin.ends_with('-') && command.program.contains('.')),
-        None => same(name, &command.program),
+        Some(begin) => program.starts_with(begin) && !(begin.ends_with(b"-") && program.contains(&b'.')),
+        None if command.windows => name.eq_ignore_ascii_case(program),
+        None => name == program,
     }
 }
 

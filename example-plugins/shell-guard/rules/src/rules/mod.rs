@@ -7,6 +7,7 @@ mod embedded;
 mod matching;
 mod pattern;
 mod programs;
+mod regex;
 mod registry;
 pub(crate) mod schema;
 mod sql;

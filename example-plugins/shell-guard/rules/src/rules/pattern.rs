@@ -1,11 +1,10 @@
 //! The regular expressions of rules.
 
 use super::compact::{Compact, Input, compact_table, members};
-use super::words::Words;
-use regex_lite::Regex;
+use super::regex::Regex;
+use super::words::{Pairs, Words};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use std::sync::OnceLock;
 
 /// A regular expression.
 #[derive(Clone, Debug)]
@@ -69,9 +68,8 @@ pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 pub(super) enum Pattern {
     /// `^(one|other)$`, `^word`, `\.(one|other)$`: to compare is all that these need.
     Texts { texts: Words, at: Place, any_case: bool },
-    /// Searched for if one of `needed` occurs, and compiled when that first happens: few commands have any of them, and all
-    /// patterns compiled would be much of the memory that each event starts with.
-    Search { needed: Words, source: Box<str>, compiled: OnceLock<Option<Regex>> },
+    /// Searched for if one of `needed` occurs: few words have any of them.
+    Search { needed: Words, regex: Box<Regex> },
 }
 
 /// Where a text has to occur in another.
@@ -94,10 +92,7 @@ impl Pattern {
         let Expression::Written(Value::String(source)) = expression else {
             return Err("a pattern is a string".into());
         };
-        match Regex::new(&source) {
-            Ok(_) => Ok(Self::search(&source, Words::default())),
-            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
-        }
+        Self::search(&source, Words::default())
     }
 
     /// One of which the build has told what it needs.
@@ -109,30 +104,40 @@ impl Pattern {
             Expression::Analysed(Analysed { texts: Some(texts), at, any_case, .. }) => {
                 Ok(Self::Texts { texts, at, any_case })
             }
-            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
+            Expression::Analysed(Analysed { search, needed, .. }) => Self::search(&search, needed),
             Expression::Written(_) => Err("the build has told nothing of it".into()),
         }
     }
 
-    fn search(source: &str, needed: Words) -> Self {
-        Self::Search { needed, source: without_captures(source).into(), compiled: OnceLock::new() }
+    fn search(source: &str, needed: Words) -> Result<Self, String> {
+        match Regex::new(source) {
+            Ok(regex) => Ok(Self::Search { needed, regex: Box::new(regex) }),
+            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+        }
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
         match self {
-            Self::Texts { texts, at, any_case } => texts.iter().any(|word| at.has(text, word, *any_case)),
-            Self::Search { needed, source, compiled } => {
-                let compiled = || compiled.get_or_init(|| Regex::new(source).ok()).as_ref();
-                needed.occurs_in(text) && compiled().is_some_and(|regex| regex.is_match(text))
-            }
+            Self::Texts { texts, at: Place::Whole, any_case: true } => texts.has_in_any_case(text),
+            Self::Texts { texts, at: Place::Whole, .. } => texts.has(text),
+            Self::Texts { texts, at, any_case } => texts.any(|word| at.has(text, word, *any_case)),
+            Self::Search { needed, regex } => needed.occurs_in(text) && regex.is_match(text),
+        }
+    }
+
+    /// The same of a text of which the pairs are known: a long one.
+    pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
+        match self {
+            Self::Texts { .. } => self.is_match(text),
+            Self::Search { needed, regex } => needed.occurs_with(text, pairs) && regex.is_match(text),
         }
     }
 }
 
 impl Place {
     /// Whether `word` occurs here in `text`.
-    fn has(self, text: &str, word: &str, any_case: bool) -> bool {
-        let (text, word) = (text.as_bytes(), word.as_bytes());
+    fn has(self, text: &str, word: &[u8], any_case: bool) -> bool {
+        let text = text.as_bytes();
         let same = |part: &[u8]| if any_case { part.eq_ignore_ascii_case(word) } else { part == word };
         match self {
             Self::Whole => same(text),
@@ -143,46 +148,6 @@ impl Place {
     }
 }
 
-/// The same pattern with brackets that only group: nobody uses what they captured, and tracking it for every state of the search is
-/// most of the memory that a search takes.
-fn without_captures(pattern: &str) -> String {
-    let has_blanks = |flags: &str| flags.chars().take_while(|c| c.is_ascii_alphabetic() || *c == '-').any(|c| c == 'x');
-    // `(?x)` allows blanks between the two characters that open a group, and within a class.
-    if pattern.split("(?").skip(1).any(has_blanks) {
-        return pattern.to_owned();
-    }
-    let mut text = String::new();
-    let mut chars = pattern.chars().peekable();
-    // How many characters of a class `[…]` have been seen; its first may be a `]`.
-    let mut class: Option<usize> = None;
-    while let Some(c) = chars.next() {
-        text.push(c);
-        class = match (c, class) {
-            ('\\', class) => {
-                text.extend(chars.next());
-                class.map(|seen| seen + 1)
-            }
-            ('[', None) => {
-                text.extend(chars.next_if_eq(&'^'));
-                Some(0)
-            }
-            // `[[:alpha:]]`
-            ('[', Some(_)) if chars.peek() == Some(&':') => {
-                text.extend(chars.by_ref().take_while(|c| *c != ']'));
-                text.push(']');
-                Some(1)
-            }
-            (']', Some(1..)) => None,
-            ('(', None) if chars.peek() != Some(&'?') => {
-                text.push_str("?:");
-                None
-            }
-            (_, class) => class.map(|seen| seen + 1),
-        };
-    }
-    text
-}
-
 /// What makes [`Analysed`].
 #[cfg(test)]
 #[path = "../../build/patterns.rs"]
@@ -190,7 +155,7 @@ pub(super) mod build;
 
 #[cfg(test)]
 mod tests {
-    use super::{Analysed, Expression, Pattern, Place, build, without_captures};
+    use super::{Analysed, Expression, Pattern, Place, build};
     use proptest::prelude::*;
     use regex_lite::Regex;
     use serde::Deserialize as _;
@@ -215,28 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_all_that_a_pattern_needs_is_not_searched_and_the_pattern_not_compiled() {
+    fn what_has_one_of_the_needed_texts_is_searched() {
         let pattern = told(r"\bdrop\s+table\b");
-        let is_compiled = || matches!(&pattern, Pattern::Search { compiled, .. } if compiled.get().is_some());
-        assert!(!pattern.is_match("drop index y") && !is_compiled());
-        assert!(pattern.is_match("x; drop  table y") && is_compiled());
-    }
-
-    #[test]
-    fn brackets_only_group() {
-        for (pattern, grouped) in [
-            ("(a|b(c))?", "(?:a|b(?:c))?"),
-            (r"\((?i)x|(?:y)", r"\((?i)x|(?:y)"),
-            (r"[(](x)", r"[(](?:x)"),
-            (r"[])(](x)[^](](y)", r"[])(](?:x)[^](](?:y)"),
-            ("(?x) ( a ) [ ](]", "(?x) ( a ) [ ](]"),
-            (r"[[:alpha:](](z)[\](](w)", r"[[:alpha:](](?:z)[\](](?:w)"),
-        ] {
-            assert_eq!(without_captures(pattern), grouped);
-            assert!(Regex::new(grouped).is_ok(), "{grouped}");
-        }
-        // Not compiled otherwise, it would fit nothing.
-        assert!(told("(?x) ( ?i: FROB ) +").is_match("frob x"));
+        assert!(matches!(&pattern, Pattern::Search { needed, .. } if needed.iter().count() == 1));
+        assert!(!pattern.is_match("drop index y") && !pattern.is_match("create table y"));
+        assert!(pattern.is_match("x; drop  table y"));
     }
 
     #[test]

@@ -115,12 +115,18 @@ pub(crate) struct Hit<'a> {
 /// Each where it was made: room that they leave when they are moved stays a part of the guest's memory.
 type Rules = Vec<Box<Compiled>>;
 
-/// A matcher that is asked about each command, whatever its program.
-#[derive(Debug)]
+/// Matchers that are found by no name.
+#[derive(Debug, Default)]
 struct General {
-    /// A bit for each byte that the name of its program may begin with, as [`initials`] has it.
-    initials: u32,
-    number: usize,
+    /// Those for patterns of names, and for names in capitals; with a bit for each byte that a name may begin with, as [`initials`] has
+    /// it.
+    named: Vec<(u32, usize)>,
+    /// Those about any program,
+    any: Vec<usize>,
+    /// if it reads from a file or writes to one,
+    redirecting: Vec<usize>,
+    /// or if a variable is set for it.
+    setting: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -135,7 +141,7 @@ pub(crate) struct Registry {
     /// the first word of each.
     by_program: Index,
     /// Which others there are, and which are about the text as a whole.
-    general: Vec<General>,
+    general: General,
     of_text: Vec<usize>,
     /// What is loaded, a line each.
     listing: Vec<String>,
@@ -167,7 +173,7 @@ impl Registry {
             programs,
             patterns: Vec::new(),
             by_program: Index::default(),
-            general: Vec::new(),
+            general: General::default(),
             of_text: Vec::new(),
             listing,
         }
@@ -186,8 +192,14 @@ impl Registry {
                 for name in matcher.programs() {
                     named.extend(matcher.first_words().map(|word| (Name(name, word), number)));
                 }
+            } else if matcher.programs().next().is_some() {
+                self.general.named.push((matcher.initials(), number));
+            } else if matcher.is_of_redirects() {
+                self.general.redirecting.push(number);
+            } else if matcher.is_of_environment() {
+                self.general.setting.push(number);
             } else {
-                self.general.push(General { initials: matcher.initials(), number });
+                self.general.any.push(number);
             }
         }
         self.by_program = named.into_iter().collect();
@@ -241,11 +253,20 @@ impl Registry {
         of(None).iter().chain(of_subcommand).map(|number| &self.matchers[*number as usize])
     }
 
+    /// The matchers for patterns of names that the command's program fits.
+    fn named_alike<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Matcher> {
+        let initial = initials(&command.program);
+        let alike = self.general.named.iter().filter(move |(initials, _)| initials & initial != 0);
+        alike.map(|(_, number)| &self.matchers[*number]).filter(|matcher| matcher.is_about(command))
+    }
+
     /// The matchers that are found by no name and may be about the command.
     fn general_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Matcher> {
-        let initial = initials(&command.program);
-        let general = self.general.iter().filter(move |general| general.initials & initial != 0);
-        general.map(|general| &self.matchers[general.number]).filter(|matcher| matcher.is_about(command))
+        let General { any, redirecting, setting, .. } = &self.general;
+        let redirecting = if command.redirects.is_empty() { &[] } else { redirecting.as_slice() };
+        let setting = if command.environment.is_empty() { &[] } else { setting.as_slice() };
+        let of_any = any.iter().chain(redirecting).chain(setting).map(|number| &self.matchers[*number]);
+        of_any.chain(self.named_alike(command))
     }
 
     /// Whether none of the plugin's own rules names the program, and it is neither a function of the script nor what runs another
@@ -254,7 +275,7 @@ impl Registry {
         let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule].given;
         let program = lower(&command.program);
         let is_named = self.by_program.within(&program).any(|number| is_own(&self.matchers[number as usize]))
-            || self.general_about(command).any(|matcher| matcher.programs().next().is_some() && is_own(matcher));
+            || self.named_alike(command).any(is_own);
         // `docker exec web rm` may run `web`, by what the reader knows, or `rm`.
         let runs = |other: &Command| {
             let (inner, outer) = (&other.place, &command.place);
@@ -410,10 +431,12 @@ impl Loading {
         self.rules.sort_by_key(|taken| taken.order);
         // Made as long as they get: what is let go of stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
-        let mut matchers = Vec::with_capacity(self.rules.iter().map(|taken| taken.matchers.len()).sum());
+        let mut matchers: Vec<Matcher> = Vec::with_capacity(self.rules.iter().map(|taken| taken.matchers.len()).sum());
+        let mut of_text_too = 0;
         for taken in self.rules {
             for mut matcher in taken.matchers {
-                (matcher.number, matcher.rule) = (matchers.len(), rules.len());
+                (matcher.number, matcher.rule) = (of_text_too, rules.len());
+                of_text_too += usize::from(matcher.looks_at_text());
                 matchers.push(matcher);
             }
             rules.push(taken.rule);

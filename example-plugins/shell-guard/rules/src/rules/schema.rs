@@ -2,6 +2,7 @@
 
 use super::compact::{self, Compact, Input, config_table, members};
 use super::pattern::Expression;
+use super::words::Words;
 use serde::Deserialize;
 
 /// Rules that belong together.
@@ -73,16 +74,16 @@ pub(crate) enum Severity {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Match {
     /// File names of programs.
-    pub program: Vec<String>,
+    pub program: Words,
     /// Its first operands: `"push"`, `"system prune"`. One of these.
-    pub subcommand: Vec<String>,
+    pub subcommand: Words,
     /// None of these: a program, `remove-i*`, or a program with its first operands, `"npm remove"`.
-    pub no_program: Vec<String>,
+    pub no_program: Words,
     /// Only programs that no other rule of the plugin's own catalogues names.
     pub unnamed: bool,
     /// One of its first words is one of these, or begins or ends with it: `delete`, `delete-all`, `apps:destroy`, `removeUser`. Not a
     /// path, a file, or what may be an option's value.
-    pub verbs: Vec<String>,
+    pub verbs: Words,
     /// Each of these, `"-f|--force"` in any spelling, `"--x=value"` with its value.
     pub flags: Vec<String>,
     /// At least one of these.
@@ -124,11 +125,11 @@ pub(crate) struct Match {
     /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
     pub no_document: bool,
     /// A program whose output it reads.
-    pub reads_from: Vec<String>,
+    pub reads_from: Words,
     /// A program that reads its output.
-    pub feeds: Vec<String>,
+    pub feeds: Words,
     /// A program that runs it.
-    pub wrapped_by: Vec<String>,
+    pub wrapped_by: Words,
     /// A regular expression over `NAME=VALUE` of what is set for it.
     pub environment: Option<Expression>,
     /// The text contains one of these, in upper or lower case: a fast check before any pattern.

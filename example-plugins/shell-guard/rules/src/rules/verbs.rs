@@ -60,10 +60,14 @@ pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
 }
 
 fn is_one(verbs: &Words, word: &str) -> bool {
-    let has = |part: &str| verbs.iter().any(|verb| verb.eq_ignore_ascii_case(part));
-    let (first, last) = (word.find(is_joint), word.rfind(is_joint));
-    let (first, last) = (first.map_or(word, |at| &word[..at]), last.map_or(word, |at| &word[at + 1..]));
-    has(word) || has(first) || has(last) || has(first_hump(first))
+    let has = |part: &str| verbs.has_in_any_case(part);
+    let joined = word.find(is_joint).zip(word.rfind(is_joint));
+    let first = joined.map_or(word, |(at, _)| &word[..at]);
+    let hump = first_hump(first);
+    // Most words are no more than one.
+    has(word)
+        || joined.is_some_and(|(_, at)| has(first) || has(&word[at + 1..]))
+        || (hump.len() < first.len() && has(hump))
 }
 
 fn is_joint(c: char) -> bool {

@@ -1,7 +1,6 @@
 //! What rules are made of, small: a guest's memory is created for each event, and all of it is copied.
 
 use super::compact::{Compact, Input};
-#[cfg(test)]
 use serde::{Deserialize, Deserializer};
 use std::cmp::Ordering;
 
@@ -10,25 +9,19 @@ const MAX_WORD_BYTES: usize = 0xD7FF;
 
 /// A list of words in one block of memory: each after its length in bytes, which is written as a character.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words(Box<str>);
+pub(crate) struct Words(Box<str>);
 
 impl Words {
     /// # Errors
     /// If a word is so long that no character has its length as its number.
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
-        for word in words {
-            let length = u32::try_from(word.len()).ok().and_then(char::from_u32);
-            let Some(length) = length.filter(|_| word.len() <= MAX_WORD_BYTES) else {
-                return Err(format!(
-                    "a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have",
-                    word.len()
-                ));
-            };
-            list.push(length);
-            list.push_str(word);
+        match words.iter().find(|word| push(&mut list, word).is_none()) {
+            Some(word) => {
+                Err(format!("a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have", word.len()))
+            }
+            None => Ok(Self(list.into())),
         }
-        Ok(Self(list.into()))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -37,14 +30,31 @@ impl Words {
 
     /// Whether it is one of them.
     pub(super) fn has(&self, word: &str) -> bool {
-        let (list, word) = (self.0.as_bytes(), word.as_bytes());
+        self.has_as(word, |one, other| one == other)
+    }
+
+    /// The same, in upper or lower case.
+    pub(super) fn has_in_any_case(&self, word: &str) -> bool {
+        self.has_as(word, <[u8]>::eq_ignore_ascii_case)
+    }
+
+    fn has_as(&self, word: &str, is_same: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+        let word = word.as_bytes();
+        self.any(|other| other.len() == word.len() && is_same(other, word))
+    }
+
+    /// Whether `is` holds for the bytes of one of them.
+    #[inline]
+    pub(super) fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
+        let list = self.0.as_bytes();
         let mut begin = 0;
         while let Some((length, width)) = self.length_at(begin) {
             begin += width;
-            if length == word.len() && &list[begin..begin + length] == word {
+            let end = begin + length;
+            if list.get(begin..end).is_some_and(&mut is) {
                 return true;
             }
-            begin += length;
+            begin = end;
         }
         false
     }
@@ -77,22 +87,15 @@ impl Words {
         if self.is_empty() {
             return true;
         }
-        // Asked of each word of a command by each pattern: most are longer than the word, or begin with another letter.
-        let (list, text_bytes) = (self.0.as_bytes(), text.as_bytes());
-        let mut pairs = None;
-        let mut begin = 0;
-        while let Some((length, width)) = self.length_at(begin) {
-            begin += width;
-            let word = &list[begin..begin + length];
-            if length <= text_bytes.len()
-                && pairs.get_or_insert_with(|| Pairs::of(text)).may_hold(word)
-                && contains(text_bytes, word)
-            {
-                return true;
-            }
-            begin += length;
-        }
-        false
+        // Asked of each word of a command by each pattern: most are longer than the word, or have another letter.
+        let bytes = text.bytes().fold(0, |bytes, byte| bytes | bit(byte));
+        let is_there = |byte: &u8| bytes & bit(*byte) != 0;
+        self.any(|part| part.len() <= text.len() && part.iter().all(is_there) && contains(text.as_bytes(), part))
+    }
+
+    /// The same of a text of which the pairs are known.
+    pub(super) fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
+        self.is_empty() || self.any(|part| pairs.may_hold(part) && contains(text.as_bytes(), part))
     }
 }
 
@@ -141,9 +144,13 @@ impl Index {
 impl<'a> FromIterator<(Name<'a>, usize)> for Index {
     fn from_iter<T: IntoIterator<Item = (Name<'a>, usize)>>(pairs: T) -> Self {
         // Not a map of texts: what is let go of stays in the guest's memory.
-        let mut pairs: Vec<(Name<'a>, usize)> = pairs.into_iter().collect();
-        pairs.sort_unstable();
-        pairs.dedup();
+        let pairs = pairs.into_iter();
+        let mut sorted = Vec::with_capacity(pairs.size_hint().0);
+        sorted.extend(pairs.map(|pair| (pair.0.begin(), pair)));
+        // Most are told apart by their first bytes, as one number.
+        sorted.sort_unstable();
+        sorted.dedup();
+        let pairs: Vec<(Name<'a>, usize)> = sorted.into_iter().map(|(_, pair)| pair).collect();
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let same = |one: &(Name<'a>, usize), other: &(Name<'a>, usize)| one.0 == other.0;
         let mut names = String::with_capacity(pairs.chunk_by(same).map(|named| named[0].0.length()).sum());
@@ -166,6 +173,14 @@ pub(super) struct Name<'a>(pub(super) &'a str, pub(super) Option<&'a str>);
 impl Name<'_> {
     fn length(self) -> usize {
         self.0.len() + self.1.map_or(0, |inner| 1 + inner.len())
+    }
+
+    /// Its first bytes, in the order of the names.
+    fn begin(self) -> u64 {
+        let mut bytes = [0; 8];
+        let length = self.0.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&self.0.as_bytes()[..length]);
+        u64::from_be_bytes(bytes)
     }
 
     /// Its order relative to a written one.
@@ -265,13 +280,22 @@ impl Pair {
     }
 }
 
+/// Adds a word to a list of them; nothing where it is too long.
+fn push(list: &mut String, word: &str) -> Option<()> {
+    let length = u32::try_from(word.len()).ok().filter(|_| word.len() <= MAX_WORD_BYTES).and_then(char::from_u32)?;
+    list.push(length);
+    list.push_str(word);
+    Some(())
+}
+
 impl Compact for Words {
     fn read(input: &mut Input) -> Option<Self> {
-        Self::new(&Vec::<String>::read(input)?).ok()
+        let mut list = String::new();
+        input.texts(|word| push(&mut list, word))?;
+        Some(Self(list.into()))
     }
 }
 
-#[cfg(test)]
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
         Self::new(&Vec::deserialize(list)?).map_err(serde::de::Error::custom)

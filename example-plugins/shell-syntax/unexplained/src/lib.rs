@@ -1,0 +1,100 @@
+//! What the parsers that `peg` makes need when they run, with its names. The crate of that name notes at each place what a text should have
+//! been; a guard says where a text ends to be one, and no more. Without the rest each place is a comparison, and its text is not in the
+//! component: docs/decisions/0017-shell-parser.md
+
+pub mod error;
+mod slice;
+pub mod str;
+
+use std::fmt::Display;
+
+/// What a rule made of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleResult<T> {
+    /// Where it ended, and its value.
+    Matched(usize, T),
+    /// The text is another one.
+    Failed,
+}
+
+/// What can be parsed.
+pub trait Parse {
+    /// A place, as people count.
+    type PositionRepr: Display;
+    /// Where it begins.
+    fn start(&self) -> usize;
+    /// Whether it ends there.
+    fn is_eof(&self, at: usize) -> bool;
+    /// A place, as people count.
+    fn position_repr(&self, at: usize) -> Self::PositionRepr;
+}
+
+/// What has elements: `[…]` in a grammar.
+pub trait ParseElem<'input>: Parse {
+    /// An element.
+    type Element: Copy;
+    /// The element at a place.
+    fn parse_elem(&'input self, at: usize) -> RuleResult<Self::Element>;
+}
+
+/// What may hold a text: `"…"` in a grammar.
+pub trait ParseLiteral: Parse {
+    /// Whether `literal` is at a place.
+    fn parse_string_literal(&self, at: usize, literal: &str) -> RuleResult<()>;
+}
+
+/// What has parts: `$(…)` in a grammar.
+pub trait ParseSlice<'input>: Parse {
+    /// A part.
+    type Slice;
+    /// The part between two places.
+    fn parse_slice(&'input self, from: usize, to: usize) -> Self::Slice;
+}
+
+/// Calls the closure of `#{…}`: here its types are known.
+#[doc(hidden)]
+pub fn call_custom_closure<I, T>(call: impl FnOnce(I, usize) -> RuleResult<T>, input: I, at: usize) -> RuleResult<T> {
+    call(input, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::ErrorState;
+    use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult};
+
+    #[test]
+    fn a_text_is_read_by_its_characters() {
+        let text = "aé\nb";
+        assert_eq!(text.parse_elem(1), RuleResult::Matched(3, 'é'));
+        assert_eq!(text.parse_elem(5), RuleResult::Failed);
+        assert_eq!(text.parse_string_literal(1, "é\n"), RuleResult::Matched(4, ()));
+        assert_eq!(text.parse_string_literal(1, "é\nbc"), RuleResult::Failed);
+        assert_eq!(text.parse_slice(1, 3), "é");
+        assert_eq!(text.position_repr(5).to_string(), "2:2");
+        assert!(text.is_eof(5) && !text.is_eof(4) && text.start() == 0);
+    }
+
+    #[test]
+    fn a_list_is_read_by_its_elements() {
+        let list = [1_u8, 2, 3];
+        let list = list.as_slice();
+        assert_eq!(list.parse_elem(1), RuleResult::Matched(2, 2));
+        assert_eq!(list.parse_elem(3), RuleResult::Failed);
+        assert_eq!(list.parse_slice(1, 3), [2, 3]);
+        assert!(list.is_eof(3) && !list.is_eof(2) && list.start() == 0 && list.position_repr(2) == 2);
+    }
+
+    #[test]
+    fn an_error_is_at_the_farthest_place_that_counts() {
+        let mut state = ErrorState::new(0);
+        assert_eq!(state.mark_failure(3, "x"), RuleResult::Failed);
+        state.suppress_fail += 1;
+        state.mark_failure(4, "x");
+        state.suppress_fail -= 1;
+        state.mark_failure(2, "x");
+        state.reparse_for_error();
+        let error = state.into_parse_error("abcdef");
+        assert_eq!((error.location.offset, error.to_string().as_str()), (3, "error at 1:4: expected something else"));
+        assert_eq!(error.expected.tokens().count(), 0);
+    }
+}
