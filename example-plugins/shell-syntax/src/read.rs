@@ -115,10 +115,10 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
-    // `$x = Get-Date`: what a POSIX shell takes for a program that it does not know. The rest counts by both readings.
+    // `$x = Get-Date; $x.Year`: what a POSIX shell takes for a program that it does not know. The rest counts by both readings.
     let is_assigned = !is_windows && windows::is_assigned(text);
     if is_assigned {
-        reader.script.commands.retain(|command| !windows::is_assignment(command));
+        reader.script.commands.retain(|command| !windows::is_expression(text, command));
     }
     // `rd /s C:\x`: what only Windows has is read as its shells do, whatever shell is said to run it.
     let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);

@@ -199,8 +199,12 @@ pub(super) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_shell = matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh");
     let is_branch = matches!(first, "if" | "foreach" | "while" | "try" | "switch" | "function" | "param");
+    // `if exist x …` and `for %f in …`
+    let second = text.split_whitespace().nth(1).unwrap_or_default();
+    let is_batch = (first == "if" && matches!(second, "exist" | "not" | "defined" | "errorlevel" | "/i"))
+        || (first == "for" && second.starts_with(['%', '/']));
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    is_shell || is_cmdlet(first) || (is_branch && words.any(is_cmdlet))
+    is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet))
 }
 
 /// `Get-ChildItem`
@@ -211,19 +215,22 @@ fn is_cmdlet(word: &str) -> bool {
     is_upper(verb) && is_upper(noun) && is_letters(verb) && is_letters(noun)
 }
 
-/// Whether `text` begins with an assignment as PowerShell writes it, `$env:X = …`: no other shell has one.
+/// Whether `text` begins with a variable or an assignment as PowerShell writes it, `$env:X`, `$x = …`: no other shell has them.
 pub(super) fn is_assigned(text: &str) -> bool {
     let Some(rest) = text.trim_start().strip_prefix('$') else { return false };
+    if rest.starts_with("env:") || rest.starts_with("PSVersionTable") {
+        return true;
+    }
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))).unwrap_or(rest.len());
     let after = rest[end..].trim_start_matches(' ');
     end > 0 && after.starts_with('=') && !after.starts_with("==")
 }
 
-/// Whether a command is such an assignment, read as a POSIX shell does.
-pub(super) fn is_assignment(command: &Command) -> bool {
-    let program = command.program_word.text.as_str();
-    let is_next = || command.args.first().is_some_and(|word| word.text.starts_with('='));
-    command.program.is_empty() && program.starts_with(UNKNOWN) && (program.contains('=') || is_next())
+/// Whether a POSIX shell takes a variable or a property of it for a program: `$x = …`, `$x.Count`.
+pub(super) fn is_expression(text: &str, command: &Command) -> bool {
+    let is_variable =
+        |text: &str| text.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
+    command.program.is_empty() && text.get(command.place.clone()).is_some_and(is_variable)
 }
 
 /// Whether no other system has a program of this name and these words.
