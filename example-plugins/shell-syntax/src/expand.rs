@@ -263,7 +263,7 @@ impl Reader<'_> {
                     self.within_word(index)?;
                     making.unknown(quoted);
                 }
-                _ => making.unknown(false),
+                Parameter::Special(_) => making.unknown(false),
             },
             ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
             | ParameterExpr::AssignDefaultValues { parameter, indirect: false, default_value, .. }
