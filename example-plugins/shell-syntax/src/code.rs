@@ -85,7 +85,8 @@ impl Reader<'_> {
             if let Some(value) = language.texts().iter().find_map(|text| wrappers::attached(option, text)) {
                 let next = if value.is_empty() { args.get(at).map(|word| word.text.as_str()) } else { Some(value) };
                 at += usize::from(value.is_empty());
-                texts.extend(next.map(str::to_owned));
+                let is_printed = language == Language::Script && option.trim_start_matches('-').starts_with('p');
+                texts.extend(next.map(|text| if is_printed { format!("print({text})") } else { text.to_owned() }));
                 continue;
             }
             is_file |= (language == Language::Awk && option.starts_with("-f")) || option == "-m";
@@ -149,6 +150,13 @@ impl Reader<'_> {
                 Found::Write(target) => {
                     let redirects = vec![Redirect { kind: RedirectKind::Write, target }];
                     self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
+                }
+                Found::Read(file) => {
+                    // What it does with the file, as a command would.
+                    if let Some(words) = values::outlet(&tokens) {
+                        let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).chain([file]).collect();
+                        self.wrapped(name, &words, inner.clone())?;
+                    }
                 }
                 Found::Decoded => self.script.runs_unknown = true,
             }

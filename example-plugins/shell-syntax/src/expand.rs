@@ -252,30 +252,18 @@ impl Reader<'_> {
                     self.fill_value(making, value, quoted)?;
                 }
                 Parameter::Special(SpecialParameter::AllPositionalParameters { concatenate }) => {
-                    match self.all_positional() {
-                        // `"$*"` is one word, with what separates words between them.
-                        Some(words) if *concatenate && quoted => {
-                            let all = Word::of_all(words.iter());
-                            self.fill_value(making, Some(all).filter(|_| !self.is_set("IFS")), true)?;
-                        }
-                        // Each of `"$@"` is a word as it is.
-                        Some(words) => {
-                            for (at, word) in words.iter().enumerate() {
-                                if at > 0 {
-                                    making.end();
-                                }
-                                self.fill_value(making, Some(word.clone()), quoted)?;
-                            }
-                        }
-                        // They are any number of words, quoted or not.
-                        None => making.unknown(false),
-                    }
+                    let words = self.all_positional();
+                    self.all(words.as_deref().map(Vec::as_slice), *concatenate, quoted, making)?;
+                }
+                Parameter::NamedWithAllIndices { name, concatenate } => {
+                    let words = self.elements(name);
+                    self.all(words.as_deref(), *concatenate, quoted, making)?;
                 }
                 Parameter::NamedWithIndex { index, .. } => {
                     self.within_word(index)?;
                     making.unknown(quoted);
                 }
-                _ => making.unknown(false),
+                Parameter::Special(_) => making.unknown(false),
             },
             ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
             | ParameterExpr::AssignDefaultValues { parameter, indirect: false, default_value, .. }
@@ -309,6 +297,35 @@ impl Reader<'_> {
                 }
                 making.unknown(quoted);
             }
+        }
+        Ok(())
+    }
+
+    /// Fills in all arguments, or all elements of an array.
+    fn all(
+        &mut self,
+        words: Option<&[Word]>,
+        concatenate: bool,
+        quoted: bool,
+        making: &mut Making,
+    ) -> Result<(), Unreadable> {
+        match words {
+            // `"$*"` is one word, with what separates words between them.
+            Some(words) if concatenate && quoted => {
+                let all = Word::of_all(words);
+                self.fill_value(making, Some(all).filter(|_| !self.is_set("IFS")), true)?;
+            }
+            // Each of `"$@"` is a word as it is.
+            Some(words) => {
+                for (at, word) in words.iter().enumerate() {
+                    if at > 0 {
+                        making.end();
+                    }
+                    self.fill_value(making, Some(word.clone()), quoted)?;
+                }
+            }
+            // They are any number of words, quoted or not.
+            None => making.unknown(false),
         }
         Ok(())
     }

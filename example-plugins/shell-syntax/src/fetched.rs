@@ -4,10 +4,13 @@ use super::places::Class;
 use super::read::{Reader, Unreadable};
 use super::secrets::{copies_files, hands_on, made_by};
 use super::word::Word;
-use super::{Command, RedirectKind};
+use super::{Command, RedirectKind, lower};
 
 /// Bytes of addresses per unit of work: they are only searched.
 const ADDRESS_BYTES_PER_UNIT: usize = 16;
+
+/// Length of a word, in bytes, from which on what is known of it tells it from others.
+const MIN_UNKNOWN: usize = 5;
 
 impl Reader<'_> {
     /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
@@ -23,7 +26,8 @@ impl Reader<'_> {
                 path.is_some_and(|path| self.fetched.contains(&path) || (is_script && self.holds(&path)))
             };
             let program = &command.program_word;
-            let mut runs = program.text.contains('/') && is_fetched(program, is_script(&command.program));
+            let is_file = command.windows || program.text.contains(['/', '\\']) || program.text.ends_with(".exe");
+            let mut runs = is_file && is_fetched(program, is_script(&command.program));
             if runs_files(&command.program) {
                 let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 runs |= scripts(&command.args)
@@ -64,10 +68,19 @@ impl Reader<'_> {
                 self.addresses += &word.text.to_ascii_lowercase();
             }
         }
+        // `$client.DownloadFile('https://…', 'x.exe')`
+        if let Some((address, file)) = command.program_word.text.split_once(',').filter(|_| command.windows)
+            && address.contains("://")
+        {
+            written.push(Word::literal(file.trim()));
+            is_copy = true;
+        }
         written.extend(match command.program.as_str() {
             "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name"))),
             "wget" => outputs(&command.args, 'O', "--output-document", None),
             "aria2c" | "axel" | "fetch" => outputs(&command.args, 'o', "--out", None),
+            "iwr" | "irm" | "invoke-webrequest" | "invoke-restmethod" => value_of(&command.args, "-outfile"),
+            "start-bitstransfer" => value_of(&command.args, "-destination"),
             _ if written.is_empty() && !is_copy => return Ok(()),
             _ => Vec::new(),
         });
@@ -131,14 +144,35 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The path of a file. One that is not known whole is told by its words: `$T/x.sh` is `$T/x.sh`, as long as nobody sets it.
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
-        self.places.path(word, command.cwd.as_deref())
+        let path = self.places.path(word, command.cwd.as_deref());
+        path.or_else(|| (word.text.len() > MIN_UNKNOWN && !word.is_known()).then(|| word.text.clone()))
     }
 }
 
 /// Whether a program fetches what a server sends.
 fn fetches(program: &str) -> bool {
-    matches!(program, "curl" | "wget" | "aria2c" | "axel" | "fetch")
+    matches!(
+        program,
+        "curl"
+            | "wget"
+            | "aria2c"
+            | "axel"
+            | "fetch"
+            | "iwr"
+            | "irm"
+            | "invoke-webrequest"
+            | "invoke-restmethod"
+            | "start-bitstransfer"
+    )
+}
+
+/// The value of a cmdlet's parameter, whose name may be cut short.
+fn value_of(args: &[Word], parameter: &str) -> Vec<Word> {
+    let is_named = |word: &Word| word.text.len() > 1 && parameter.starts_with(&*lower(&word.text));
+    let at = args.iter().position(is_named);
+    at.and_then(|at| args.get(at + 1)).cloned().into_iter().collect()
 }
 
 /// Whether a command takes files out of an archive.
@@ -182,6 +216,10 @@ fn scripts(args: &[Word]) -> impl Iterator<Item = &Word> {
             return false;
         }
         let text = word.text.as_str();
+        // `msiexec /i x.msi`
+        if text.starts_with('/') && text.len() <= 3 {
+            return false;
+        }
         if text.starts_with(['-', '+']) && text.len() > 1 {
             let long = ["--rcfile", "--init-file", "--require", "--import"];
             is_value = if text.starts_with("--") {
@@ -204,7 +242,23 @@ fn runs_files(program: &str) -> bool {
     let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(
         program,
-        "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "source" | "python" | "node" | "perl" | "ruby" | "php"
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "fish"
+            | "source"
+            | "python"
+            | "node"
+            | "perl"
+            | "ruby"
+            | "php"
+            | "powershell"
+            | "pwsh"
+            | "msiexec"
+            | "wscript"
+            | "cscript"
+            | "mshta"
     )
 }
 

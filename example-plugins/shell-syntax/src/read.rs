@@ -111,11 +111,18 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         cases: Vec::new(),
         expression: None,
         references: BTreeMap::new(),
+        arrays: Vec::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
+    // `$x = Get-Date; $x.Year`: what a POSIX shell takes for a program that it does not know. The rest counts by both readings.
+    let is_assigned = !is_windows && windows::is_assigned(text);
+    if is_assigned {
+        reader.script.commands.retain(|command| !windows::is_expression(text, command));
+    }
     // `rd /s C:\x`: what only Windows has is read as its shells do, whatever shell is said to run it.
-    if result.is_ok() && !is_windows && reader.script.commands.iter().any(windows::is_only_there) {
+    let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);
+    if is_assigned || (result.is_ok() && !is_windows && is_there(&reader)) {
         reader.scope =
             Scope { cwd: reader.places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() };
         result = windows::read(&mut reader, text);
@@ -210,6 +217,8 @@ pub(super) struct Reader<'a> {
     expression: Option<usize>,
     /// Variables that have two names.
     references: Variables,
+    /// The elements of arrays, as they were set last.
+    arrays: Vec<(String, Vec<Word>)>,
 }
 
 impl Reader<'_> {
@@ -686,6 +695,20 @@ impl Reader<'_> {
         }
         self.scope.assignments += 1;
         self.scope.variables.insert(name.to_owned(), value);
+    }
+
+    /// Keeps the elements of an array. Its value is all of them as one word.
+    pub(super) fn set_elements(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
+        self.spend(self.arrays.len() + words.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>())?;
+        self.arrays.retain(|(other, _)| other != name);
+        self.arrays.push((name.to_owned(), words.to_vec()));
+        Ok(())
+    }
+
+    /// The elements of an array, where its value is still what they made.
+    pub(super) fn elements(&self, name: &str) -> Option<Vec<Word>> {
+        let (_, words) = self.arrays.iter().find(|(other, _)| other == name)?;
+        (self.variable(name)? == Word::of_all(words)).then(|| words.clone())
     }
 
     /// Gives a variable another name, so that what is set by one is not known by the other.

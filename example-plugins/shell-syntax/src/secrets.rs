@@ -45,8 +45,16 @@ impl Reader<'_> {
     /// The secret that a command copies or hands on.
     fn secret_of(&self, command: &Command) -> Option<Word> {
         let reads = hands_on(&command.program);
+        // What is set: under a name that no rule about printing is about.
+        if matches!(command.program.as_str(), "env" | "printenv") && command.args.is_empty() {
+            return Some(Word::literal("environment/credentials"));
+        }
         if command.program.is_empty() || !(reads || copies_files(&command.program)) {
             return None;
+        }
+        let packs_home = |word: &&Word| word.home && matches!(word.text.as_str(), "~" | "~/");
+        if let Some(home) = command.args.iter().find(packs_home).filter(|_| is_packer(&command.program)) {
+            return Some(home.with_text("~/.ssh/id_rsa"));
         }
         let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = command.args.iter().chain(sources.map(|redirect| &redirect.target));
@@ -174,6 +182,11 @@ pub(super) fn hands_on(program: &str) -> bool {
     )
 }
 
+/// Whether a program makes an archive.
+fn is_packer(program: &str) -> bool {
+    matches!(program, "tar" | "gtar" | "bsdtar" | "zip" | "7z")
+}
+
 /// Whether a program makes a file of another.
 pub(super) fn copies_files(program: &str) -> bool {
     matches!(
@@ -188,10 +201,28 @@ pub(super) fn is_secret(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or_default();
     let is_public = |name: &str| ["cert", "ca.", "chain", "pub"].iter().any(|part| name.contains(part));
     match name {
-        ".env" | ".netrc" | ".pgpass" | ".git-credentials" | "credentials" | "credentials.json" | ".ssh" | ".aws"
-        | ".gnupg" | ".kube" | "id_rsa" | "id_ed25519" | "id_ecdsa" | "id_dsa" | "shadow" => {
-            name != "credentials" || text.contains('.')
-        }
+        ".env"
+        | ".netrc"
+        | ".pgpass"
+        | ".git-credentials"
+        | "credentials"
+        | "credentials.json"
+        | ".ssh"
+        | ".aws"
+        | ".gnupg"
+        | ".kube"
+        | "id_rsa"
+        | "id_ed25519"
+        | "id_ecdsa"
+        | "id_dsa"
+        | "shadow"
+        | ".password-store"
+        | "application_default_credentials.json"
+        | "logins.json"
+        | "key4.db"
+        | "Login Data"
+        | ".bash_history"
+        | ".zsh_history" => name != "credentials" || text.contains('.'),
         name if name.starts_with(".env.") => matches!(&name[5..], "local" | "production" | "development" | "staging"),
         name => {
             let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));

@@ -190,14 +190,25 @@ impl Reader<'_> {
         let value = match &assignment.value {
             ast::AssignmentValue::Scalar(word) => Some(self.value(&word.value)?),
             ast::AssignmentValue::Array(elements) => {
-                let mut all = Vec::new();
+                let name = match &assignment.name {
+                    ast::AssignmentName::VariableName(name) => name.as_str(),
+                    ast::AssignmentName::ArrayElementName(..) => "",
+                };
+                let before = if assignment.append { self.elements(name) } else { None };
+                let is_whole = !assignment.append || before.is_some();
+                let mut all = before.unwrap_or_default();
                 for (key, element) in elements {
                     if let Some(key) = key {
                         self.within_word(&key.value)?;
                     }
                     self.words(&element.value, None, &mut all)?;
                 }
-                Some(Word::of_all(&all))
+                let value = Word::of_all(&all);
+                if is_whole {
+                    self.set_elements(name, &all)?;
+                    return Ok((name.to_owned(), Some(value)));
+                }
+                Some(value)
             }
         };
         Ok(match &assignment.name {

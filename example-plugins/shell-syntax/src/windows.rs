@@ -194,10 +194,43 @@ fn found(words: &[Word]) -> Vec<Word> {
     directories.into_iter().map(below).collect()
 }
 
-/// Whether the first word of `text` is a shell of Windows.
+/// Whether `text`, which is none for a POSIX shell, is one for a shell of Windows: by its first word, or by a cmdlet after `if`.
 pub(super) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
-    matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh")
+    let is_shell = matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh");
+    let is_branch = matches!(first, "if" | "foreach" | "while" | "try" | "switch" | "function" | "param");
+    // `if exist x …` and `for %f in …`
+    let second = text.split_whitespace().nth(1).unwrap_or_default();
+    let is_batch = (first == "if" && matches!(second, "exist" | "not" | "defined" | "errorlevel" | "/i"))
+        || (first == "for" && second.starts_with(['%', '/']));
+    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet))
+}
+
+/// `Get-ChildItem`
+fn is_cmdlet(word: &str) -> bool {
+    let Some((verb, noun)) = word.split_once('-') else { return false };
+    let is_upper = |text: &str| text.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_letters = |text: &str| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_upper(verb) && is_upper(noun) && is_letters(verb) && is_letters(noun)
+}
+
+/// Whether `text` begins with a variable or an assignment as PowerShell writes it, `$env:X`, `$x = …`: no other shell has them.
+pub(super) fn is_assigned(text: &str) -> bool {
+    let Some(rest) = text.trim_start().strip_prefix('$') else { return false };
+    if rest.starts_with("env:") || rest.starts_with("PSVersionTable") {
+        return true;
+    }
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | ':'))).unwrap_or(rest.len());
+    let after = rest[end..].trim_start_matches(' ');
+    end > 0 && after.starts_with('=') && !after.starts_with("==")
+}
+
+/// Whether a POSIX shell takes a variable or a property of it for a program: `$x = …`, `$x.Count`.
+pub(super) fn is_expression(text: &str, command: &Command) -> bool {
+    let is_variable =
+        |text: &str| text.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
+    command.program.is_empty() && text.get(command.place.clone()).is_some_and(is_variable)
 }
 
 /// Whether no other system has a program of this name and these words.
@@ -232,12 +265,21 @@ pub(super) fn is_only_there(command: &Command) -> bool {
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
     // Elixir's shell of that name takes no text.
     let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.contains(' '));
-    let is_shell = || program.eq_ignore_ascii_case("%comspec%");
+    let is_shell = || program.eq_ignore_ascii_case("%comspec%") || matches!(program, "iwr" | "irm");
+    let has_variable = || command.args.iter().any(|word| has_variable(&word.text));
     !command.windows
         && (is_cmdlet()
             || is_shell()
+            || has_variable()
             || is_invoked()
             || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
+}
+
+/// Whether a text has a variable as `cmd.exe` writes it: `%USERPROFILE%`.
+fn has_variable(text: &str) -> bool {
+    let is_name = |part: &str| part.len() >= 4 && part.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    let closed = text.rfind('%').unwrap_or_default();
+    text[..closed].split('%').skip(1).any(is_name)
 }
 
 fn name(word: &Word) -> String {

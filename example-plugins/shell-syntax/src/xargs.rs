@@ -1,9 +1,9 @@
 //! Commands that take words from their input: `xargs` and `parallel`.
 
-use super::Command;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, List};
+use super::{Command, program_name};
 
 impl Reader<'_> {
     pub(super) fn xargs(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
@@ -21,8 +21,14 @@ impl Reader<'_> {
             let mut words = words.to_vec();
             match &placeholder {
                 Some(placeholder) => {
+                    // A name within the text of a command, which does not begin with it: a word that is not known.
+                    let is_shell = words.first().is_some_and(|word| is_shell(program_name(&word.text)));
+                    let is_within = |text: &str| {
+                        is_shell && text.contains(' ') && !text.trim_start().starts_with(placeholder.as_str())
+                    };
                     for word in &mut words {
-                        *word = word.with_text(word.text.replace(placeholder.as_str(), text.trim()));
+                        let text = if input.is_none() && is_within(&word.text) { "$_" } else { text.trim() };
+                        *word = word.with_text(word.text.replace(placeholder.as_str(), text));
                     }
                 }
                 None if input.is_none() => words.push(Word::unknown()),
@@ -72,6 +78,10 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+fn is_shell(program: &str) -> bool {
+    matches!(program, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash")
 }
 
 /// What `xargs` puts its input in the place of; nothing where it adds it at the end.

@@ -1,6 +1,6 @@
 //! What code does, by its text.
 
-use super::values::{Found, found};
+use super::values::{self, Found, found};
 use super::{Language, language, tcl, tokens};
 
 /// What `code` does: `run`, `code` or `write` and the words, with `?` for what is not known.
@@ -13,6 +13,7 @@ fn does(language: Language, code: &str) -> Vec<String> {
         }
         Found::Code(code) => format!("code {code}"),
         Found::Write(file) => format!("write {}", file.text),
+        Found::Read(file) => format!("read {}", file.text),
         Found::Decoded => "decoded".into(),
     };
     found(&tokens, language, &mut work).into_iter().map(|found| shown(found).replace('\u{1A}', "?")).collect()
@@ -69,6 +70,29 @@ fn removed_and_written_files_are_found() {
 }
 
 #[test]
+fn secrets_that_are_read_are_found_and_what_is_done_with_them() {
+    for (language, code, expected) in [
+        (Language::Python, "print(open('/x/.ssh/id_rsa').read())", "read /x/.ssh/id_rsa"),
+        (Language::Python, "open('.env', 'rb')", "read .env"),
+        (Language::Python, "print(Path('.env').read_text())", "read .env"),
+        (Language::Python, "(Path.home() / '.ssh' / 'id_rsa').read_text()", "read ~/.ssh/id_rsa"),
+        (Language::Python, "p = Path('.env')\nprint(p.read_text())", "read .env"),
+        (Language::Script, "fs.readFileSync(process.env.HOME+'/.ssh/id_rsa')", "read ~/.ssh/id_rsa"),
+        (Language::Script, "await Deno.readTextFile('.env')", "read .env"),
+        (Language::Ruby, "puts File.read(File.expand_path('~/.aws/credentials'))", "read ~/.aws/credentials"),
+        (Language::Perl, "open(F, '<', '/etc/shadow'); print <F>", "read /etc/shadow"),
+        (Language::Php, "echo file_get_contents('.env');", "read .env"),
+        (Language::Lua, "print(io.open('.env'):read('*a'))", "read .env"),
+    ] {
+        assert_eq!(does(language, code), [expected], "{code}");
+    }
+    let outlet = |code| values::outlet(&tokens::of(code, Language::Python)).and_then(|words| words.first().copied());
+    assert_eq!(outlet("requests.post(u, data=open('.env'))"), Some("curl"));
+    assert_eq!(outlet("print(open('.env').read())"), Some("cat"));
+    assert_eq!(outlet("k = load(open('x.pem').read())"), None);
+}
+
+#[test]
 fn what_is_decoded_and_run_is_found() {
     for (language, code) in [
         (Language::Python, "os.system(base64.b64decode('eA=='))"),
@@ -90,6 +114,7 @@ fn what_only_looks_so_is_left() {
         (Language::Python, "print(base64.b64decode('eA=='))"),
         (Language::Python, "l.remove(1); open('x').read(); open('x', 'r')"),
         (Language::Python, "app.run('x'); os.remove(x)"),
+        (Language::Python, "open('.env.example'); open('ca.pem'); print(open('x.py').read())"),
         (Language::Script, "/a/.exec('x'); // fs.rmSync('/')"),
         (Language::Awk, "{ if ($1 || \"x\") print }"),
         (Language::Lua, "db.execute('delete')"),

@@ -3,6 +3,7 @@
 use super::Language;
 use super::tokens::Token;
 use crate::bounds::MAX_WORK;
+use crate::secrets::is_secret;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum nesting of brackets that are looked into.
@@ -190,6 +191,85 @@ fn writes_file(name: &str) -> bool {
     )
 }
 
+/// Calls that read the file that is named first, and methods of a path that read it.
+fn reads_file(name: &str) -> bool {
+    matches!(
+        name,
+        "readFileSync"
+            | "readFile"
+            | "createReadStream"
+            | "file_get_contents"
+            | "readfile"
+            | "readTextFile"
+            | "readTextFileSync"
+            | "Bun.file"
+            | "File.read"
+            | "File.readlines"
+            | "IO.read"
+            | "IO.readlines"
+            | "read_file"
+    )
+}
+
+/// What of the names of code sends something to another machine.
+const SENDING: [&str; 17] = [
+    "requests.",
+    "urlopen",
+    "urlretrieve",
+    "fetch",
+    "axios",
+    "httpx",
+    "http.request",
+    "https.request",
+    "http.client",
+    "socket",
+    "Socket",
+    "Net::HTTP",
+    "LWP",
+    "curl_",
+    "smtplib",
+    "net.connect",
+    "stream_context",
+];
+
+/// Calls that print what they are given.
+fn prints(name: &str) -> bool {
+    matches!(
+        last(name),
+        "print"
+            | "println"
+            | "puts"
+            | "p"
+            | "pp"
+            | "pprint"
+            | "echo"
+            | "log"
+            | "error"
+            | "write"
+            | "readfile"
+            | "var_dump"
+            | "print_r"
+    )
+}
+
+/// The command that does with a file what code does with what it reads: it sends that, or prints it.
+pub(super) fn outlet(tokens: &[Token]) -> Option<&'static [&'static str]> {
+    let names = || {
+        tokens.iter().filter_map(|token| match token {
+            Token::Name(name) => Some(name.as_str()),
+            _ => None,
+        })
+    };
+    let sends = |name: &str| {
+        SENDING.iter().any(|part| name.contains(part))
+            || matches!(last(name), "request" | "post" | "sendall" | "connect" | "upload_file" | "put_object")
+    };
+    if names().any(sends) {
+        return Some(&["curl", "https://code.invalid", "-T"]);
+    }
+    if names().any(prints) { Some(&["cat"]) } else { None }
+}
+
 /// What code does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
@@ -200,6 +280,8 @@ pub(super) enum Found {
     /// A text is run as code.
     Code(String),
     Write(Word),
+    /// A file is read that holds secrets.
+    Read(Word),
     /// Something is run that nobody can read.
     Decoded,
 }
@@ -319,6 +401,14 @@ impl<'a> Scan<'a> {
         let opens = matches!(call, "open" | "fopen" | "openSync");
         let program = moves_or_copies(name);
         let writes_to = name.starts_with('.') && matches!(call, "write_text" | "write_bytes" | "touch");
+        let reads = is_named(reads_file);
+        if matches!(call, "read_text" | "read_bytes") {
+            let path = match name.rsplit_once('.') {
+                Some((variable, _)) if !variable.is_empty() => words(self.variable(variable)).pop(),
+                _ => self.receiver(at),
+            };
+            found.extend(path.and_then(read));
+        }
         if !(runs
             || runs_code
             || runs_by_library(name)
@@ -326,6 +416,7 @@ impl<'a> Scan<'a> {
             || removes
             || opens
             || writes_to
+            || reads
             || program.is_some()
             || is_named(writes_file))
         {
@@ -359,6 +450,8 @@ impl<'a> Scan<'a> {
             }
         } else if opens {
             found.extend(opened(&arguments));
+        } else if reads {
+            found.extend(arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).and_then(read));
         } else if is_named(writes_file) {
             found.extend(
                 arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
@@ -394,9 +487,14 @@ impl<'a> Scan<'a> {
     /// What a method is called of: `Path('x').unlink()`.
     fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
-        let passes = |token: &Token| matches!(token, Token::Name(name) if passes_on(last(name)));
+        let passes = |token: &Token| matches!(token, Token::Name(name) if passes_on(last(name)) || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
-        words(self.value(&mut begin)).pop()
+        // The method is no part of its own receiver.
+        let all = self.tokens;
+        self.tokens = &all[..at];
+        let receiver = words(self.value(&mut begin)).pop();
+        self.tokens = all;
+        receiver
     }
 
     /// What follows the name of a call, in brackets or, where the language has it so, without them.
@@ -475,6 +573,13 @@ impl<'a> Scan<'a> {
         loop {
             match self.tokens.get(*at) {
                 Some(Token::Mark('+')) => *at += 1,
+                // `Path.home() / 'x'`
+                Some(Token::Mark('/')) if self.language == Language::Python => {
+                    *at += 1;
+                    if let Value::One(word) = &mut value {
+                        word.text.push('/');
+                    }
+                }
                 Some(Token::Mark('%')) => {
                     *at += 1;
                     let filled = match self.operand(at) {
@@ -486,7 +591,7 @@ impl<'a> Scan<'a> {
                     }
                     continue;
                 }
-                Some(Token::Name(name)) if name == "." => *at += 1,
+                Some(Token::Name(name)) if name == "." || name == ".." => *at += 1,
                 Some(Token::Text(_)) if matches!(value, Value::One(_)) => {}
                 _ => return value,
             }
@@ -692,8 +797,8 @@ fn moves_or_copies(name: &str) -> Option<&'static str> {
 
 /// The file that `open` is to write, or the command that Perl's is to run.
 fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
-    let text = |at: usize| match arguments.get(at).map(|argument| &argument.value) {
-        Some(Value::One(word)) => Some(word),
+    let text = |at: usize| match arguments.get(at) {
+        Some(Argument { name: None | Some("mode"), value: Value::One(word) }) => Some(word),
         _ => None,
     };
     let writes = |mode: &str| mode.len() <= 3 && (mode.contains(['w', 'a', 'x', '+']) || mode.starts_with('>'));
@@ -705,11 +810,21 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
         (_, Some(both), None) if both.text.starts_with('|') || both.text.ends_with('|') => {
             Some(Found::Text(both.with_text(both.text.trim_matches('|').trim())))
         }
-        (_, Some(both), None) => {
-            both.text.strip_prefix('>').map(|file| Found::Write(Word::literal(file.trim_start_matches('>').trim())))
+        (_, Some(both), None) if both.text.starts_with('>') => {
+            Some(Found::Write(Word::literal(both.text.trim_start_matches('>').trim())))
         }
+        // What is no mode is a file.
+        (_, _, Some(file)) => read(file.clone()),
+        (Some(file), Some(mode), _) if mode.text.len() <= 3 => read(file.clone()),
+        (_, Some(both), None) => read(both.with_text(both.text.trim_start_matches('<').trim())),
+        (Some(file), None, _) => read(file.clone()),
         _ => None,
     }
+}
+
+/// A file that is read, where it holds secrets.
+fn read(file: Word) -> Option<Found> {
+    is_secret(&file.text).then_some(Found::Read(file))
 }
 
 /// What a call runs that is given these.

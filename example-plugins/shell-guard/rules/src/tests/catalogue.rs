@@ -1,7 +1,8 @@
 //! Every rule catches what it says and leaves what it says.
 
-use super::{configure, decided, registry, word};
+use super::{configure, decided, document, registry, word};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 #[test]
 fn each_rule_catches_and_leaves_what_it_says() {
@@ -25,6 +26,31 @@ fn each_rule_catches_and_leaves_what_it_says() {
         );
     }
     assert!(wrong.is_empty(), "{} examples are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn each_rule_says_by_labels_what_kind_of_harm_it_is_about() {
+    let labels = document::labels();
+    let without: Vec<&str> =
+        registry().rules().iter().map(|rule| &*rule.rule.id).filter(|id| !labels.contains_key(*id)).collect();
+    assert_eq!(without, Vec::<&str>::new());
+    // Each is a word of this list, so that none is a misspelling of another.
+    let known = [
+        "destroys",
+        "elevates",
+        "guard",
+        "habits",
+        "history",
+        "loosens",
+        "network",
+        "publishes",
+        "runs-later",
+        "secrets",
+        "stops",
+        "unread",
+    ];
+    let used: BTreeSet<&str> = labels.values().flatten().map(String::as_str).collect();
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), known);
 }
 
 #[test]
