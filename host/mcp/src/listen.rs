@@ -18,7 +18,7 @@ use hookhost_relay::message::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQU
 use hookhost_relay::relay::Server;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -168,8 +168,15 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
 type Answer = Response<Text>;
 
 async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
+    if let Some(name) = repeated(request.headers()) {
+        return text(
+            StatusCode::BAD_REQUEST,
+            &format!("the header {name} occurs twice: which of both counts is unclear\n"),
+        );
+    }
     // A page of a browser could reach this port under a name of its own.
-    if !is_local(request.headers()) {
+    let is_of_place = request.uri().authority().is_none_or(|authority| is_loopback(authority.as_str()));
+    if !is_of_place || !is_local(request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
             "only programs of this machine are answered: `Host` or `Origin` is another one\n",
@@ -203,6 +210,13 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
 
 async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
+    // A page of a browser can send other kinds to places that are not its own.
+    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !is_json(kind)) {
+        return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
+    }
+    if body.size_hint().lower() > MAX_BYTES as u64 {
+        return too_large();
+    }
     let size = body.size_hint().upper().and_then(|size| usize::try_from(size).ok());
     let kib = u32::try_from(size.unwrap_or(MAX_BYTES).min(MAX_BYTES) / 1024 + 1).unwrap_or(MAX_BODIES_KIB);
     let taken_in = timeout(FOR_A_BODY, async {
@@ -212,7 +226,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let body = match taken_in.await {
         Ok((Ok(body), _)) => body.to_bytes(),
         Ok((Err(error), _)) if error.is::<LengthLimitError>() => {
-            return refused(StatusCode::PAYLOAD_TOO_LARGE, None, INVALID_REQUEST, "the message is too large");
+            return too_large();
         }
         Ok((Err(error), _)) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the message did not come in time\n"),
@@ -629,11 +643,32 @@ fn is_local(headers: &HeaderMap) -> bool {
     host && origin
 }
 
-fn is_loopback(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
+/// A header by which a request is judged, and which it has more than once: another reader could take the other one.
+fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
+    let is_judged = |name: &HeaderName| {
+        ["host", "origin", "authorization", "content-type"].contains(&name.as_str())
+            || name.as_str().starts_with("mcp-")
     };
+    let mut judged = headers.keys().filter(|name| is_judged(name));
+    judged.find(|name| headers.get_all(*name).iter().nth(1).is_some())
+}
+
+fn is_json(kind: &HeaderValue) -> bool {
+    let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn is_loopback(authority: &str) -> bool {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or((rest, "")),
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    let is_port =
+        port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    is_port && is_loopback_host(host)
+}
+
+fn is_loopback_host(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -658,6 +693,10 @@ fn stream(body: Text) -> Answer {
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     answer.headers_mut().insert("cache-control", HeaderValue::from_static("no-store"));
     answer
+}
+
+fn too_large() -> Answer {
+    refused(StatusCode::PAYLOAD_TOO_LARGE, None, INVALID_REQUEST, "the message is too large")
 }
 
 fn no_session() -> Answer {
@@ -701,6 +740,8 @@ mod tests {
             ("localhost", Some("https://evil.example")),
             ("localhost", Some("null")),
             ("localhost", Some("http://localhost.evil.example")),
+            ("localhost", Some("http://localhost:80@evil.example")),
+            ("localhost:80.evil.example", None),
         ] {
             assert!(!of(host, origin), "{host} {origin:?}");
         }
