@@ -16,6 +16,7 @@
 //! | [`permission`] | what a question for permission is answered with |
 //! | [`operation`] | the files and commands that the agent leaves to the editor |
 //! | [`servers`] | the MCP servers of a session, behind the proxy |
+//! | [`weight`] | how much of the memory a value takes |
 //! | [`tool_calls`] | the calls that the agent has reported |
 //! | [`sessions`] | the sessions of the connection |
 //! | [`records`] | events about which nobody waits |
@@ -34,3 +35,4 @@ pub mod servers;
 pub mod sessions;
 pub mod summary;
 pub mod tool_calls;
+pub mod weight;

@@ -225,13 +225,12 @@ impl Proxy {
         };
         let session = text("sessionId").filter(|_| matches!(method, "session/load" | "session/resume"));
         let mut state = self.state();
+        match session {
+            Some(session) => state.sessions.load(session, cwd, method == "session/load")?,
+            None => state.sessions.begin(cwd)?,
+        }
         state.summary.servers += servers.proxied;
         state.summary.servers_left_out += servers.left_out.len();
-        if let Some(session) = session {
-            state.sessions.open(session, cwd, method == "session/load");
-        } else {
-            state.sessions.begin();
-        }
         let expected = Expected::Opened { session: session.map(str::to_owned), cwd: cwd.to_owned() };
         Ok(Begun::Passed { bytes, expected })
     }
@@ -280,15 +279,19 @@ impl Proxy {
                 let (session, value) = whole(&["sessionId", "toolCall", "options", "_meta"])?;
                 let call = value.get("toolCall").filter(|call| call.is_object());
                 let call = call.ok_or_else(|| format!("`params.toolCall` of {method} is missing"))?;
-                let call = self.state().calls.ask(&session, call);
-                let what = What::Permission { session, call, options: Options::of(&value) };
+                let options = Options::of(&value);
+                let whole = self.state().calls.ask(&session, call);
+                let Ok(call) = whole else { return Ok(Some(self.too_much(id, &options, call))) };
+                let what = What::Permission { session, call, options };
                 Ok(Some(self.asked(from, id, message, params, what)))
             }
             (Side::Server, "terminal/output") => {
                 let (session, value) = whole(&["sessionId", "terminalId", "_meta"])?;
                 let terminal = value.get("terminalId").and_then(Value::as_str).unwrap_or_default();
                 let command = self.state().sessions.terminal(&session, terminal);
-                let params = command.unwrap_or_else(|| json!({ "command": "" }));
+                let params = command.ok_or_else(|| {
+                    format!("`params.terminalId` of {method} is no terminal whose command is known here")
+                })?;
                 passed(Expected::Output(Operation { method: Method::RunCommand, session, params }))
             }
             (Side::Server, "terminal/release") => {
@@ -300,12 +303,28 @@ impl Proxy {
             (Side::Server, method) => match Method::of(method) {
                 Some(method) => {
                     let operation = Operation::of(method, &params)?;
+                    if method == Method::RunCommand && !self.state().sessions.has_room(&operation.params) {
+                        let why = "too many terminals are open, or their commands are too long: release some";
+                        (self.tell)(&format!("{} was rejected: {why}", method.name()));
+                        return Err(why.to_owned());
+                    }
                     Ok(Some(self.asked(from, id, message, params, What::Operation(operation))))
                 }
                 None => Ok(None),
             },
             (Side::Client, _) => Ok(None),
         }
+    }
+
+    /// The answer to a question about a call that is not known whole: rules would read less of it than the agent has said.
+    fn too_much(&self, id: &Id, options: &Options, call: &Value) -> Begun<Expected, Asked> {
+        let why = "the agent has said more of its calls than is kept, so rules cannot read this one whole";
+        self.count(|summary| {
+            summary.permissions.all += 1;
+            summary.permissions.rejected += 1;
+        });
+        (self.tell)(&format!("the call {} was rejected: {why}", asked::title(call)));
+        Begun::answered(options.no(id, why))
     }
 
     /// The requests of a session that are asked about when its prompt is cancelled, and their answers.

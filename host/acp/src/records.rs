@@ -1,8 +1,10 @@
 //! Events about which nobody waits: what has happened is told to the resident host in its order, beside the messages.
 
+use crate::weight::weight;
 use hookhost_adapters::acp_proxy::{Event, NAME};
 use hookhost_adapters::proxies::Settled;
 use hookhost_relay::resident::Resident;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,64 +14,70 @@ use tokio::time::timeout;
 /// Upper bound of the events that wait.
 const MAX_WAITING: usize = 256;
 
+/// Upper bound of what they take, in bytes: 32 MiB.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+
 /// How long the last ones have at the end.
 const FOR_THE_LAST: Duration = Duration::from_secs(5);
 
 /// What there is to do.
 enum Work {
-    Record(Box<Event>),
+    /// The event, and what it takes.
+    Record(Box<Event>, usize),
     Flush(oneshot::Sender<()>),
 }
 
 /// Where events are handed in.
-#[derive(Debug)]
 pub struct Records {
     work: mpsc::Sender<Work>,
-    lost: Arc<AtomicUsize>,
+    waiting: Arc<AtomicUsize>,
+    losses: Arc<Losses>,
+}
+
+/// The events that were lost, of which the user is told the first.
+struct Losses {
+    count: AtomicUsize,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Losses {
+    fn add(&self, why: &str) {
+        if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            (self.tell)(&format!("an event could not be recorded: {why}"));
+        }
+    }
 }
 
 impl Records {
     /// Tells them to this resident host; what rules say to it is told to the user. To be called within the runtime.
     pub fn new(resident: Arc<Resident>, tell: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
-        let (send, mut work) = mpsc::channel(MAX_WAITING);
-        let lost = Arc::new(AtomicUsize::new(0));
-        let losing = Arc::clone(&lost);
-        tokio::spawn(async move {
-            while let Some(work) = work.recv().await {
-                let event = match work {
-                    Work::Record(event) => event,
-                    Work::Flush(flushed) => {
-                        let _ = flushed.send(());
-                        continue;
-                    }
-                };
-                let why = match resident.settle(NAME, &event.cwd, &*event, &|_| {}).await {
-                    Ok(Settled::Allowed { notices }) => {
-                        notices.iter().for_each(|notice| tell(notice));
-                        continue;
-                    }
-                    Ok(Settled::Failed { why }) | Err(why) => why,
-                    Ok(_) => continue,
-                };
-                if losing.fetch_add(1, Ordering::Relaxed) == 0 {
-                    tell(&format!("an event could not be recorded: {why}"));
-                }
-            }
-        });
-        Self { work: send, lost }
+        let (send, work) = mpsc::channel(MAX_WAITING);
+        let records = Self::over(send, Arc::clone(&tell));
+        let (waiting, losses) = (Arc::clone(&records.waiting), Arc::clone(&records.losses));
+        tokio::spawn(record(work, resident, tell, waiting, losses));
+        records
     }
 
-    /// Hands an event in. Where too many wait, it is lost, and counted.
+    fn over(work: mpsc::Sender<Work>, tell: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
+        let losses = Losses { count: AtomicUsize::new(0), tell };
+        Self { work, waiting: Arc::default(), losses: Arc::new(losses) }
+    }
+
+    /// Hands an event in. Where too many wait, or too large ones, it is lost, and counted.
     pub fn add(&self, event: Event) {
-        if self.work.try_send(Work::Record(Box::new(event))).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        let bytes = weight_of(&event);
+        let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        let has_room = before == 0 || before + bytes <= MAX_BYTES;
+        if !has_room || self.work.try_send(Work::Record(Box::new(event), bytes)).is_err() {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+            self.losses.add("too many wait");
         }
     }
 
     /// How many events were lost.
     #[must_use]
     pub fn lost(&self) -> usize {
-        self.lost.load(Ordering::Relaxed)
+        self.losses.count.load(Ordering::Relaxed)
     }
 
     /// Hands the last events in, and waits until all are recorded, or a moment.
@@ -77,11 +85,82 @@ impl Records {
         let (flushed, done) = oneshot::channel();
         let all = async {
             for event in last {
-                let _ = self.work.send(Work::Record(Box::new(event))).await;
+                let _ = self.work.send(Work::Record(Box::new(event), 0)).await;
             }
             let _ = self.work.send(Work::Flush(flushed)).await;
             let _ = done.await;
         };
         let _ = timeout(FOR_THE_LAST, all).await;
+    }
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").field("waiting", &self.waiting).field("lost", &self.lost()).finish_non_exhaustive()
+    }
+}
+
+/// Has events recorded one after the other, until no more come.
+async fn record(
+    mut work: mpsc::Receiver<Work>,
+    resident: Arc<Resident>,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+    waiting: Arc<AtomicUsize>,
+    losses: Arc<Losses>,
+) {
+    while let Some(work) = work.recv().await {
+        let (event, bytes) = match work {
+            Work::Record(event, bytes) => (event, bytes),
+            Work::Flush(flushed) => {
+                let _ = flushed.send(());
+                continue;
+            }
+        };
+        let settled = resident.settle(NAME, &event.cwd, &*event, &|_| {}).await;
+        drop(event);
+        waiting.fetch_sub(bytes, Ordering::Relaxed);
+        match settled {
+            Ok(Settled::Allowed { notices }) => notices.iter().for_each(|notice| tell(notice)),
+            Ok(Settled::Failed { why }) | Err(why) => losses.add(&why),
+            Ok(_) => {}
+        }
+    }
+}
+
+/// About how many bytes of memory an event takes.
+fn weight_of(event: &Event) -> usize {
+    let of_result = event
+        .result
+        .as_ref()
+        .map_or(0, |result| result.text.len() + result.raw.as_ref().map_or(0, |raw| raw.as_str().len()));
+    weight(&event.arguments) + of_result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BYTES, MAX_WAITING, Records, mpsc};
+    use hookhost_adapters::acp_proxy::{Event, Point};
+    use serde_json::json;
+    use std::sync::{Arc, Mutex};
+
+    fn event(bytes: usize) -> Event {
+        let fields = json!({ "point": Point::Observed, "session": "s", "cwd": "/", "agent": "a", "arguments": "x".repeat(bytes) });
+        serde_json::from_value(fields).unwrap()
+    }
+
+    #[test]
+    fn what_waits_is_bounded_by_its_bytes_and_what_is_lost_is_counted_and_the_first_of_it_reported() {
+        let (said, (send, mut work)) = (Arc::new(Mutex::new(Vec::new())), mpsc::channel(MAX_WAITING));
+        let own = Arc::clone(&said);
+        let records = Records::over(send, Arc::new(move |text: &str| own.lock().unwrap().push(text.to_owned())));
+        for _ in 0..8 {
+            records.add(event(MAX_BYTES / 5));
+        }
+        let mut waiting = 0;
+        while work.try_recv().is_ok() {
+            waiting += 1;
+        }
+        assert_eq!((waiting, records.lost()), (4, 4));
+        assert_eq!(*said.lock().unwrap(), ["an event could not be recorded: too many wait"]);
     }
 }

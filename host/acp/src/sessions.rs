@@ -1,11 +1,24 @@
 //! The sessions of the connection, each with the directory whose rules count.
 
+use crate::weight::weight;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Upper bound of the sessions, and of the terminals, that are known.
-const MAX: usize = 1000;
+/// Upper bound of the sessions that are known.
+pub const MAX_SESSIONS: usize = 1000;
+
+/// Upper bound of the terminals that are known.
+pub const MAX_TERMINALS: usize = 1000;
+
+/// Upper bound of what their commands take, in bytes: 32 MiB.
+pub const MAX_COMMANDS: usize = 32 * 1024 * 1024;
+
+/// Longest name of a session or a terminal, in bytes.
+pub const MAX_NAME: usize = 1024;
+
+/// Longest path of a directory, in bytes: no system knows a longer one.
+pub const MAX_PATH: usize = 4096;
 
 /// What is known of them.
 #[derive(Debug)]
@@ -15,71 +28,133 @@ pub struct Sessions {
     /// The directory of what belongs to no session that is known.
     cwd: PathBuf,
     known: HashMap<String, Session>,
-    /// How many begin now, whose names only the agent knows.
-    beginning: usize,
+    /// The directories of those that begin now, whose names only the agent knows.
+    beginning: Vec<PathBuf>,
     terminals: HashMap<(String, String), Value>,
+    /// What the commands of the terminals take.
+    bytes: usize,
 }
 
 #[derive(Debug)]
 struct Session {
     cwd: PathBuf,
-    /// Whether the agent replays what was said in it.
-    is_loading: bool,
+    loading: Option<Loading>,
+}
+
+/// The agent has been asked to continue a session, and has not answered yet.
+#[derive(Debug)]
+struct Loading {
+    /// Whether it replays what was said in it.
+    replays: bool,
+    /// The session's directory before, where it was open already.
+    before: Option<PathBuf>,
 }
 
 impl Sessions {
     /// None yet.
     #[must_use]
     pub fn new(connection: String, cwd: PathBuf) -> Self {
-        Self { connection, cwd, known: HashMap::new(), beginning: 0, terminals: HashMap::new() }
+        let (known, terminals) = Default::default();
+        Self { connection, cwd, known, beginning: Vec::new(), terminals, bytes: 0 }
     }
 
-    /// A session begins or continues in this directory.
-    pub fn open(&mut self, id: &str, cwd: &Path, is_loading: bool) {
-        if self.known.len() < MAX || self.known.contains_key(id) {
-            self.known.insert(id.to_owned(), Session { cwd: cwd.to_owned(), is_loading });
+    /// A session has begun, or continues, in this directory.
+    ///
+    /// # Errors
+    /// One sentence, if it cannot be known. Then nothing of it is allowed.
+    pub fn open(&mut self, id: &str, cwd: &Path) -> Result<(), String> {
+        self.insert(id, Session { cwd: cwd.to_owned(), loading: None })
+    }
+
+    /// The editor has a session continue in this directory, upon which the agent replays it, or does not.
+    ///
+    /// # Errors
+    /// One sentence, if it cannot be known, or continues just now.
+    pub fn load(&mut self, id: &str, cwd: &Path, replays: bool) -> Result<(), String> {
+        let before = self.known.get(id);
+        if before.is_some_and(|session| session.loading.is_some()) {
+            return Err("the session is continued already, and the agent has not answered yet".to_owned());
+        }
+        let loading = Loading { replays, before: before.map(|session| session.cwd.clone()) };
+        self.insert(id, Session { cwd: cwd.to_owned(), loading: Some(loading) })
+    }
+
+    fn insert(&mut self, id: &str, session: Session) -> Result<(), String> {
+        if id.len() > MAX_NAME {
+            return Err(format!("the name of a session has more than {MAX_NAME} bytes"));
+        }
+        if session.cwd.as_os_str().len() > MAX_PATH {
+            return Err(format!("the path of a session's directory has more than {MAX_PATH} bytes"));
+        }
+        if self.known.len() >= MAX_SESSIONS && !self.known.contains_key(id) {
+            return Err(format!("{MAX_SESSIONS} sessions are open, and no more are known"));
+        }
+        self.known.insert(id.to_owned(), session);
+        Ok(())
+    }
+
+    /// The agent has not continued a session; `false` where it is not known any more therefore.
+    pub fn not_loaded(&mut self, id: &str) -> bool {
+        let Some(session) = self.known.get_mut(id) else { return false };
+        match session.loading.take() {
+            None => true,
+            Some(Loading { before: Some(before), .. }) => {
+                session.cwd = before;
+                true
+            }
+            Some(_) => {
+                self.close(id);
+                false
+            }
         }
     }
 
-    /// A session begins whose name the agent has not said yet.
-    pub const fn begin(&mut self) {
-        self.beginning += 1;
+    /// A session begins in this directory whose name the agent has not said yet.
+    ///
+    /// # Errors
+    /// One sentence, if the path of the directory is too long.
+    pub fn begin(&mut self, cwd: &Path) -> Result<(), String> {
+        if cwd.as_os_str().len() > MAX_PATH {
+            return Err(format!("the path of a session's directory has more than {MAX_PATH} bytes"));
+        }
+        self.beginning.push(cwd.to_owned());
+        Ok(())
     }
 
-    /// The agent has answered that it has begun, or that it has not.
-    pub const fn begun(&mut self) {
-        self.beginning = self.beginning.saturating_sub(1);
+    /// The agent has answered whether a session has begun in this directory.
+    pub fn begun(&mut self, cwd: &Path) {
+        if let Some(at) = self.beginning.iter().position(|beginning| beginning == cwd) {
+            self.beginning.swap_remove(at);
+        }
     }
 
-    /// Whether the directory of a session is known, or the session can be one that begins now.
+    /// Whether the directory of a session is known: it is open, or can be one that begins now.
     #[must_use]
     pub fn can_be(&self, id: &str) -> bool {
-        self.beginning > 0 || self.known.contains_key(id)
-    }
-
-    /// All of a session was replayed.
-    pub fn loaded(&mut self, id: &str) {
-        if let Some(session) = self.known.get_mut(id) {
-            session.is_loading = false;
-        }
+        let mut beginning = self.beginning.iter();
+        let begins = beginning.next().is_some_and(|first| beginning.all(|cwd| cwd == first));
+        begins || self.known.contains_key(id)
     }
 
     /// A session ends; `false` where it is not known.
     pub fn close(&mut self, id: &str) -> bool {
         self.terminals.retain(|(session, _), _| session != id);
+        self.bytes = self.terminals.values().map(weight).sum();
         self.known.remove(id).is_some()
     }
 
     /// Whether the agent replays what was said in a session.
     #[must_use]
     pub fn is_loading(&self, id: &str) -> bool {
-        self.known.get(id).is_some_and(|session| session.is_loading)
+        let loading = self.known.get(id).and_then(|session| session.loading.as_ref());
+        loading.is_some_and(|loading| loading.replays)
     }
 
     /// The name of a session for rules and the log, and its directory. Agents number theirs, each in its own way.
     #[must_use]
     pub fn of(&self, id: &str) -> (String, PathBuf) {
-        let cwd = self.known.get(id).map_or(&self.cwd, |session| &session.cwd);
+        let open = self.known.get(id).map(|session| &session.cwd);
+        let cwd = open.or(self.beginning.first()).unwrap_or(&self.cwd);
         let name = if id.is_empty() { self.connection.clone() } else { format!("{}.{id}", self.connection) };
         (name, cwd.clone())
     }
@@ -87,16 +162,28 @@ impl Sessions {
     /// The sessions that are open.
     #[must_use]
     pub fn open_ones(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.known.keys().cloned().collect();
+        let is_open = |session: &Session| session.loading.as_ref().is_none_or(|loading| loading.before.is_some());
+        let open = self.known.iter().filter(|(_, session)| is_open(session));
+        let mut all: Vec<String> = open.map(|(id, _)| id.clone()).collect();
         all.sort();
         all
     }
 
-    /// A terminal runs the command of these parameters.
-    pub fn add_terminal(&mut self, session: &str, terminal: &str, params: Value) {
-        if self.terminals.len() < MAX {
-            self.terminals.insert((session.to_owned(), terminal.to_owned()), params);
+    /// Whether a terminal that runs the command of these parameters could be known.
+    #[must_use]
+    pub fn has_room(&self, params: &Value) -> bool {
+        self.terminals.len() < MAX_TERMINALS && self.bytes + weight(params) <= MAX_COMMANDS
+    }
+
+    /// A terminal runs the command of these parameters; `false` where it cannot be known. Then nobody gets what it shows.
+    pub fn add_terminal(&mut self, session: &str, terminal: &str, params: Value) -> bool {
+        if terminal.len() > MAX_NAME || !self.has_room(&params) {
+            return false;
         }
+        self.bytes += weight(&params);
+        let before = self.terminals.insert((session.to_owned(), terminal.to_owned()), params);
+        self.bytes -= before.as_ref().map_or(0, weight);
+        true
     }
 
     /// What a terminal runs.
@@ -107,24 +194,34 @@ impl Sessions {
 
     /// A terminal is not used any more.
     pub fn release_terminal(&mut self, session: &str, terminal: &str) {
-        self.terminals.remove(&(session.to_owned(), terminal.to_owned()));
+        let released = self.terminals.remove(&(session.to_owned(), terminal.to_owned()));
+        self.bytes -= released.as_ref().map_or(0, weight);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Sessions;
+    use super::{MAX_COMMANDS, MAX_NAME, MAX_SESSIONS, MAX_TERMINALS, Sessions};
+    use serde_json::json;
     use std::path::Path;
+
+    fn sessions() -> Sessions {
+        Sessions::new("c".to_owned(), "/own".into())
+    }
 
     #[test]
     fn a_session_is_one_that_was_opened_or_begins_now() {
-        let mut sessions = Sessions::new("c".to_owned(), "/own".into());
+        let (mut sessions, a) = (sessions(), Path::new("/a"));
         assert!(!sessions.can_be("1"));
-        sessions.begin();
+        sessions.begin(a).unwrap();
         assert!(sessions.can_be("1"));
-        sessions.begun();
+        assert_eq!(sessions.of("1").1, a, "its directory is that of the one that begins");
+        sessions.begin(Path::new("/b")).unwrap();
+        assert!(!sessions.can_be("1"), "it could be that of either");
+        sessions.begun(Path::new("/b"));
+        sessions.begun(a);
         assert!(!sessions.can_be("1"));
-        sessions.open("1", Path::new("/a"), true);
+        sessions.load("1", a, true).unwrap();
         assert!(sessions.can_be("1") && !sessions.can_be("2"));
         sessions.close("1");
         assert!(!sessions.can_be("1"));
@@ -132,13 +229,48 @@ mod tests {
 
     #[test]
     fn each_session_has_its_directory_and_an_unknown_one_has_the_proxys() {
-        let mut sessions = Sessions::new("c".to_owned(), "/own".into());
-        sessions.open("1", Path::new("/a"), true);
+        let mut sessions = sessions();
+        sessions.load("1", Path::new("/a"), true).unwrap();
         assert!(sessions.is_loading("1") && !sessions.is_loading("2"));
-        sessions.loaded("1");
+        sessions.open("1", Path::new("/a")).unwrap();
         assert!(!sessions.is_loading("1"));
         assert_eq!(sessions.of("1"), ("c.1".to_owned(), "/a".into()));
         assert_eq!(sessions.of("2"), ("c.2".to_owned(), "/own".into()));
         assert!(sessions.close("1") && !sessions.close("1"));
+    }
+
+    #[test]
+    fn a_session_that_was_not_continued_is_what_it_was_before() {
+        let (mut sessions, a) = (sessions(), Path::new("/a"));
+        sessions.load("1", a, true).unwrap();
+        assert!(!sessions.not_loaded("1") && !sessions.can_be("1"));
+        sessions.open("1", a).unwrap();
+        sessions.load("1", Path::new("/b"), false).unwrap();
+        assert!(sessions.load("1", Path::new("/c"), false).is_err(), "nobody knows what it was before");
+        assert!(sessions.not_loaded("1") && sessions.can_be("1"));
+        assert_eq!(sessions.of("1").1, a);
+    }
+
+    #[test]
+    fn sessions_and_terminals_that_cannot_be_known_are_refused() {
+        let mut sessions = sessions();
+        assert!(sessions.open(&"x".repeat(MAX_NAME + 1), Path::new("/a")).is_err());
+        assert!(sessions.begin(Path::new(&"/x".repeat(super::MAX_PATH))).is_err());
+        for n in 0..MAX_SESSIONS {
+            sessions.open(&n.to_string(), Path::new("/a")).unwrap();
+        }
+        assert!(sessions.open("more", Path::new("/a")).is_err() && sessions.open("1", Path::new("/b")).is_ok());
+        let large = json!({ "command": "x".repeat(MAX_COMMANDS / 4) });
+        assert_eq!((0..5).filter(|n| sessions.add_terminal("1", &n.to_string(), large.clone())).count(), 3);
+        assert!(!sessions.has_room(&large) && sessions.has_room(&json!({ "command": "ls" })));
+        sessions.release_terminal("1", "0");
+        assert!(sessions.has_room(&large));
+        assert!(!sessions.add_terminal("1", &"x".repeat(MAX_NAME + 1), json!({})));
+        sessions.close("1");
+        assert_eq!(sessions.bytes, 0);
+        assert_eq!(
+            (0..2 * MAX_TERMINALS).filter(|n| sessions.add_terminal("2", &n.to_string(), json!({}))).count(),
+            MAX_TERMINALS
+        );
     }
 }

@@ -24,6 +24,8 @@ pub struct Summary {
     pub calls: usize,
     /// Those about which it had not asked.
     pub ungated: usize,
+    /// Those among them of which only a part is recorded, since the agent said more of its calls than is kept.
+    pub cut: usize,
     /// Events that could not be recorded.
     pub unrecorded: usize,
 }
@@ -66,7 +68,7 @@ impl Summary {
     /// As a text for people: a sentence, and a line for each way of asking.
     #[must_use]
     pub fn to_text(&self, agent: &str) -> String {
-        let Self { servers, servers_left_out, calls, ungated, unrecorded, .. } = self;
+        let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
         let mut lines = vec![format!("how far the agent {agent} asked; this is no boundary by itself")];
         let permissions = self.permissions.said("questions for permission", "it never asked");
         lines.push(format!("{permissions}, {} put to you", self.to_the_user));
@@ -75,6 +77,9 @@ impl Summary {
         lines.push(self.files.said("files through the editor", "it never asked"));
         lines.push(self.commands.said("commands through the editor", "it never asked"));
         lines.push(format!("tool calls that it reported: {calls}, {ungated} of them without asking"));
+        if *cut > 0 {
+            lines.push(format!("tool calls that are recorded only in part: {cut}"));
+        }
         if *unrecorded > 0 {
             lines.push(format!("events that could not be recorded: {unrecorded}"));
         }
@@ -88,7 +93,7 @@ impl Summary {
             "permissions": self.permissions.to_json(), "to-the-user": self.to_the_user,
             "prompts": self.prompts.to_json(), "servers": self.servers, "servers-left-out": self.servers_left_out,
             "files": self.files.to_json(), "commands": self.commands.to_json(), "calls": self.calls,
-            "ungated": self.ungated, "unrecorded": self.unrecorded,
+            "ungated": self.ungated, "cut": self.cut, "unrecorded": self.unrecorded,
         })
     }
 }
@@ -115,5 +120,7 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
         }
         assert!(!summary.is_empty() && !text.contains("recorded"));
+        summary.cut = 2;
+        assert!(summary.to_text("gemini").ends_with("tool calls that are recorded only in part: 2"));
     }
 }

@@ -1,31 +1,48 @@
 //! The calls that the agent has reported. It reports only what changes of one, so what is known of it is kept until it has run.
+//!
+//! What is kept is bounded. Of a call that said too much it is still known that it was there, and whether the agent had asked about
+//! it: a question about it is refused, since rules would read less than the agent has said.
 
+use crate::weight::weight;
 use serde_json::{Map, Value};
+use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher as _;
 
-/// Upper bound of the calls that are known.
-const MAX_CALLS: usize = 1000;
+/// Upper bound of the calls that are known. One that has run makes room for another one.
+pub const MAX_CALLS: usize = 10_000;
 
-/// Upper bound of what is known of all of them, in bytes: 32 MiB.
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Upper bound of what is known of one call, in bytes: 16 MiB, which is that of a message.
+pub const MAX_CALL_BYTES: usize = 16 * 1024 * 1024;
 
-/// Which call of which session.
-type Key = (String, String);
+/// Upper bound of what is known of all of them, in bytes: 32 MiB. The oldest is cut first.
+pub const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// What of an agent's identifiers is kept: those have any length.
+type Key = u64;
 
 /// What is known of the calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
     calls: HashMap<Key, Known>,
+    /// Those with fields, the oldest first.
     order: VecDeque<Key>,
+    /// Those that have run, the oldest first.
+    ended: VecDeque<Key>,
     bytes: usize,
+    /// Nobody else knows its keys, so that no agent makes two calls one.
+    hasher: RandomState,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
+    session: Key,
     fields: Map<String, Value>,
     bytes: usize,
     is_asked: bool,
     has_run: bool,
+    /// Whether it said more than was kept.
+    is_cut: bool,
 }
 
 /// A call that has run.
@@ -37,97 +54,240 @@ pub struct Run {
     pub is_asked: bool,
     /// Whether it failed.
     pub is_failed: bool,
+    /// Whether it said more than is known.
+    pub is_cut: bool,
 }
+
+/// The agent has said more of a call, or of all of them, than is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuch;
 
 impl ToolCalls {
     /// Takes up what the agent says of a call; the call, where that says for the first time that it has run.
     pub fn update(&mut self, session: &str, update: &Value) -> Option<Run> {
-        let known = self.merge(session, update)?;
-        let is_failed = match known.fields.get("status").and_then(Value::as_str) {
-            Some("completed") => false,
-            Some("failed") => true,
-            _ => return None,
+        let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
+        let key = match self.merge(session, update)? {
+            Ok(key) => key,
+            // Nothing is known of it but this.
+            Err(TooMuch) => {
+                let is_failed = is_end(status.as_deref())?;
+                return Some(Run { call: update.clone(), is_asked: false, is_failed, is_cut: true });
+            }
         };
+        let known = self.calls.get_mut(&key)?;
+        let kept = known.fields.get("status").and_then(Value::as_str);
+        let is_failed = is_end(kept.or(status.as_deref()))?;
         if std::mem::replace(&mut known.has_run, true) {
             return None;
         }
-        let run = Run { call: Value::Object(std::mem::take(&mut known.fields)), is_asked: known.is_asked, is_failed };
-        let bytes = std::mem::take(&mut known.bytes);
+        let (fields, bytes) = (std::mem::take(&mut known.fields), std::mem::take(&mut known.bytes));
+        let (is_asked, is_cut) = (known.is_asked, known.is_cut);
         self.bytes -= bytes;
-        Some(run)
+        self.ended.push_back(key);
+        let call = if is_cut { update.clone() } else { Value::Object(fields) };
+        Some(Run { call, is_asked, is_failed, is_cut })
     }
 
     /// The whole call about which the agent asks.
-    pub fn ask(&mut self, session: &str, call: &Value) -> Value {
-        let Some(known) = self.merge(session, call) else { return call.clone() };
+    ///
+    /// # Errors
+    /// If it is not known whole.
+    pub fn ask(&mut self, session: &str, call: &Value) -> Result<Value, TooMuch> {
+        let Some(key) = self.merge(session, call) else { return Ok(call.clone()) };
+        let known = self.calls.get_mut(&key?).ok_or(TooMuch)?;
+        if known.is_cut {
+            return Err(TooMuch);
+        }
         known.is_asked = true;
-        Value::Object(known.fields.clone())
+        Ok(Value::Object(known.fields.clone()))
     }
 
-    /// What is known of a call, with what is said now.
-    fn merge(&mut self, session: &str, said: &Value) -> Option<&mut Known> {
+    /// Forgets the calls of a session that has ended.
+    pub fn close(&mut self, session: &str) {
+        let session = self.hasher.hash_one(session);
+        self.calls.retain(|_, known| known.session != session);
+        self.bytes = self.calls.values().map(|known| known.bytes).sum();
+        let calls = &self.calls;
+        self.order.retain(|key| calls.contains_key(key));
+        self.ended.retain(|key| calls.contains_key(key));
+    }
+
+    /// What is known of a call, with what is said now; `None` where that names no call.
+    fn merge(&mut self, session: &str, said: &Value) -> Option<Result<Key, TooMuch>> {
         let id = said.get("toolCallId")?.as_str()?;
-        let key = (session.to_owned(), id.to_owned());
-        if !self.calls.contains_key(&key) {
-            self.order.push_back(key.clone());
-            self.calls.insert(key.clone(), Known::default());
+        let key = self.hasher.hash_one((session, id));
+        if !self.calls.contains_key(&key) && !self.has_room() {
+            return Some(Err(TooMuch));
         }
-        let known = self.calls.get_mut(&key)?;
+        let session = self.hasher.hash_one(session);
+        let known = match self.calls.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Known::new(session)),
+        };
+        if known.is_cut {
+            return Some(Ok(key));
+        }
+        if known.fields.is_empty() {
+            self.order.push_back(key);
+        }
+        let before = known.bytes;
         for (name, value) in said.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
-            known.fields.insert(name.clone(), value.clone());
+            known.bytes += name.len() + weight(value);
+            if let Some(earlier) = known.fields.insert(name.clone(), value.clone()) {
+                known.bytes -= name.len() + weight(&earlier);
+            }
         }
-        let bytes = Value::Object(known.fields.clone()).to_string().len();
-        self.bytes = self.bytes - known.bytes + bytes;
-        known.bytes = bytes;
-        while self.calls.len() > MAX_CALLS || (self.bytes > MAX_BYTES && self.calls.len() > 1) {
-            let Some(oldest) = self.order.pop_front() else { break };
-            if oldest == key {
-                self.order.push_back(oldest);
-            } else if let Some(forgotten) = self.calls.remove(&oldest) {
+        self.bytes = self.bytes - before + known.bytes;
+        if known.bytes > MAX_CALL_BYTES {
+            self.cut(key);
+        }
+        self.shrink(key);
+        Some(Ok(key))
+    }
+
+    /// Whether there is room for one more call. One that has run makes room.
+    fn has_room(&mut self) -> bool {
+        if self.order.len() >= 2 * MAX_CALLS {
+            let calls = &self.calls;
+            self.order.retain(|key| calls.get(key).is_some_and(|known| !known.fields.is_empty()));
+        }
+        while self.calls.len() >= MAX_CALLS {
+            let Some(oldest) = self.ended.pop_front() else { return false };
+            if let Some(forgotten) = self.calls.remove(&oldest) {
                 self.bytes -= forgotten.bytes;
             }
         }
-        self.calls.get_mut(&key)
+        true
+    }
+
+    /// Cuts the oldest calls but this one, until what is known of all is no more than it may be.
+    fn shrink(&mut self, key: Key) {
+        let mut kept = false;
+        while self.bytes > MAX_BYTES {
+            let Some(oldest) = self.order.pop_front() else { break };
+            if oldest == key {
+                kept = true;
+            } else {
+                self.cut(oldest);
+            }
+        }
+        if kept {
+            self.order.push_front(key);
+        }
+    }
+
+    /// Forgets what a call has said, but not that it is there.
+    fn cut(&mut self, key: Key) {
+        let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
+        known.fields = Map::new();
+        known.is_cut = !known.has_run;
+        self.bytes -= std::mem::take(&mut known.bytes);
+    }
+}
+
+impl Known {
+    fn new(session: Key) -> Self {
+        Self { session, fields: Map::new(), bytes: 0, is_asked: false, has_run: false, is_cut: false }
+    }
+}
+
+/// Whether a call with this status has failed; `None` where it has not run.
+fn is_end(status: Option<&str>) -> Option<bool> {
+    match status {
+        Some("completed") => Some(false),
+        Some("failed") => Some(true),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_CALLS, Run, ToolCalls};
-    use serde_json::json;
+    use super::{MAX_BYTES, MAX_CALL_BYTES, MAX_CALLS, Run, TooMuch, ToolCalls};
+    use serde_json::{Value, json};
+
+    const MIB: usize = 1024 * 1024;
+
+    fn large(id: &str, key: &str, bytes: usize) -> Value {
+        json!({ "toolCallId": id, key: "x".repeat(bytes) })
+    }
 
     #[test]
     fn what_the_agent_says_of_a_call_bit_by_bit_is_one_call() {
         let mut calls = ToolCalls::default();
         let first = json!({ "toolCallId": "1", "title": "Run", "kind": "execute", "status": "pending" });
         assert_eq!(calls.update("s", &first), None);
-        let asked = calls.ask("s", &json!({ "toolCallId": "1", "rawInput": { "command": "ls" }, "kind": null }));
+        let asked =
+            calls.ask("s", &json!({ "toolCallId": "1", "rawInput": { "command": "ls" }, "kind": null })).unwrap();
         assert_eq!((&asked["kind"], &asked["rawInput"]["command"]), (&json!("execute"), &json!("ls")));
         let run = calls.update("s", &json!({ "toolCallId": "1", "status": "completed" })).unwrap();
-        assert!(run.is_asked && !run.is_failed && run.call["title"] == "Run");
+        assert!(run.is_asked && !run.is_failed && !run.is_cut && run.call["title"] == "Run");
+        assert_eq!(calls.bytes, 0, "it is not needed any more");
         assert_eq!(calls.update("s", &json!({ "toolCallId": "1", "status": "completed" })), None, "once");
     }
 
     #[test]
     fn a_call_that_ran_without_a_question_is_known_as_such_and_another_session_has_others() {
         let mut calls = ToolCalls::default();
-        calls.ask("other", &json!({ "toolCallId": "1" }));
+        calls.ask("other", &json!({ "toolCallId": "1" })).unwrap();
         let run = calls.update("s", &json!({ "toolCallId": "1", "status": "failed" }));
         assert!(matches!(run, Some(Run { is_asked: false, is_failed: true, .. })), "{run:?}");
         assert_eq!(calls.update("s", &json!({ "status": "completed" })), None, "it is no call");
     }
 
     #[test]
-    fn calls_that_never_end_are_forgotten() {
+    fn a_call_that_says_too_much_cannot_be_asked_about_and_its_end_is_known_in_part() {
         let mut calls = ToolCalls::default();
-        for n in 0..2 * MAX_CALLS {
-            calls.update("s", &json!({ "toolCallId": n.to_string(), "title": "x".repeat(100) }));
+        // Each of them is no more than a message may have.
+        for key in ["title", "rawInput"] {
+            calls.update("s", &large("1", key, MAX_CALL_BYTES / 2));
         }
-        assert!(calls.calls.len() == MAX_CALLS && calls.order.len() == MAX_CALLS);
+        assert!(calls.bytes < MIB, "{}", calls.bytes);
+        assert_eq!(calls.ask("s", &json!({ "toolCallId": "1", "kind": "read" })), Err(TooMuch));
+        let run = calls.update("s", &json!({ "toolCallId": "1", "status": "completed" })).unwrap();
+        assert!(run.is_cut && !run.is_asked, "{run:?}");
+        assert!(calls.ask("s", &json!({ "toolCallId": "2", "kind": "read" })).is_ok(), "another one");
+    }
+
+    #[test]
+    fn the_oldest_call_is_cut_where_all_say_too_much_and_a_question_about_it_is_refused() {
         let mut calls = ToolCalls::default();
-        for n in 0..70 {
-            calls.update("s", &json!({ "toolCallId": n.to_string(), "title": "x".repeat(1024 * 1024) }));
+        for n in 0..40 {
+            calls.update("s", &large(&n.to_string(), "rawInput", MIB));
         }
-        assert!(calls.bytes <= super::MAX_BYTES && calls.calls.len() > 20, "{}", calls.bytes);
+        assert!(calls.bytes <= MAX_BYTES, "{}", calls.bytes);
+        assert_eq!(calls.ask("s", &json!({ "toolCallId": "0", "kind": "read" })), Err(TooMuch));
+        let last = calls.ask("s", &json!({ "toolCallId": "39" })).unwrap();
+        assert_eq!(last["rawInput"].as_str().map(str::len), Some(MIB));
+    }
+
+    #[test]
+    fn a_call_that_has_run_makes_room_and_one_that_has_not_is_never_forgotten() {
+        let mut calls = ToolCalls::default();
+        for n in 0..MAX_CALLS {
+            calls.ask("s", &json!({ "toolCallId": n.to_string() })).unwrap();
+        }
+        assert_eq!(calls.ask("s", &json!({ "toolCallId": "more" })), Err(TooMuch));
+        let run = calls.update("s", &json!({ "toolCallId": "more", "status": "completed" })).unwrap();
+        assert!(run.is_cut && !run.is_asked, "it is recorded nevertheless: {run:?}");
+        assert!(
+            calls.update("s", &json!({ "toolCallId": "7", "status": "completed" })).is_some_and(|run| run.is_asked)
+        );
+        assert!(calls.ask("s", &json!({ "toolCallId": "more" })).is_ok());
+        assert!(
+            calls.update("s", &json!({ "toolCallId": "0", "status": "completed" })).is_some_and(|run| run.is_asked)
+        );
+        for n in 0..3 * MAX_CALLS {
+            calls.update("s", &json!({ "toolCallId": format!("run-{n}"), "status": "completed" }));
+        }
+        assert!(calls.calls.len() <= MAX_CALLS && calls.order.len() <= 2 * MAX_CALLS && calls.ended.len() <= MAX_CALLS);
+    }
+
+    #[test]
+    fn the_calls_of_a_session_end_with_it() {
+        let mut calls = ToolCalls::default();
+        calls.update("s", &large("1", "title", MIB));
+        calls.update("other", &large("1", "title", 5));
+        calls.close("s");
+        assert!(calls.calls.len() == 1 && calls.order.len() == 1 && calls.bytes < 1000, "{}", calls.bytes);
     }
 }

@@ -34,6 +34,7 @@ pub mod agents;
 pub mod canary;
 pub mod degrade;
 pub mod event;
+mod functions;
 pub mod install;
 pub mod json;
 pub mod mcp_proxy;

@@ -1,5 +1,5 @@
 //! How the proxy in front of MCP servers asks the resident host: a message for each event, and its reply. To the resident host
-//! the proxy is an agent like others, with an adapter of its own, [`Proxy`]; nobody installs it as one.
+//! the proxy is an agent like others, with an adapter of its own, [`ADAPTER`]; nobody installs it as one.
 //!
 //! | point | event |
 //! |---|---|
@@ -12,16 +12,15 @@
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
+use crate::functions::Functions;
 use crate::install::{Context, NotInstallable, Plan};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
-use crate::outcome::Outcome;
 use crate::proxies;
-use crate::reply::Reply;
 use hookhost_contract::{EventKind, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The name of the proxy: in `session.agent`, in the log, and to the resident host.
 pub const NAME: &str = "mcp-proxy";
@@ -92,10 +91,6 @@ pub struct Event {
     pub result: Option<ToolResult>,
 }
 
-/// The adapter of the proxy.
-#[derive(Clone, Copy, Debug)]
-pub struct Proxy;
-
 /// What the proxy can do with the outcome of a request.
 const REQUEST: Abilities =
     Abilities { rejects: true, changes: true, responds: true, approves: true, tells_user: true, ..Abilities::NONE };
@@ -127,99 +122,51 @@ static AGENT: Agent = Agent {
     gaps: &["a client that reaches the server without the proxy is not seen"],
 };
 
-impl Proxy {
-    fn event(message: &Message<'_>) -> Result<(Event, Fields), Unreadable> {
-        let fields = Fields::of(message.bytes)?;
-        let event = serde_json::from_value(fields.as_value());
-        let event = event.map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
-        Ok((event, fields))
+/// The adapter of the proxy.
+pub static ADAPTER: &dyn Adapter =
+    &Functions::new(&AGENT, decode, |_, outcome| proxies::encode(outcome), proxies::fail, install)
+        .neutral(proxies::neutral)
+        .abilities(abilities);
+
+fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    let (event, fields): (Event, Fields) = proxies::event(message.bytes)?;
+    let point = event.point.name();
+    if !event.cwd.is_absolute() {
+        return Err(Unreadable::new("`cwd` is no absolute path").at(point));
     }
+    let mut session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
+    session.interactive = event.asks;
+    let call = || {
+        let name = format!("mcp__{}__{}", event.server, event.tool);
+        ToolUse::new(Some(event.id.clone()), name, event.arguments.clone()).of_server(event.server.clone())
+    };
+    let means = match event.point {
+        Point::Request => HookEvent::BeforeToolCall(call()),
+        Point::Result => {
+            let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
+            HookEvent::AfterToolCall { call: call(), result }
+        }
+        Point::HeldBack => HookEvent::Custom { payload: json!({ "server": event.server, "tools": event.arguments }) },
+        Point::Answered => HookEvent::Custom {
+            payload: json!({ "server": event.server, "tool": event.tool, "method": event.method, "answered": event.arguments }),
+        },
+        Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+        Point::SessionEnd => HookEvent::SessionEnd,
+    };
+    Ok(HookCall::new(point, session, means, fields.to_json()))
 }
 
-impl Adapter for Proxy {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
+fn abilities(call: &HookCall) -> Abilities {
+    let said: Said = serde_json::from_str(&call.raw).unwrap_or_default();
+    if said.audit {
+        return AUDIT;
     }
+    let can = AGENT.abilities(&call.point);
+    Abilities { asks: said.asks && can.changes, ..can }
+}
 
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        let (event, fields) = Self::event(message)?;
-        let point = event.point.name();
-        if !event.cwd.is_absolute() {
-            return Err(Unreadable::new("`cwd` is no absolute path").at(point));
-        }
-        let mut session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
-        session.interactive = event.asks;
-        let call = || {
-            let name = format!("mcp__{}__{}", event.server, event.tool);
-            ToolUse::new(Some(event.id.clone()), name, event.arguments.clone()).of_server(event.server.clone())
-        };
-        let means = match event.point {
-            Point::Request => HookEvent::BeforeToolCall(call()),
-            Point::Result => {
-                let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
-                HookEvent::AfterToolCall { call: call(), result }
-            }
-            Point::HeldBack => {
-                HookEvent::Custom { payload: json!({ "server": event.server, "tools": event.arguments }) }
-            }
-            Point::Answered => HookEvent::Custom {
-                payload: json!({ "server": event.server, "tool": event.tool, "method": event.method, "answered": event.arguments }),
-            },
-            Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
-            Point::SessionEnd => HookEvent::SessionEnd,
-        };
-        Ok(HookCall::new(point, session, means, fields.to_json()))
-    }
-
-    fn abilities(&self, call: &HookCall) -> Abilities {
-        let said: Said = serde_json::from_str(&call.raw).unwrap_or_default();
-        if said.audit {
-            return AUDIT;
-        }
-        let can = AGENT.abilities(&call.point);
-        Abilities { asks: said.asks && can.changes, ..can }
-    }
-
-    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
-        self.fail(Some(&call.point), why)
-    }
-
-    /// A message of the proxy means one event.
-    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
-        match outcomes {
-            [outcome] => self.encode(call, outcome),
-            _ => self.fail(Some(&call.point), "a message of the proxy means one event"),
-        }
-    }
-
-    fn encode(&self, _call: &HookCall, outcome: &Outcome) -> Reply {
-        proxies::encode(outcome)
-    }
-
-    fn fail(&self, _point: Option<&str>, why: &str) -> Reply {
-        proxies::fail(why)
-    }
-
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        proxies::neutral()
-    }
-
-    /// No agent's file names the proxy as a hook.
-    fn canary(&self, _command: &str, _directory: &Path) -> Option<(&'static str, Vec<u8>)> {
-        None
-    }
-
-    fn denies(&self, _point: &str, _reply: &Reply) -> bool {
-        false
-    }
-
-    fn headless(&self, _prompt: &str) -> Option<Vec<String>> {
-        None
-    }
-
-    fn install(&self, _context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        Err(NotInstallable("the proxy is started in the place of a server: `hookhost mcp --help` says how".to_owned()))
-    }
+fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
+    Err(NotInstallable("the proxy is started in the place of a server: `hookhost mcp --help` says how".to_owned()))
 }
 
 /// What of an event says what the proxy can do.

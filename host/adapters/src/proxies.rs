@@ -1,10 +1,13 @@
 //! What all proxies have in common: each asks the resident host like an agent, with an adapter of its own, and gets a reply of
 //! this shape.
 
+use crate::json::Fields;
+use crate::message::Unreadable;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use crate::reply::Reply;
 use hookhost_contract::{Question, ToolResult};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -61,6 +64,17 @@ pub enum Settled {
     },
 }
 
+/// An event as a proxy has written it, and all of its fields.
+///
+/// # Errors
+/// If it is no such event.
+pub fn event<E: DeserializeOwned>(message: &[u8]) -> Result<(E, Fields), Unreadable> {
+    let fields = Fields::of(message)?;
+    let event = serde_json::from_value(fields.as_value());
+    let event = event.map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
+    Ok((event, fields))
+}
+
 /// The reply that says an outcome.
 #[must_use]
 pub fn encode(outcome: &Outcome) -> Reply {
@@ -85,15 +99,15 @@ pub fn settled(outcome: &Outcome) -> Settled {
     }
 }
 
-/// The reply to an event that could not be settled.
+/// The reply to an event that could not be settled, at whatever point.
 #[must_use]
-pub fn fail(why: &str) -> Reply {
+pub fn fail(_: Option<&str>, why: &str) -> Reply {
     reply(&Settled::Failed { why: why.to_owned() })
 }
 
 /// The reply that says nothing.
 #[must_use]
-pub fn neutral() -> Reply {
+pub fn neutral(_: Option<&str>) -> Reply {
     reply(&Settled::Allowed { notices: Vec::new() })
 }
 

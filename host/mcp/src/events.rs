@@ -1,16 +1,23 @@
 //! Server-sent events, as far as messages are in them. Source: the HTML standard, "Server-sent events".
 
 use bytes::Bytes;
-use hookhost_relay::message::MAX_BYTES;
+use hookhost_relay::message::{MAX_BYTES, MAX_ID};
 use std::time::Duration;
 
-/// The data of events, as the bytes of a stream come.
+/// The mark of the byte order in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The data of events that are messages, as the bytes of a stream come.
 #[derive(Debug, Default)]
 pub struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
+    /// Whether the event is of another kind than messages are.
+    is_other: bool,
+    /// Whether the first line has come: a mark of the byte order can be before it.
+    has_begun: bool,
     /// What tells the last event from others, for a stream that continues after it.
     last_id: Option<String>,
     /// How long to wait before the stream is asked for again.
@@ -58,15 +65,22 @@ impl Events {
 
     fn end_line(&mut self) -> Option<Bytes> {
         let line = std::mem::take(&mut self.line);
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let line = if is_first { line.strip_prefix(MARK).unwrap_or(&line) } else { line.as_slice() };
         if line.is_empty() {
-            let has_data = std::mem::take(&mut self.has_data);
+            let has_data = std::mem::take(&mut self.has_data) && !std::mem::take(&mut self.is_other);
             let data = std::mem::take(&mut self.data);
             return (has_data && !data.is_empty()).then(|| Bytes::from(data));
         }
-        if let Some(id) = field(&line, b"id:") {
-            self.last_id = (!id.is_empty() && !id.contains('\0')).then(|| id.to_owned());
+        if let Some(kind) = field(line, b"event:") {
+            self.is_other = !matches!(kind, "" | "message");
         }
-        if let Some(retry) = field(&line, b"retry:").and_then(|retry| retry.parse().ok()) {
+        if let Some(id) = field(line, b"id:") {
+            // What no header can carry cannot be asked for.
+            let can_be_sent = id.len() <= MAX_ID && id.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+            self.last_id = (!id.is_empty() && can_be_sent).then(|| id.to_owned());
+        }
+        if let Some(retry) = field(line, b"retry:").and_then(|retry| retry.parse().ok()) {
             self.retry = Some(Duration::from_millis(retry));
         }
         let data = if line == b"data" { Some(&b""[..]) } else { line.strip_prefix(b"data:") };
@@ -114,6 +128,23 @@ mod tests {
         assert_eq!((events.last_id(), events.retry()), (Some("e-1"), Some(super::Duration::from_millis(250))));
         let found = events.take(&super::event(b"{}")).unwrap();
         assert_eq!((found, events.last_id()), (vec![super::Bytes::from_static(b"{}")], Some("e-1")));
+    }
+
+    #[test]
+    fn an_event_of_another_kind_is_no_message_and_a_mark_of_the_byte_order_is_no_part_of_one() {
+        let stream = b"\xef\xbb\xbfevent: error\ndata: {}\n\nevent: message\ndata: 1\n\ndata: 2\n\nevent:\ndata: 3\n\n";
+        let found = Events::default().take(stream).unwrap();
+        assert_eq!(found, [&b"1"[..], b"2", b"3"]);
+        assert_eq!(Events::default().take(b"\xef\xbb\xbfdata: 1\n\n").unwrap(), [&b"1"[..]]);
+    }
+
+    #[test]
+    fn an_identifier_of_an_event_that_no_header_can_carry_is_none() {
+        for id in ["a\0b".to_owned(), "\u{e4}".to_owned(), "x".repeat(super::MAX_ID + 1)] {
+            let mut events = Events::default();
+            events.take(format!("id: {id}\ndata: 1\n\n").as_bytes()).unwrap();
+            assert_eq!(events.last_id(), None, "{id}");
+        }
     }
 
     #[test]

@@ -324,7 +324,10 @@ impl Judge {
             return match name {
                 "initialize" if is_of_client => Begun::Passed(Expected::Capabilities),
                 subscription::LISTEN if is_of_client => Begun::Passed(Expected::Subscription),
-                "tools/list" if is_of_client => Begun::Passed(Expected::Listing { cursor: params.text("cursor") }),
+                "tools/list" if is_of_client => match listings::cursor(&params) {
+                    Ok(cursor) => Begun::Passed(Expected::Listing { cursor }),
+                    Err(why) => refused(why),
+                },
                 // The states of all tasks: as a result, it is judged whole.
                 "tasks/list" => {
                     let operation = Operation {

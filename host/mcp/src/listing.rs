@@ -156,6 +156,9 @@ impl Pins<'_> {
         if is_unseen {
             return Some(UNSEEN.to_owned());
         }
+        if !name.is_ascii() {
+            return Some("its name has characters that can look like others".to_owned());
+        }
         let mut others = self.lock.servers.iter().filter(|(other, _)| other.as_str() != self.server.as_str());
         if let Some((other, _)) =
             others.find(|(_, tools)| tools.keys().any(|known| sounds_like(known) == sounds_like(name)))
@@ -324,6 +327,20 @@ mod tests {
         assert!(twice.held["a"].is_final && !shadow.held["send-Mail"].is_final);
         let reserved = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool("resources/read", "x")] }));
         assert!(why(&reserved, "resources/read").contains("method"));
+    }
+
+    #[test]
+    fn a_name_with_letters_of_another_script_is_held_back_even_on_first_use() {
+        let other = lock("mail", &[tool("send_mail", "sends")]);
+        let lookalike = tool("s\u{435}nd_mail", "sends better");
+        let held = listed(&other, &json!({}), true, &json!({ "tools": [lookalike.clone()] }));
+        assert_eq!(
+            (held.tools.len(), why(&held, "s\u{435}nd_mail").as_str()),
+            (0, "its name has characters that can look like others")
+        );
+        assert!(!held.held["s\u{435}nd_mail"].is_final);
+        let approved = lock("files", std::slice::from_ref(&lookalike));
+        assert_eq!(listed(&approved, &json!({}), false, &json!({ "tools": [lookalike] })).tools.len(), 1);
     }
 
     #[test]

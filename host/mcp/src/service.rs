@@ -3,7 +3,7 @@
 
 use crate::events::Events;
 use crate::mirrored::Annotated;
-use crate::subscription::{LISTEN, cancelled};
+use crate::subscription::{self, LISTEN, cancelled};
 use bytes::{Bytes, BytesMut};
 use hookhost_relay::lines::{self, Line};
 use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
@@ -235,6 +235,9 @@ impl Service {
             // The proxy has written it.
             let Ok(message) = Message::of(line) else { continue };
             let service = self.clone();
+            if self.has_given_up(&message).await {
+                continue;
+            }
             match &message.kind {
                 Kind::Request { id, .. } => {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
@@ -250,7 +253,6 @@ impl Service {
                         state.stateless.insert(id, task);
                     }
                 }
-                _ if self.is_cancelled(&message) => {}
                 // One after the other: what comes next may depend on it.
                 _ => {
                     let _ = timeout(FOR_A_NOTIFICATION, service.post(&message)).await;
@@ -268,14 +270,22 @@ impl Service {
         self.end().await;
     }
 
-    /// Gives up a request whose answer is a stream: the end of the stream tells the service.
-    fn is_cancelled(&self, message: &Message) -> bool {
-        let task = cancelled(message).and_then(|id| {
+    /// Gives up a request whose answer is a stream, where this message cancels one: the end of the stream tells the service.
+    async fn has_given_up(&self, message: &Message) -> bool {
+        let Some(id) = cancelled(message) else { return false };
+        let (task, is_subscription) = {
             let mut state = self.state();
-            state.subscriptions.remove(&id);
-            state.stateless.remove(&id)
-        });
-        task.map(|task| task.abort()).is_some()
+            let is_subscription = state.subscriptions.remove(&id).is_some();
+            (state.stateless.remove(&id), is_subscription)
+        };
+        let Some(task) = task else { return false };
+        let has_ended = task.is_finished();
+        task.abort();
+        if is_subscription && !has_ended {
+            // No answer comes any more: the client can use the identifier again.
+            self.say(subscription::ended(&id)).await;
+        }
+        true
     }
 
     async fn request(&self, id: &Id, message: Message) {

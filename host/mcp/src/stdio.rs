@@ -2,14 +2,13 @@
 
 use crate::judge::{Begun, Client, Decision, Expected, Judge, Request};
 use crate::operation::Method;
-use crate::subscription;
+use crate::subscription::{self, Subscriptions};
 use bytes::Bytes;
 use hookhost_relay::handler::{self, Asking, Handler, Notified, Side};
 use hookhost_relay::lane::Lane;
 use hookhost_relay::message::{Id, Kind, Message};
 use hookhost_relay::relay::{self, Ended, Server};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -53,8 +52,8 @@ struct Proxy {
     tells_changes: AtomicBool,
     /// How often the listing had changed when the client last got it, or was told so.
     listing_changes: AtomicU64,
-    /// The client's subscriptions, and whether the server has agreed to tell when its tools change.
-    subscriptions: Mutex<HashMap<Id, bool>>,
+    /// The client's subscriptions.
+    subscriptions: Mutex<Subscriptions>,
 }
 
 impl Proxy {
@@ -62,7 +61,7 @@ impl Proxy {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subscriptions(&self) -> MutexGuard<'_, HashMap<Id, bool>> {
+    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,8 +70,7 @@ impl Proxy {
         let all = self.tells_changes.load(Ordering::Relaxed);
         let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
         let subscriptions = self.subscriptions();
-        let subscribers = subscriptions.iter().filter(|(_, has_agreed)| **has_agreed).map(|(id, _)| id);
-        told.into_iter().chain(subscribers.map(subscription::tools_changed)).collect()
+        told.into_iter().chain(subscriptions.told_of_tools().map(subscription::tools_changed)).collect()
     }
 }
 
@@ -118,6 +116,10 @@ impl Handler for Proxy {
 
     fn request(&self, from: Side, id: &Id, message: &Message) -> handler::Begun<Expected, Request> {
         let is_of_client = from == Side::Client;
+        if is_of_client {
+            // The identifier is free, and was perhaps that of one which the client has cancelled long ago.
+            self.subscriptions().end(id);
+        }
         if is_of_client && message.method() == Some("initialize") {
             let client = Client::of_initialize(&message.params().unwrap_or_default());
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
@@ -125,7 +127,7 @@ impl Handler for Proxy {
         match self.judge.begin(id, message, self.client(), is_of_client) {
             Begun::Passed(expected) => {
                 if matches!(expected, Expected::Subscription) {
-                    self.subscriptions().insert(id.clone(), false);
+                    self.subscriptions().begin(id.clone());
                 }
                 handler::Begun::Passed { bytes: message.bytes.clone(), expected }
             }
@@ -157,9 +159,8 @@ impl Handler for Proxy {
         }
         if let Some(id) = subscription::cancelled(message) {
             if from == Side::Client {
-                // It is told nothing more.
-                self.subscriptions().remove(&id);
-            } else if self.subscriptions().contains_key(&id) {
+                self.subscriptions().cancel(&id);
+            } else if self.subscriptions().has(&id) {
                 return Notified::Ends(id);
             }
             return Notified::Cancels(id);
@@ -171,14 +172,13 @@ impl Handler for Proxy {
     fn passed(&self, from: Side, message: &Message) {
         if from == Side::Server
             && let Some(id) = subscription::agreed(message)
-            && let Some(has_agreed) = self.subscriptions().get_mut(&id)
         {
-            *has_agreed = true;
+            self.subscriptions().agree(&id);
         }
     }
 
     fn ended(&self, id: &Id) {
-        self.subscriptions().remove(id);
+        self.subscriptions().end(id);
     }
 
     async fn pushed(&self, message: &Message, asking: Asking<'_>) -> Result<Bytes, String> {

@@ -1,8 +1,9 @@
 //! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends them. What is told on one names it.
 
 use bytes::Bytes;
-use hookhost_relay::message::{Id, Message};
+use hookhost_relay::message::{Id, Kind, Message};
 use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
 
 /// Where a notification names the request that began its subscription.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -13,10 +14,65 @@ pub const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tool
 /// The method that begins a subscription.
 pub const LISTEN: &str = "subscriptions/listen";
 
+/// Upper bound of the subscriptions that a client has cancelled and whose end is still waited for: as many as the relay knows.
+const MAX_CANCELLED: usize = 100;
+
+/// The subscriptions of a client.
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    /// Those that are open, and whether the server has agreed to tell when its tools change.
+    open: HashMap<Id, bool>,
+    /// Those that the client has cancelled, the oldest first. Nothing is told on them; the server may say that it has ended one.
+    cancelled: VecDeque<Id>,
+}
+
+impl Subscriptions {
+    /// One begins.
+    pub fn begin(&mut self, id: Id) {
+        self.open.insert(id, false);
+    }
+
+    /// The server has agreed to tell on one when its tools change.
+    pub fn agree(&mut self, id: &Id) {
+        if let Some(has_agreed) = self.open.get_mut(id) {
+            *has_agreed = true;
+        }
+    }
+
+    /// The client has cancelled one.
+    pub fn cancel(&mut self, id: &Id) {
+        if self.open.remove(id).is_none() {
+            return;
+        }
+        self.cancelled.push_back(id.clone());
+        if self.cancelled.len() > MAX_CANCELLED {
+            self.cancelled.pop_front();
+        }
+    }
+
+    /// One is over.
+    pub fn end(&mut self, id: &Id) {
+        self.open.remove(id);
+        self.cancelled.retain(|cancelled| cancelled != id);
+    }
+
+    /// Whether the server can end one by a notification.
+    #[must_use]
+    pub fn has(&self, id: &Id) -> bool {
+        self.open.contains_key(id) || self.cancelled.contains(id)
+    }
+
+    /// Those on which a change of the tools is told.
+    pub fn told_of_tools(&self) -> impl Iterator<Item = &Id> {
+        self.open.iter().filter(|(_, has_agreed)| **has_agreed).map(|(id, _)| id)
+    }
+}
+
 /// The request that a notification gives up, or a subscription that a server ends by it; `None` where it is another message.
 #[must_use]
 pub fn cancelled(message: &Message) -> Option<Id> {
-    if message.method() != Some("notifications/cancelled") {
+    let is_it = matches!(&message.kind, Kind::Notification { method } if method == "notifications/cancelled");
+    if !is_it {
         return None;
     }
     message.params().ok()?.value("requestId").as_ref().and_then(Id::of)
@@ -35,6 +91,13 @@ pub fn agreed(message: &Message) -> Option<Id> {
     id.filter(|_| tells_changes)
 }
 
+/// Ends a subscription, as a server says it.
+#[must_use]
+pub fn ended(id: &Id) -> Bytes {
+    let id = id.to_json();
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#))
+}
+
 /// Tells the client of a subscription that its listing of tools has changed.
 #[must_use]
 pub fn tools_changed(id: &Id) -> Bytes {
@@ -44,7 +107,7 @@ pub fn tools_changed(id: &Id) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::{agreed, tools_changed};
+    use super::{Subscriptions, agreed, cancelled, ended, tools_changed};
     use hookhost_relay::message::{Id, Message};
     use serde_json::{Value, json};
 
@@ -60,6 +123,28 @@ mod tests {
         assert_eq!(of(acknowledged, json!(true)), Some(Id::Text("s".to_owned())));
         assert_eq!(of(acknowledged, json!(false)), None);
         assert_eq!(of("notifications/message", json!(true)), None);
+    }
+
+    #[test]
+    fn a_cancelled_subscription_is_told_nothing_and_can_still_be_ended() {
+        let (mut subscriptions, id) = (Subscriptions::default(), Id::Number(1));
+        subscriptions.begin(id.clone());
+        subscriptions.agree(&id);
+        assert_eq!(subscriptions.told_of_tools().count(), 1);
+        subscriptions.cancel(&id);
+        subscriptions.agree(&id);
+        assert!(subscriptions.told_of_tools().count() == 0 && subscriptions.has(&id));
+        subscriptions.end(&id);
+        assert!(!subscriptions.has(&id));
+        for n in 0..1000 {
+            subscriptions.begin(Id::Number(n));
+            subscriptions.cancel(&Id::Number(n));
+        }
+        assert!(!subscriptions.has(&Id::Number(1)) && subscriptions.has(&Id::Number(999)));
+        assert_eq!(cancelled(&Message::of(ended(&id)).unwrap()), Some(id));
+        let request =
+            json!({ "jsonrpc": "2.0", "id": 5, "method": "notifications/cancelled", "params": { "requestId": 1 } });
+        assert_eq!(cancelled(&Message::of(request.to_string().into()).unwrap()), None, "it waits for an answer");
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub enum Notified {
     /// It takes back this request of its sender, which nobody answers then. It is passed on where the other side has the request.
     Cancels(Id),
     /// It takes back this request of its sender. Where its sender has none with this identifier, it ends the other side's, which nobody
-    /// answers then ([`Handler::ended`]). It is passed on where the other side has the request.
+    /// answers then ([`Handler::ended`]). It is passed on where the other side has the request, and has not cancelled it.
     Ends(Id),
     /// These requests are answered here where the other side has not seen them.
     Answers {

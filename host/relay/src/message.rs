@@ -18,6 +18,9 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Upper bound of the values in a message: many small ones cost far more memory than their bytes.
 pub const MAX_VALUES: usize = 100_000;
 
+/// Longest identifier that is a text, in bytes: many are remembered.
+pub const MAX_ID: usize = 1024;
+
 /// The identifier of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
@@ -37,11 +40,11 @@ impl Id {
         }
     }
 
-    /// Reads an identifier; `None` where it is neither a text nor an integer.
+    /// Reads an identifier; `None` where it is neither a short text nor an integer.
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         match value {
-            Value::String(text) => Some(Self::Text(text.clone())),
+            Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
             Value::Number(number) => {
                 let signed = number.as_i64().map(i128::from);
                 signed.or_else(|| number.as_u64().map(i128::from)).map(Self::Number)
@@ -59,6 +62,10 @@ impl fmt::Display for Id {
 
 /// Of a message that cannot be read: its identifier, and whether it is an answer. It only serves to answer the side that waits.
 fn probably(text: &str) -> (Option<Id>, bool) {
+    // Which of two it is cannot be told.
+    if Members::of(text).is_err_and(|why| why.contains(ID_TWICE)) {
+        return (None, false);
+    }
     let value: Value = serde_json::from_str(text).unwrap_or_default();
     (value.get("id").and_then(Id::of), value.is_object() && value.get("method").is_none())
 }
@@ -160,14 +167,16 @@ impl Message {
         if bytes.len() > MAX_BYTES {
             return Err(refused(INVALID_REQUEST, format!("a message has more than {MAX_BYTES} bytes")));
         }
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|error| refused(PARSE_ERROR, format!("a message is not UTF-8: {error}")))?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let (id, is_answer) = probably(&String::from_utf8_lossy(&bytes));
+            Unreadable { code: PARSE_ERROR, id, is_answer, why: format!("a message is not UTF-8: {error}") }
+        })?;
         if text.trim_start().starts_with('[') {
             let why = "a batch of messages is not taken: send each on its own";
             return Err(refused(INVALID_REQUEST, why.to_owned()));
         }
         let members = Members::of(text).map_err(|why| {
-            let (id, is_answer) = if why.contains(ID_TWICE) { (None, false) } else { probably(text) };
+            let (id, is_answer) = probably(text);
             Unreadable { code: PARSE_ERROR, id, is_answer, why: format!("a message {why}") }
         })?;
         let id = members.value("id");
@@ -194,7 +203,9 @@ impl Message {
             (Some(method), None, _, 0) => Kind::Notification { method },
             (Some(method), Some(_), Some(id), 0) => Kind::Request { id, method },
             (Some(_), Some(_), None, 0) => {
-                return Err(refused("the `id` of a request is neither a text nor an integer"));
+                return Err(refused(
+                    "the `id` of a request is neither a text nor an integer, or is longer than 1024 bytes",
+                ));
             }
             (Some(_), ..) => return Err(refused("a message is both a request and an answer")),
             (None, Some(_), Some(id), 1) => Kind::Response { id },
@@ -544,6 +555,13 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#, "neither a text nor an integer"),
             (r#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call"}"#, "neither a text nor an integer"),
             (r#"{"jsonrpc":"2.0","id":1,"method":["tools/call"]}"#, "not a text"),
+            (r#"{"jsonrpc":"2.0","id":-0,"method":"tools/call"}"#, "neither a text nor an integer"),
+            (r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call"}"#, "neither a text nor an integer"),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"tools/call"}"#, "64 bits"),
+            (r#"{"jsonrpc":"2.0","id":[1],"method":"tools/call"}"#, "neither a text nor an integer"),
+            ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "JSON object"),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\0\"}", "JSON object"),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\0", "JSON object"),
             (r#"{"id":1,"method":"ping"}"#, "2.0"),
             (r#"{"jsonrpc":"2.0"} {}"#, "JSON object"),
             ("nonsense", "JSON object"),
@@ -554,6 +572,25 @@ mod tests {
             let refused = read(text).unwrap_err();
             assert!(refused.why.contains(says), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_message_that_is_not_utf_8_is_refused_by_its_id_where_that_can_be_read() {
+        let of = |bytes: &[u8]| {
+            let refused = Message::of(Bytes::copy_from_slice(bytes)).unwrap_err();
+            (refused.id, refused.is_answer)
+        };
+        let answer = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"text\":\"caf\xe9\"}}";
+        assert_eq!(of(answer), (Some(Id::Number(7)), true));
+        assert_eq!(of(&answer[..answer.len() - 2]), (None, false), "half of a message");
+        assert_eq!(of(b"{\"id\":7,\"id\":8,\"result\":\"\xff\"}"), (None, false));
+    }
+
+    #[test]
+    fn an_identifier_that_is_too_long_is_refused() {
+        let of = |bytes: usize| read(&format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(bytes)));
+        assert!(of(super::MAX_ID).is_ok());
+        assert!(of(super::MAX_ID + 1).is_err_and(|refused| refused.id.is_none()));
     }
 
     #[test]

@@ -212,6 +212,9 @@ impl<H: Handler> Relay<H> {
                     // Before the other side reads it: then the identifier is free.
                     if self.table(from.other(), |table| table.answered(&id)).is_some() {
                         self.0.handler.ended(&id);
+                    } else if self.table(from.other(), |table| table.ended_late(&id)).is_some() {
+                        // Its sender has ended it before, and could use the identifier again by now.
+                        return self.0.handler.ended(&id);
                     }
                     self.lane(from.other()).put(message.bytes, room).await;
                 }
@@ -255,14 +258,19 @@ impl<H: Handler> Relay<H> {
             return self.lane(from).put(message::error(id, *code, why), None).await;
         }
         let Some(id) = id else { return };
-        if let Some(expected) = self.table(from.other(), |table| table.answered(id)) {
-            let name = self.0.handler.name(from);
-            let why = format!("the answer of the {name} cannot be passed on: {why}");
-            let error = message::error(Some(id), INTERNAL_ERROR, &why);
-            // What waits for the answer learns that it is an error.
-            if let Ok(answer) = Message::of(error.clone()) {
-                drop(self.0.handler.answered(expected, &answer));
-            }
+        let expected = self.table(from.other(), |table| table.answered(id));
+        let is_late = expected.is_none();
+        let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.ended_late(id))) else {
+            return;
+        };
+        let name = self.0.handler.name(from);
+        let why = format!("the answer of the {name} cannot be passed on: {why}");
+        let error = message::error(Some(id), INTERNAL_ERROR, &why);
+        // What waits for the answer learns that it is an error.
+        if let Ok(answer) = Message::of(error.clone()) {
+            drop(self.0.handler.answered(expected, &answer));
+        }
+        if !is_late {
             self.lane(from.other()).put(error, None).await;
         }
     }
@@ -279,15 +287,16 @@ impl<H: Handler> Relay<H> {
 
     async fn request(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
         let taken = || self.is_own(from, id).then(|| format!("the id {id} is taken"));
-        if let Some(why) = self.table(from, |table| table.objection(id)).or_else(taken) {
+        let bytes = message.bytes.len();
+        if let Some(why) = self.table(from, |table| table.objection(id, bytes)).or_else(taken) {
             self.tell_of(from, &format!(": {why}"));
             let id = self.unless_under_way(from, Some(id));
             return self.lane(from).put(message::error(id, INVALID_REQUEST, &why), None).await;
         }
         match self.0.handler.request(from, id, &message) {
-            Begun::Passed { bytes, expected } => {
-                self.table(from, |table| table.insert(id.clone(), Stage::Sent(expected)));
-                self.lane(from.other()).put(bytes, room).await;
+            Begun::Passed { bytes: passed, expected } => {
+                self.table(from, |table| table.insert(id.clone(), Stage::Sent(expected), bytes));
+                self.lane(from.other()).put(passed, room).await;
             }
             Begun::Answered { answer, before: None } => self.lane(from).put(answer, None).await,
             Begun::Answered { answer, before: Some(before) } => {
@@ -307,7 +316,7 @@ impl<H: Handler> Relay<H> {
                         let _one = one;
                         relay.ask(from, &own, asked, turn).await;
                     });
-                    table.insert(id.clone(), Stage::Asked(task.abort_handle()));
+                    table.insert(id.clone(), Stage::Asked(task.abort_handle()), bytes);
                 });
             }
         }
@@ -356,7 +365,7 @@ impl<H: Handler> Relay<H> {
             return;
         }
         let Some(expected) = self.table(from.other(), |table| table.answered(id)) else {
-            return self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+            return self.late(from, id, message);
         };
         let Some(expected) = self.0.handler.answered(expected, &message) else {
             return self.lane(from.other()).put(message.bytes, room).await;
@@ -368,6 +377,22 @@ impl<H: Handler> Relay<H> {
             let asking = Asking::new(&turn, &relay.0.questions);
             let answer = turn.during(relay.0.handler.answer(&id, &expected, &message, asking)).await;
             turn.fill(answer, relay.lane(from.other())).await;
+        });
+    }
+
+    /// An answer to a request that was cancelled is judged, so that there is a record of it. It is not passed on: its sender could use
+    /// the identifier again by now, and take it for another request's.
+    fn late(&self, from: Side, id: &Id, message: Message) {
+        let Some(expected) = self.table(from.other(), |table| table.ended_late(id)) else {
+            return self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+        };
+        let Some(expected) = self.0.handler.answered(expected, &message) else { return };
+        let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
+        tokio::spawn(async move {
+            let _one = one;
+            let turn = Turn::none();
+            let asking = Asking::new(&turn, &relay.0.questions);
+            drop(relay.0.handler.answer(&id, &expected, &message, asking).await);
         });
     }
 

@@ -25,6 +25,12 @@ impl Turn {
         Self { place: Mutex::new(Some((place, room))), takes_long: Notify::new() }
     }
 
+    /// That of a message which nobody gets: others do not wait for it.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { place: Mutex::default(), takes_long: Notify::new() }
+    }
+
     /// Others need not wait any more.
     pub fn give_up(&self) {
         drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());

@@ -5,10 +5,16 @@ use std::collections::{HashMap, VecDeque};
 use tokio::task::AbortHandle;
 
 /// Upper bound of the requests of one side that are under way.
-const MAX: usize = 1000;
+pub const MAX: usize = 1000;
+
+/// Upper bound of their bytes: 128 MiB.
+pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// Upper bound of the cancelled requests of which a late answer is still known.
 const MAX_CANCELLED: usize = 100;
+
+/// Upper bound of their bytes: 32 MiB.
+const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;
 
 /// How far a request is, with what is expected in answer.
 #[derive(Debug)]
@@ -19,94 +25,109 @@ pub enum Stage<E> {
     Sent(E),
 }
 
-/// The requests of one side.
+/// The requests of one side, each with its bytes.
 #[derive(Debug)]
 pub struct UnderWay<E> {
-    requests: HashMap<Id, Stage<E>>,
+    requests: HashMap<Id, (Stage<E>, usize)>,
+    bytes: usize,
     /// Requests that were cancelled once the other side had them: it need not answer.
-    cancelled: VecDeque<(Id, E)>,
+    cancelled: VecDeque<(Id, E, usize)>,
+    cancelled_bytes: usize,
 }
 
 impl<E> Default for UnderWay<E> {
     fn default() -> Self {
-        Self { requests: HashMap::new(), cancelled: VecDeque::new() }
+        Self { requests: HashMap::new(), bytes: 0, cancelled: VecDeque::new(), cancelled_bytes: 0 }
     }
 }
 
 impl<E> UnderWay<E> {
-    /// Why a request with this identifier cannot be taken; `None` where it can.
+    /// Why a request with this identifier and so many bytes cannot be taken; `None` where it can.
     #[must_use]
-    pub fn objection(&self, id: &Id) -> Option<String> {
+    pub fn objection(&self, id: &Id, bytes: usize) -> Option<String> {
         if self.has(id) {
             return Some(format!("the id {id} is that of a request that is under way: it was not passed on"));
         }
-        (self.requests.len() >= MAX).then(|| format!("{MAX} requests are under way, and no more are taken"))
+        if self.requests.len() >= MAX {
+            return Some(format!("{MAX} requests are under way, and no more are taken"));
+        }
+        let is_too_much = self.bytes + bytes > MAX_BYTES;
+        is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are under way, and no more are taken"))
     }
 
     /// Whether an identifier is taken.
     #[must_use]
     pub fn has(&self, id: &Id) -> bool {
-        self.requests.contains_key(id) || self.cancelled.iter().any(|(known, _)| known == id)
+        self.requests.contains_key(id) || self.cancelled.iter().any(|(known, ..)| known == id)
     }
 
-    /// Takes a request up.
-    pub fn insert(&mut self, id: Id, stage: Stage<E>) {
-        self.requests.insert(id, stage);
+    /// Takes a request of so many bytes up.
+    pub fn insert(&mut self, id: Id, stage: Stage<E>, bytes: usize) {
+        self.bytes += bytes;
+        self.requests.insert(id, (stage, bytes));
     }
 
     /// Notes that a request was sent; `false` where it is not under way any more.
     pub fn send(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
-        found.map(|stage| *stage = Stage::Sent(expected)).is_some()
+        found.map(|(stage, _)| *stage = Stage::Sent(expected)).is_some()
     }
 
     /// A request is over; `false` where it was before.
     pub fn remove(&mut self, id: &Id) -> bool {
-        self.requests.remove(id).is_some()
+        self.removed(id).is_some()
+    }
+
+    fn removed(&mut self, id: &Id) -> Option<(Stage<E>, usize)> {
+        let removed = self.requests.remove(id)?;
+        self.bytes -= removed.1;
+        Some(removed)
     }
 
     /// Gives a request up that the other side has not seen; `false` where it has, or there is no such request.
     pub fn give_up(&mut self, id: &Id) -> bool {
-        match self.requests.remove(id) {
-            Some(Stage::Asked(task)) => {
-                task.abort();
-                true
-            }
-            Some(sent @ Stage::Sent(_)) => {
-                self.requests.insert(id.clone(), sent);
-                false
-            }
-            None => false,
+        if !matches!(self.requests.get(id), Some((Stage::Asked(_), _))) {
+            return false;
+        }
+        if let Some((Stage::Asked(task), _)) = self.removed(id) {
+            task.abort();
+        }
+        true
+    }
+
+    /// The request that an answer is to; `None` where it has not been sent, was answered before, or was cancelled.
+    pub fn answered(&mut self, id: &Id) -> Option<E> {
+        if !matches!(self.requests.get(id), Some((Stage::Sent(_), _))) {
+            return None;
+        }
+        match self.removed(id) {
+            Some((Stage::Sent(expected), _)) => Some(expected),
+            _ => None,
         }
     }
 
-    /// The request that an answer is to; `None` where it has not been sent, or was answered before.
-    pub fn answered(&mut self, id: &Id) -> Option<E> {
-        match self.requests.remove(id) {
-            Some(Stage::Sent(expected)) => Some(expected),
-            Some(asked @ Stage::Asked(_)) => {
-                self.requests.insert(id.clone(), asked);
-                None
-            }
-            None => {
-                let at = self.cancelled.iter().position(|(known, _)| known == id)?;
-                self.cancelled.remove(at).map(|(_, expected)| expected)
-            }
-        }
+    /// The cancelled request that an answer, or another end, is to: nobody waits for it, and its identifier is free from now on.
+    pub fn ended_late(&mut self, id: &Id) -> Option<E> {
+        let at = self.cancelled.iter().position(|(known, ..)| known == id)?;
+        let (_, expected, bytes) = self.cancelled.remove(at)?;
+        self.cancelled_bytes -= bytes;
+        Some(expected)
     }
 
     /// Gives a request up. `false` where the other side has it: it is to be told, and an answer that it gives nevertheless is
     /// still known.
     pub fn cancel(&mut self, id: &Id) -> bool {
-        match self.requests.remove(id) {
-            Some(Stage::Asked(task)) => {
+        match self.removed(id) {
+            Some((Stage::Asked(task), _)) => {
                 task.abort();
                 true
             }
-            Some(Stage::Sent(expected)) => {
-                self.cancelled.push_back((id.clone(), expected));
-                if self.cancelled.len() > MAX_CANCELLED {
-                    self.cancelled.pop_front();
+            Some((Stage::Sent(expected), bytes)) => {
+                self.cancelled.push_back((id.clone(), expected, bytes));
+                self.cancelled_bytes += bytes;
+                while self.cancelled.len() > MAX_CANCELLED || self.cancelled_bytes > MAX_CANCELLED_BYTES {
+                    let Some((_, _, bytes)) = self.cancelled.pop_front() else { break };
+                    self.cancelled_bytes -= bytes;
                 }
                 false
             }
@@ -122,9 +143,10 @@ impl<E> UnderWay<E> {
 
     /// All that are left, which nobody will answer.
     pub fn take(&mut self) -> Vec<Id> {
+        self.bytes = 0;
         let left = std::mem::take(&mut self.requests);
         left.into_iter()
-            .map(|(id, stage)| {
+            .map(|(id, (stage, _))| {
                 if let Stage::Asked(task) = stage {
                     task.abort();
                 }
@@ -143,14 +165,14 @@ mod tests {
     fn an_id_is_that_of_one_request_at_a_time() {
         let mut requests = UnderWay::<()>::default();
         let (one, text) = (Id::Number(1), Id::Text("1".to_owned()));
-        assert_eq!(requests.objection(&one), None);
-        requests.insert(one.clone(), Stage::Sent(()));
-        assert!(requests.objection(&one).unwrap().contains("the id 1 "));
-        assert_eq!(requests.objection(&text), None, "another id");
+        assert_eq!(requests.objection(&one, 1), None);
+        requests.insert(one.clone(), Stage::Sent(()), 1);
+        assert!(requests.objection(&one, 1).unwrap().contains("the id 1 "));
+        assert_eq!(requests.objection(&text, 1), None, "another id");
         assert!(requests.answered(&text).is_none());
         assert!(requests.answered(&one).is_some());
         assert!(requests.answered(&one).is_none(), "it was answered");
-        assert_eq!(requests.objection(&one), None);
+        assert_eq!(requests.objection(&one, 1), None);
     }
 
     #[test]
@@ -158,13 +180,30 @@ mod tests {
         let mut requests = UnderWay::<()>::default();
         for n in 0..2000 {
             let id = Id::Number(n);
-            assert_eq!(requests.objection(&id), None, "{n}");
-            requests.insert(id.clone(), Stage::Sent(()));
+            assert_eq!(requests.objection(&id, 1), None, "{n}");
+            requests.insert(id.clone(), Stage::Sent(()), 1);
             assert!(!requests.cancel(&id));
         }
-        assert!(requests.answered(&Id::Number(1999)).is_some() && requests.answered(&Id::Number(1999)).is_none());
-        assert!(requests.answered(&Id::Number(1)).is_none(), "forgotten");
+        assert!(requests.answered(&Id::Number(1999)).is_none(), "nobody waits for it");
+        assert!(requests.ended_late(&Id::Number(1999)).is_some() && requests.ended_late(&Id::Number(1999)).is_none());
+        assert!(requests.ended_late(&Id::Number(1)).is_none(), "forgotten");
         assert!(requests.take().is_empty(), "nobody waits for an answer");
+    }
+
+    #[test]
+    fn what_is_under_way_is_bounded_by_its_bytes() {
+        let mut requests = UnderWay::<()>::default();
+        let half = super::MAX_BYTES / 2;
+        for n in 0..2 {
+            assert_eq!(requests.objection(&Id::Number(n), half), None);
+            requests.insert(Id::Number(n), Stage::Sent(()), half);
+        }
+        assert!(requests.objection(&Id::Number(2), 1).is_some_and(|why| why.contains("bytes")));
+        assert!(requests.answered(&Id::Number(0)).is_some());
+        assert_eq!(requests.objection(&Id::Number(2), half), None);
+        assert!(!requests.cancel(&Id::Number(1)));
+        assert!(!requests.has(&Id::Number(1)), "it is too large to be known longer");
+        assert_eq!((requests.bytes, requests.cancelled_bytes), (0, 0));
     }
 
     #[tokio::test]
@@ -172,7 +211,7 @@ mod tests {
         let mut requests = UnderWay::<()>::default();
         let task = tokio::spawn(std::future::pending::<()>());
         let one = Id::Number(1);
-        requests.insert(one.clone(), Stage::Asked(task.abort_handle()));
+        requests.insert(one.clone(), Stage::Asked(task.abort_handle()), 1);
         assert!(requests.answered(&one).is_none());
         assert!(requests.cancel(&one) && !requests.cancel(&one));
         assert!(task.await.unwrap_err().is_cancelled());
@@ -183,8 +222,8 @@ mod tests {
         let mut requests = UnderWay::<()>::default();
         let task = tokio::spawn(std::future::pending::<()>());
         let (one, two) = (Id::Number(1), Id::Number(2));
-        requests.insert(one.clone(), Stage::Asked(task.abort_handle()));
-        requests.insert(two.clone(), Stage::Sent(()));
+        requests.insert(one.clone(), Stage::Asked(task.abort_handle()), 1);
+        requests.insert(two.clone(), Stage::Sent(()), 1);
         assert!(requests.give_up(&one) && !requests.give_up(&one));
         assert!(!requests.give_up(&two) && requests.answered(&two).is_some(), "its answer is still waited for");
         assert!(task.await.unwrap_err().is_cancelled());

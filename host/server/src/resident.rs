@@ -499,8 +499,8 @@ async fn settled(
 ) -> Option<Response> {
     let HookRequest { agent, point, directory, variables, message } = request;
     let proxy: Option<&dyn Adapter> = match agent.as_str() {
-        mcp_proxy::NAME => Some(&mcp_proxy::Proxy),
-        acp_proxy::NAME => Some(&acp_proxy::Proxy),
+        mcp_proxy::NAME => Some(mcp_proxy::ADAPTER),
+        acp_proxy::NAME => Some(acp_proxy::ADAPTER),
         _ => None,
     };
     let Some(adapter) = proxy.or_else(|| by_name(agent)) else {

@@ -1,8 +1,8 @@
 //! Messages by which something could get past the rules.
 
-use super::{Proxied, line, user_with};
+use super::{Proxied, line, options, selected, user_with};
 use hookhost_tests::User;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn user() -> User {
     user_with(
@@ -89,4 +89,38 @@ fn an_answer_that_nobody_asked_for_is_not_passed_on() {
     editor.ask("ping", &json!({}));
     assert!(!editor.told().iter().any(|line| line.contains("optionId")), "{:?}", editor.told());
     assert!(editor.end().1.contains("the editor answered \"q\", which nobody asked"));
+}
+
+#[test]
+fn a_call_of_which_the_agent_has_said_too_much_to_be_kept_is_rejected_and_recorded_in_part() {
+    let user = user();
+    let mut editor = Proxied::editor(&user);
+    let large = "x".repeat(9 * 1024 * 1024);
+    let said = |fields: &Value| line(None, "session/update", &json!({ "sessionId": "s1", "update": fields }));
+    let hidden = said(
+        &json!({ "sessionUpdate": "tool_call", "toolCallId": "c1", "rawInput": { "command": "secret", "x": large } }),
+    );
+    let more = said(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c1", "title": large }));
+    let question =
+        json!({ "sessionId": "s1", "toolCall": { "toolCallId": "c1", "kind": "read" }, "options": options() });
+    let ended = said(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed" }));
+    editor.has_agent_say(&[hidden, more, line(Some("q"), "session/request_permission", &question), ended]);
+    let got = editor.agent_got();
+    assert_eq!(got["result"]["outcome"], selected("r"), "{got}");
+    let (_, said) = editor.end();
+    assert!(said.contains("the agent has said more of its calls than is kept"), "{said}");
+    assert!(said.contains("tool calls that are recorded only in part: 1"), "{said}");
+    let records = user.records();
+    let after = records.iter().find(|record| record["event"] == "after-tool-call");
+    assert!(after.is_some(), "{records:#?}");
+}
+
+#[test]
+fn what_a_terminal_shows_whose_command_is_not_known_is_not_passed_on() {
+    let user = user();
+    let mut editor = Proxied::editor(&user);
+    editor.has_agent_ask("terminal/output", &json!({ "terminalId": "t9" }));
+    let got = editor.agent_got();
+    assert!(got["error"]["message"].as_str().unwrap().contains("no terminal whose command is known"), "{got}");
+    assert!(editor.others.is_empty(), "{:?}", editor.others);
 }

@@ -92,6 +92,37 @@ fn a_session_whose_directory_or_servers_cannot_be_read_does_not_begin() {
 }
 
 #[test]
+fn a_session_that_the_agent_refuses_to_continue_is_what_it_was_before() {
+    let user = user_with(json!({}), "");
+    let other = user.path("other");
+    std::fs::create_dir_all(&other).unwrap();
+    let mut editor = Proxied::editor(&user);
+    let (no, yes) = (
+        r#"{"jsonrpc":"2.0","id":$id,"error":{"code":-32000,"message":"no"}}"#,
+        r#"{"jsonrpc":"2.0","id":$id,"result":{}}"#,
+    );
+    let mut asked_after = |method: &str, session: &str, answer: &str| {
+        editor.rewrite(&json!({ "rules": [{ "on": method, "say": [answer] }] }));
+        editor.ask(method, &json!({ "sessionId": session, "cwd": other, "mcpServers": [] }));
+        let question = json!({ "sessionId": session, "toolCall": super::shell("ls"), "options": super::options() });
+        editor.has_agent_say(&[super::line(Some("q"), "session/request_permission", &question)]);
+        editor.agent_got()
+    };
+    for method in ["session/load", "session/resume", "session/new"] {
+        let got = asked_after(method, "s2", no);
+        assert!(got["error"]["message"].as_str().unwrap().contains("no session of this connection"), "{method}: {got}");
+    }
+    // One that was open before stays so, with its own directory.
+    assert_eq!(asked_after("session/load", "s1", no)["result"]["outcome"], super::selected("a"));
+    assert_eq!(asked_after("session/load", "s2", yes)["result"]["outcome"], super::selected("a"));
+    editor.end();
+    let records = user.records();
+    let asked = records.iter().filter(|record| record["event"] == "before-tool-call");
+    let directories: Vec<Value> = asked.map(|record| record["original"]["action"]["shell"]["cwd"].clone()).collect();
+    assert_eq!(directories, [json!(user.project()), json!(other)]);
+}
+
+#[test]
 fn the_rules_of_a_session_are_those_of_its_directory() {
     let user = user_with(json!({}), "");
     let other = user.path("other");

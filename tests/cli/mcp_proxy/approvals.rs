@@ -61,6 +61,10 @@ fn a_shadowed_name_and_a_rename_are_held_back_even_on_first_use() {
     proxied.rewrite(&json!({ "tools": [tool("tell", "says")] }));
     assert_eq!(proxied.listed(), [""; 0]);
     assert_eq!(held(), json!({ "tell": "it is the tool `say` under another name" }));
+    // A letter of another script.
+    proxied.rewrite(&json!({ "tools": [tool("s\u{435}nd_mail", "sends for less")] }));
+    assert_eq!(proxied.listed(), [""; 0]);
+    assert_eq!(held(), json!({ "s\u{435}nd_mail": "its name has characters that can look like others" }));
 }
 
 #[test]

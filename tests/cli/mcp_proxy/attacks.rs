@@ -51,6 +51,47 @@ fn a_key_that_occurs_twice_anywhere_is_refused() {
 }
 
 #[test]
+fn an_id_that_readers_take_for_another_one_is_refused() {
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let long = format!("\"{}\"", "x".repeat(1025));
+    for id in ["1.0", "1e0", "-0", "null", "[1]", "{}", "true", "18446744073709551616", &long] {
+        proxied.send_line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"say"}}}}"#));
+        let answer = proxied.next();
+        assert!(answer["id"].is_null() && answer["error"].is_object(), "{id}: {answer}");
+    }
+    assert!(proxied.told_of("tools/call").is_empty());
+    // A number and a text are two.
+    proxied
+        .send_line(r#"{"jsonrpc":"2.0","id":"9","method":"tools/call","params":{"name":"say","arguments":{"a":1}}}"#);
+    proxied.send_line(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"say","arguments":{"a":2}}}"#);
+    assert_eq!(text(&proxied.answer_to(&json!("9"))), r#"ran say {"a":1}"#);
+    assert_eq!(text(&proxied.answer_to(&json!(9))), r#"ran say {"a":2}"#);
+}
+
+#[test]
+fn a_line_that_readers_could_cut_or_begin_elsewhere_is_refused() {
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    let call = r#"{"jsonrpc":"2.0","id":70,"method":"tools/call","params":{"name":"say"}}"#;
+    for line in [
+        format!("\u{feff}{call}"),
+        format!("{call}\0"),
+        format!("\0{call}"),
+        format!("{call} {call}"),
+        format!("{call},"),
+    ] {
+        proxied.send_line(&line);
+        assert!(proxied.next()["error"].is_object(), "{line:?}");
+    }
+    assert!(proxied.told_of("tools/call").is_empty());
+    proxied.send_line(&format!(" \t{call}\r"));
+    assert_eq!(text(&proxied.answer_to(&json!(70))), "ran say null");
+}
+
+#[test]
 fn keys_that_differ_in_case_alone_are_refused() {
     let user = user();
     let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
@@ -59,6 +100,7 @@ fn keys_that_differ_in_case_alone_are_refused() {
         r#"{"jsonrpc":"2.0","id":60,"method":"ping","Method":"tools/call","params":{"name":"say"}}"#,
         r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","Arguments":{"text":"secret"}}}"#,
         r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","arguments":{"text":"a","TEXT":"b"}}}"#,
+        r#"{"jsonrpc":"2.0","id":60,"method":"tools/list","params":{"Cursor":"c2"}}"#,
     ] {
         proxied.send_line(line);
         let answer = proxied.answer_to(&json!(60));

@@ -1,8 +1,9 @@
 //! Servers that end or hang, clients that go, and a resident host that cannot be there.
 
-use super::{FIRST_USE, Proxied, SERVER, text, tool, user, user_with};
+use super::{FIRST_USE, LONG, Proxied, SERVER, text, tool, user, user_with};
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::time::Instant;
 
 #[test]
 fn a_hundred_calls_at_once_each_get_their_own_answer() {
@@ -55,23 +56,23 @@ fn a_client_that_goes_takes_a_hanging_server_with_it() {
 
 /// Waits until nothing of a process group is left.
 fn gone(group: rustix::process::Pid) {
-    let since = std::time::Instant::now();
+    let since = Instant::now();
     // What has ended is there until somebody has taken its exit code.
     while rustix::process::test_kill_process_group(group).is_ok() {
-        assert!(since.elapsed() < super::LONG, "what the server has started is still there");
+        assert!(since.elapsed() < LONG, "what the server has started is still there");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
 
 /// The process group of a server that writes its number into a file.
 fn group_in(file: &std::path::Path) -> rustix::process::Pid {
-    let since = std::time::Instant::now();
+    let since = Instant::now();
     loop {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if text.ends_with('\n') {
             return rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
         }
-        assert!(since.elapsed() < super::LONG);
+        assert!(since.elapsed() < LONG);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
@@ -86,11 +87,11 @@ fn a_client_that_says_nothing_more_gets_each_answer_of_a_server_that_waits_until
     proxied.begin(&json!({}));
     // More than a pipe holds, in both directions.
     let arguments = json!({ "text": "y".repeat(2048) });
-    for _ in 0..300 {
+    for _ in 0..100 {
         proxied.request("tools/call", &json!({ "name": "say", "arguments": arguments }));
     }
     drop(proxied.input.take());
-    for _ in 0..300 {
+    for _ in 0..100 {
         let answer = proxied.next();
         assert_eq!(text(&answer).len(), 64 * 1024);
     }
@@ -139,7 +140,7 @@ fn a_signal_ends_a_hanging_server_before_a_client_kills_the_proxy() {
     let mut proxied = Proxied::of(&mut command, pid.clone(), pid.clone());
     let group = group_in(&pid);
     let proxy = rustix::process::Pid::from_raw(i32::try_from(proxied.child.id()).unwrap()).unwrap();
-    let since = std::time::Instant::now();
+    let since = Instant::now();
     rustix::process::kill_process(proxy, rustix::process::Signal::TERM).unwrap();
     super::wait(&mut proxied.child);
     // Clients wait two seconds, and kill the proxy then.
@@ -159,6 +160,40 @@ fn an_answer_that_is_too_long_is_an_error_for_its_request() {
 }
 
 #[test]
+fn an_answer_that_is_not_utf_8_is_an_error_for_its_request() {
+    let user = user();
+    let script = r#"read line; printf '{"jsonrpc":"2.0","id":1,"result":{"text":"caf\351"}}\n'; cat > /dev/null"#;
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", script]);
+    let nothing = user.project().join("nothing");
+    let mut proxied = Proxied::of(&mut command, nothing.clone(), nothing);
+    let answer = proxied.ask("own/thing", &json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("not UTF-8"), "{answer}");
+}
+
+#[test]
+fn an_answer_to_a_cancelled_request_is_recorded_and_not_passed_on() {
+    let user = user();
+    let late = r#"{"jsonrpc":"2.0","id":90,"result":{"content":[{"type":"text","text":"late"}]}}"#;
+    let rules = json!([{ "on": "tools/call", "say": [] }, { "on": "go", "say": [late, r#"{"jsonrpc":"2.0","id":$id,"result":{}}"#] }]);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")], "rules": rules }));
+    proxied.begin(&json!({}));
+    let call = json!({ "name": "say", "arguments": {} });
+    proxied.send(&json!({ "jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": call }));
+    let since = Instant::now();
+    while proxied.told_of("tools/call").is_empty() {
+        assert!(since.elapsed() < LONG, "the call is not passed on");
+    }
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 90 } }));
+    proxied.ask("go", &json!({}));
+    proxied.ask("ping", &json!({}));
+    assert!(proxied.others.is_empty(), "{:?}", proxied.others);
+    let (_, said) = proxied.end();
+    assert!(!said.contains("nobody asked"), "{said}");
+    let records = user.records();
+    assert!(records.iter().any(|record| record["event"] == "after-tool-call" && record.to_string().contains("late")));
+}
+
+#[test]
 fn a_question_whose_request_is_cancelled_waits_for_nobody_any_more() {
     let guard = json!({ "before-tool-call": { "when": { "contains": "risky" }, "verdict": "escalate", "question": "Really?" } });
     let user = user_with(guard, FIRST_USE);
@@ -166,9 +201,9 @@ fn a_question_whose_request_is_cancelled_waits_for_nobody_any_more() {
     proxied.begin(&json!({}));
     let id = proxied.request("tools/call", &json!({ "name": "say", "arguments": { "text": "risky" } }));
     let waits_for = |are_there: bool| {
-        let since = std::time::Instant::now();
+        let since = Instant::now();
         while user.run(["approvals", "--json"]).stdout.contains("Really?") != are_there {
-            assert!(since.elapsed() < super::LONG, "there: {are_there}");
+            assert!(since.elapsed() < LONG, "there: {are_there}");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     };

@@ -29,9 +29,13 @@ impl Listening {
 
     /// Sends one request on a connection of its own.
     fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Got {
+        self.send_to("/mcp", method, headers, body)
+    }
+
+    fn send_to(&self, target: &str, method: &str, headers: &[(&str, &str)], body: &str) -> Got {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
-        let mut head = format!("{method} /mcp HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        let mut head = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
         if headers.iter().all(|(name, _)| *name != "host") {
             head.push_str("host: localhost\r\n");
         }
@@ -207,6 +211,48 @@ fn a_header_that_says_something_else_than_the_body_is_refused() {
 }
 
 #[test]
+fn a_header_that_occurs_twice_is_refused_whichever_of_both_is_right() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    listening.begin();
+    let (call, good) = stateless(1, "eu");
+    for (name, other) in
+        [("mcp-method", "ping"), ("mcp-name", "read"), ("mcp-param-region", "us"), ("origin", "https://evil.example")]
+    {
+        for is_first in [true, false] {
+            let mut headers = borrowed(&good);
+            if name == "origin" {
+                headers.push((name, "http://localhost"));
+            }
+            headers.insert(if is_first { 0 } else { headers.len() }, (name, other));
+            assert_eq!(listening.post(&headers, &call).status, 400, "{name}");
+        }
+    }
+    assert!(service.got("tools/call").is_empty());
+    assert_eq!(listening.post(&borrowed(&good), &call).status, 200);
+}
+
+#[test]
+fn a_body_of_another_kind_or_of_too_many_bytes_is_refused_before_it_is_read() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let begin = request(0, "initialize", &json!({}));
+    for (kind, status) in [("text/plain", 415), ("application/x-www-form-urlencoded", 415)] {
+        assert_eq!(listening.post(&[("content-type", kind)], &begin).status, status, "{kind}");
+    }
+    assert!(service.got("POST").is_empty());
+    let mut stream = TcpStream::connect(&listening.address).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let head = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", 17 * 1024 * 1024);
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut status = String::new();
+    BufReader::new(&stream).read_line(&mut status).unwrap();
+    assert!(status.contains("413"), "{status}");
+    let kind = ("content-type", "application/json; charset=utf-8");
+    assert_eq!(listening.post(&[kind], &begin).status, 200);
+}
+
+#[test]
 fn an_error_of_a_service_keeps_its_status_and_an_answer_alone_is_no_stream() {
     let (user, service) = (user(), Service::start());
     let listening = Listening::start(&user, &service, &[]);
@@ -243,6 +289,8 @@ fn pages_of_other_places_are_not_answered() {
     for header in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
         assert_eq!(listening.post(&[header], &begin).status, 403, "{header:?}");
     }
+    let absolute = listening.send_to("http://evil.example/mcp", "POST", &[], &begin.to_string());
+    assert_eq!(absolute.status, 403, "an address in the request line counts as well");
     let batch = listening.post(&[], &json!([begin]));
     assert_eq!((batch.status, &batch.messages[0]["error"]["code"]), (400, &json!(-32600)));
     assert!(service.got("POST").is_empty());

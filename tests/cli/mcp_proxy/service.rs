@@ -122,6 +122,7 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
         }
         Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
         Some("missing") => ("404 Not Found", "", String::new()),
+        Some("moved") => ("307 Temporary Redirect", "location: /elsewhere\r\n", String::new()),
         Some("refused") => {
             let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32602, "message": "no" } });
             ("400 Bad Request", "content-type: application/json\r\n", error.to_string())
@@ -192,6 +193,9 @@ fn a_service_is_spoken_to_in_its_session_and_its_streams_are_passed_on() {
     assert_eq!(service.got("notifications/initialized").len(), 1);
     let missing = proxied.ask("missing", &json!({}));
     assert!(missing["error"]["message"].as_str().unwrap().contains("404"), "{missing}");
+    let moved = proxied.ask("moved", &json!({}));
+    assert!(moved["error"]["message"].as_str().unwrap().contains("307"), "{moved}");
+    assert_eq!(service.got("moved").len(), 1, "no key goes to another place");
     assert_eq!(proxied.end().0, Some(0));
     assert_eq!(service.got("DELETE").len(), 1, "the session is ended");
 }

@@ -124,6 +124,90 @@ fn a_client_that_cancels_a_subscription_is_told_nothing_more_of_approvals() {
     assert!(proxied.others.is_empty(), "{:?}", proxied.others);
 }
 
+/// Cancels the first subscription, and waits until the server has been told.
+fn cancel(proxied: &mut Proxied) {
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
+    assert_eq!(proxied.told_of("notifications/cancelled")[0]["params"]["requestId"], 1);
+}
+
+#[test]
+fn the_id_of_a_cancelled_subscription_is_free_once_the_server_has_ended_it_and_no_end_is_taken_for_another_ones() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#;
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"Request cancelled"}}"#;
+    let unreadable = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#;
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let user = user();
+    for end in [answer, error, unreadable, notification] {
+        let (mut proxied, _) = subscribed(&user, &[end]);
+        cancel(&mut proxied);
+        assert!(is_taken(&mut proxied), "a late answer would be taken for the new request's");
+        let ended = proxied.request("end", &json!({}));
+        assert_eq!(proxied.next()["id"], ended, "the client has ended it before: {end}");
+        assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
+        assert!(!is_taken(&mut proxied) && proxied.others.is_empty(), "{end}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_a_cancelled_subscription_late_ends_no_other_request() {
+    let end = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let user = user();
+    let (mut proxied, _) = subscribed(&user, &[r#"{"jsonrpc":"2.0","id":1,"result":{}}"#]);
+    cancel(&mut proxied);
+    proxied.ask("end", &json!({}));
+    proxied.rewrite(&json!({ "rules": [{ "on": "slow", "say": [end] }] }));
+    proxied.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "slow" }));
+    assert_eq!(proxied.next_line(), end, "it is the server's own, or is about nothing");
+    assert!(is_taken(&mut proxied));
+}
+
+#[test]
+fn a_service_whose_stream_was_closed_frees_the_id_at_once() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = service::start(&user, &service);
+    for _ in 0..3 {
+        let listen = json!({ "jsonrpc": "2.0", "id": "s", "method": "subscriptions/listen", "params": wanted("open") });
+        let since = Instant::now();
+        loop {
+            proxied.send(&listen);
+            let told = proxied.next();
+            if told["params"]["_meta"][TAG] == "s" {
+                break;
+            }
+            // The stream that was cancelled is still being closed.
+            assert!(told["error"]["message"].as_str().unwrap().contains("under way"), "{told}");
+            assert!(since.elapsed() < LONG, "the id is taken for ever");
+        }
+        assert_eq!(proxied.next()["params"]["uri"], "file:///a");
+        proxied.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "s" } }));
+    }
+    closed(&service, 3);
+}
+
+#[test]
+fn a_change_of_withheld_tools_alone_is_a_message_after_which_the_listing_is_the_same() {
+    let user = user();
+    user.configure(&(super::FIRST_USE.to_owned() + "[mcp-proxy.servers.files]\nforbidden-tools = [\"write*\"]\n"));
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let rules = json!([{ "on": "go", "say": [changed, r#"{"jsonrpc":"2.0","id":$id,"result":{}}"#] }]);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")], "rules": rules }));
+    proxied.begin(&json!({}));
+    let mut list = || {
+        proxied.send_line(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+        let listed = proxied.next_line();
+        proxied.ask("go", &json!({}));
+        (listed, proxied.others.drain(..).collect::<Vec<_>>(), proxied.script.clone())
+    };
+    let (same, told, script) = list();
+    assert_eq!(told, [serde_json::from_str::<Value>(changed).unwrap()]);
+    for hidden in [tool("write", "writes"), tool("write", "writes more"), tool("write_all", "writes")] {
+        std::fs::write(&script, json!({ "tools": [tool("say", "says"), hidden], "rules": rules }).to_string()).unwrap();
+        let (listed, now, _) = list();
+        assert_eq!((listed, now), (same.clone(), told.clone()), "{hidden}");
+    }
+}
+
 #[test]
 fn subscribers_are_told_of_an_approval_and_of_withheld_tools_nothing() {
     let user = User::new();

@@ -29,7 +29,7 @@ impl Proxy {
         }
     }
 
-    fn count(&self, count: impl FnOnce(&mut Summary)) {
+    pub(super) fn count(&self, count: impl FnOnce(&mut Summary)) {
         count(&mut self.state().summary);
     }
 
@@ -172,7 +172,7 @@ fn counted(summary: &mut Summary, method: Method) -> &mut crate::summary::Asked 
 }
 
 /// What a person knows a call by.
-fn title(call: &Value) -> String {
+pub(super) fn title(call: &Value) -> String {
     let title = call.get("title").or_else(|| call.get("toolCallId")).and_then(Value::as_str).unwrap_or_default();
     format!("{:?}", title.chars().take(80).collect::<String>())
 }

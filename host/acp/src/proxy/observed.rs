@@ -6,6 +6,7 @@ use hookhost_adapters::acp_proxy::Point;
 use hookhost_contract::{Json, ToolResult};
 use hookhost_relay::message::{Members, Message};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Messages of which the log says nothing: the beginning of a connection, keys for the agent's service, and what comes many times a second.
 const UNRECORDED: &[&str] = &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
@@ -49,12 +50,40 @@ impl Proxy {
             let Some(run) = state.calls.update(&session, &update) else { return };
             state.summary.calls += 1;
             state.summary.ungated += usize::from(!run.is_asked);
+            state.summary.cut += usize::from(run.is_cut);
             run
         };
         let result = result_of(&run.call, run.is_failed);
-        let mut event = self.event(Point::Update, &session, "session/update", bounded(run.call));
+        let mut call = bounded(run.call);
+        if run.is_cut {
+            call["_meta"] = json!({ "hookhost": { "cut": true } });
+        }
+        let mut event = self.event(Point::Update, &session, "session/update", call);
         (event.ungated, event.result) = (!run.is_asked, Some(result));
         self.records.add(event);
+    }
+
+    /// Takes up whether a session has begun, or continues as the editor named it.
+    fn opened(&self, asked: Option<&str>, opened: Option<&str>, cwd: &Path) {
+        let unknown = {
+            let mut state = self.state();
+            if asked.is_none() {
+                state.sessions.begun(cwd);
+            }
+            let known = opened.map(|session| state.sessions.open(session, cwd));
+            if known.is_none()
+                && let Some(session) = asked
+                && !state.sessions.not_loaded(session)
+            {
+                state.calls.close(session);
+            }
+            known.and_then(Result::err)
+        };
+        match (opened, unknown) {
+            (_, Some(why)) => (self.tell)(&format!("nothing of a session is allowed: {why}")),
+            (Some(session), None) => self.records.add(self.event(Point::SessionStart, session, "", Value::Null)),
+            (None, None) => {}
+        }
     }
 
     /// Takes an answer up; what is returned is judged.
@@ -63,26 +92,20 @@ impl Proxy {
         match expected {
             Expected::Anything => None,
             Expected::Opened { session, cwd } => {
-                if session.is_none() {
-                    self.state().sessions.begun();
-                }
                 let named = || Some(result.as_ref()?.get("sessionId")?.as_str()?.to_owned());
-                match session.clone().or_else(named) {
-                    Some(session) if message.members.get("error").is_none() => {
-                        self.state().sessions.open(&session, &cwd, false);
-                        self.records.add(self.event(Point::SessionStart, &session, "", Value::Null));
-                    }
-                    _ => {
-                        // It was not continued.
-                        session.iter().for_each(|session| self.state().sessions.loaded(session));
-                    }
-                }
+                let opened = session.clone().or_else(named).filter(|_| message.members.get("error").is_none());
+                self.opened(session.as_deref(), opened.as_deref(), &cwd);
                 None
             }
             Expected::Closed(session) => {
                 if message.members.get("error").is_none() {
                     let event = self.event(Point::SessionEnd, &session, "", Value::Null);
-                    if self.state().sessions.close(&session) {
+                    let was_open = {
+                        let mut state = self.state();
+                        state.calls.close(&session);
+                        state.sessions.close(&session)
+                    };
+                    if was_open {
                         self.records.add(event);
                     }
                 }
@@ -101,13 +124,16 @@ impl Proxy {
             Expected::Done(operation) => {
                 let session = &operation.session;
                 let terminal = result.as_ref().and_then(|result| result.get("terminalId")).and_then(Value::as_str);
-                if let Some(terminal) = terminal.filter(|_| operation.method == Method::RunCommand) {
-                    self.state().sessions.add_terminal(session, terminal, operation.params.clone());
+                if let Some(terminal) = terminal.filter(|_| operation.method == Method::RunCommand)
+                    && !self.state().sessions.add_terminal(session, terminal, operation.params.clone())
+                {
+                    (self.tell)("a terminal cannot be known: the agent does not get what it shows");
                 }
                 let is_error = message.members.get("error").is_some();
                 let said = if is_error { message.members.value("error") } else { result };
                 let text = said.filter(|said| !said.is_null()).map(|said| said.to_string()).unwrap_or_default();
                 let mut event = self.event(Point::Result, session, operation.method.name(), operation.params);
+                let text = excerpt(text);
                 event.result = Some(if is_error { ToolResult::error(text) } else { ToolResult::text(text) });
                 self.records.add(event);
                 None
@@ -120,16 +146,23 @@ impl Proxy {
 fn result_of(call: &Value, is_failed: bool) -> ToolResult {
     let parts = call.get("content").and_then(Value::as_array).into_iter().flatten();
     let texts = parts.filter_map(|part| part.get("content")?.get("text")?.as_str());
-    let mut text = texts.collect::<Vec<_>>().join("\n");
-    if text.len() > MAX_RESULT {
-        let end = (0..=MAX_RESULT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-        text.truncate(end);
-    }
+    let text = excerpt(texts.collect::<Vec<_>>().join("\n"));
     let raw =
         call.get("rawOutput").filter(|raw| !raw.is_null()).map(|raw| Json::from(&bounded_to(raw.clone(), MAX_RESULT)));
     let mut result = if is_failed { ToolResult::error(text) } else { ToolResult::text(text) };
     result.raw = raw;
     result
+}
+
+/// A text for the log; its beginning, and how long it is, where it is too long.
+fn excerpt(mut text: String) -> String {
+    let bytes = text.len();
+    if bytes > MAX_RESULT {
+        let end = (0..=MAX_RESULT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        text.truncate(end);
+        text.push_str(&format!("\n[cut: it has {bytes} bytes]"));
+    }
+    text
 }
 
 fn bounded(value: Value) -> Value {

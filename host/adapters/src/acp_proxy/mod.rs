@@ -1,5 +1,5 @@
 //! How the proxy between an editor and an agent that speak the Agent Client Protocol asks the resident host. To the resident host the
-//! proxy is an agent like others, with an adapter of its own, [`Proxy`]; nobody installs it as one.
+//! proxy is an agent like others, with an adapter of its own, [`ADAPTER`]; nobody installs it as one.
 //!
 //! | point | event |
 //! |---|---|
@@ -20,8 +20,8 @@ pub mod reading;
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
+use crate::functions::Functions;
 use crate::install::{Context, NotInstallable, Plan};
-use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::proxies::{self, Settled};
@@ -30,7 +30,7 @@ use hookhost_contract::{EventKind, ToolResult};
 use reading::Readings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The name of the proxy: in `session.agent`, in the log, and to the resident host.
 pub const NAME: &str = "acp-proxy";
@@ -113,10 +113,6 @@ pub struct Event {
     pub result: Option<ToolResult>,
 }
 
-/// The adapter of the proxy.
-#[derive(Clone, Copy, Debug)]
-pub struct Proxy;
-
 /// The agent takes a yes or a no, and the editor asks its user.
 const PERMISSION: Abilities =
     Abilities { rejects: true, asks: true, approves: true, tells_user: true, ..Abilities::NONE };
@@ -161,27 +157,23 @@ static AGENT: Agent = Agent {
     gaps: &["an agent that asks nobody is not stopped"],
 };
 
-impl Proxy {
-    fn event(message: &[u8]) -> Result<(Event, Fields), Unreadable> {
-        let fields = Fields::of(message)?;
-        let event = serde_json::from_value(fields.as_value());
-        let event = event.map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
-        Ok((event, fields))
-    }
+/// The adapter of the proxy.
+pub static ADAPTER: &dyn Adapter =
+    &Functions::new(&AGENT, decode, encode, proxies::fail, install).neutral(proxies::neutral).encode_all(encode_all);
 
-    /// The outcome of a permission in which nobody objected to anything that the call could be, as the proxy reads it.
-    fn permitted(call: &HookCall, settled: Settled) -> Settled {
-        let is_permission = call.point == Point::Permission.name();
-        let says_what_it_does = || {
-            Self::event(call.raw.as_bytes()).is_ok_and(|(event, _)| Readings::of_tool_call(&event.arguments).is_stated)
-        };
-        match settled {
-            // The rules had nothing to look at: a person has.
-            Settled::Allowed { .. } if is_permission && !says_what_it_does() => {
-                Settled::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
-            }
-            settled => settled,
+/// The outcome of a permission in which nobody objected to anything that the call could be, as the proxy reads it.
+fn permitted(call: &HookCall, settled: Settled) -> Settled {
+    let is_permission = call.point == Point::Permission.name();
+    let says_what_it_does = || {
+        let event = proxies::event::<Event>(call.raw.as_bytes());
+        event.is_ok_and(|(event, _)| Readings::of_tool_call(&event.arguments).is_stated)
+    };
+    match settled {
+        // The rules had nothing to look at: a person has.
+        Settled::Allowed { .. } if is_permission && !says_what_it_does() => {
+            Settled::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
         }
+        settled => settled,
     }
 }
 
@@ -207,123 +199,88 @@ fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
     Ok(HookEvent::AfterToolCall { call: ToolUse::new(Some(event.id.clone()), reading.name, reading.arguments), result })
 }
 
-impl Adapter for Proxy {
-    fn agent(&self) -> &'static Agent {
-        &AGENT
+fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+    let (event, fields) = proxies::event::<Event>(message.bytes)?;
+    let mut point = event.point.name();
+    let unreadable = |why: &str| Unreadable::new(why.to_owned()).at(point);
+    if !event.cwd.is_absolute() {
+        return Err(unreadable("`cwd` is no absolute path"));
     }
-
-    fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        let (event, fields) = Self::event(message.bytes)?;
-        let mut point = event.point.name();
-        let unreadable = |why: &str| Unreadable::new(why.to_owned()).at(point);
-        if !event.cwd.is_absolute() {
-            return Err(unreadable("`cwd` is no absolute path"));
+    let session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
+    let mut further = Vec::new();
+    let means = match event.point {
+        Point::Permission => {
+            let first;
+            let readings = Readings::of_tool_call(&event.arguments);
+            (first, further) = calls(point, &event, readings, HookEvent::PermissionRequest);
+            first
         }
-        let session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
-        let mut further = Vec::new();
-        let means = match event.point {
-            Point::Permission => {
-                let first;
-                let readings = Readings::of_tool_call(&event.arguments);
-                (first, further) = calls(point, &event, readings, HookEvent::PermissionRequest);
-                first
+        Point::Request => {
+            let readings = Readings::of_request(&event.method, &event.arguments);
+            let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+            if readings.all.len() > 1 {
+                point = AMBIGUOUS;
             }
-            Point::Request => {
-                let readings = Readings::of_request(&event.method, &event.arguments);
-                let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
-                if readings.all.len() > 1 {
-                    point = AMBIGUOUS;
-                }
-                let first;
-                (first, further) = calls(point, &event, readings, HookEvent::BeforeToolCall);
-                first
-            }
-            Point::Result => {
-                let readings = Readings::of_request(&event.method, &event.arguments);
-                let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
-                has_run(&event, readings).map_err(|unreadable| unreadable.at(point))?
-            }
-            Point::Update => {
-                let call = has_run(&event, Readings::of_tool_call(&event.arguments));
-                if event.ungated {
-                    let payload = json!({ "agent": event.agent, "call": event.arguments });
-                    further.push(FurtherEvent::new(UNGATED, HookEvent::Custom { payload }));
-                }
-                call.map_err(|unreadable| unreadable.at(point))?
-            }
-            Point::Prompt => {
-                let prompt = event.arguments.as_str().ok_or_else(|| unreadable("the prompt is no text"))?;
-                HookEvent::PromptSubmit { prompt: prompt.to_owned() }
-            }
-            Point::Answered | Point::Observed | Point::Summary => {
-                let payload = json!({ "agent": event.agent, "method": event.method, "said": event.arguments });
-                HookEvent::Custom { payload }
-            }
-            Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
-            Point::SessionEnd => HookEvent::SessionEnd,
-        };
-        let mut call = HookCall::new(point, session, means, fields.to_json());
-        call.further = further;
-        Ok(call)
-    }
-
-    fn abilities(&self, call: &HookCall) -> Abilities {
-        AGENT.abilities(&call.point)
-    }
-
-    fn unsettled(&self, call: &HookCall, why: &str) -> Reply {
-        self.fail(Some(&call.point), why)
-    }
-
-    /// The strictest of all outcomes.
-    fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply {
-        let (mut questions, mut notices) = (Vec::new(), Vec::new());
-        for outcome in outcomes {
-            match &outcome.answer {
-                Answer::Rejected(_) => return proxies::encode(outcome),
-                Answer::Ask { questions: asked, .. } => questions.extend(asked.iter().cloned()),
-                Answer::Neutral | Answer::Approved { .. } => {}
-                _ => return proxies::fail("only one part of what the call does was changed"),
-            }
-            notices.extend(outcome.notices.iter().cloned());
+            let first;
+            (first, further) = calls(point, &event, readings, HookEvent::BeforeToolCall);
+            first
         }
-        if questions.is_empty() {
-            return proxies::reply(&Self::permitted(call, Settled::Allowed { notices }));
+        Point::Result => {
+            let readings = Readings::of_request(&event.method, &event.arguments);
+            let readings = readings.ok_or_else(|| unreadable("it is no request that is asked about"))?;
+            has_run(&event, readings).map_err(|unreadable| unreadable.at(point))?
         }
-        let rules = outcomes.iter().map(|outcome| outcome.rules.clone()).next().unwrap_or_default();
-        proxies::reply(&Settled::Ask { questions, arguments: None, rules })
-    }
+        Point::Update => {
+            let call = has_run(&event, Readings::of_tool_call(&event.arguments));
+            if event.ungated {
+                let payload = json!({ "agent": event.agent, "call": event.arguments });
+                further.push(FurtherEvent::new(UNGATED, HookEvent::Custom { payload }));
+            }
+            call.map_err(|unreadable| unreadable.at(point))?
+        }
+        Point::Prompt => {
+            let prompt = event.arguments.as_str().ok_or_else(|| unreadable("the prompt is no text"))?;
+            HookEvent::PromptSubmit { prompt: prompt.to_owned() }
+        }
+        Point::Answered | Point::Observed | Point::Summary => {
+            let payload = json!({ "agent": event.agent, "method": event.method, "said": event.arguments });
+            HookEvent::Custom { payload }
+        }
+        Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
+        Point::SessionEnd => HookEvent::SessionEnd,
+    };
+    let mut call = HookCall::new(point, session, means, fields.to_json());
+    call.further = further;
+    Ok(call)
+}
 
-    fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {
-        let settled = proxies::settled(outcome);
-        let is_approved = matches!(outcome.answer, Answer::Approved { .. });
-        proxies::reply(&if is_approved { settled } else { Self::permitted(call, settled) })
+/// The strictest of all outcomes.
+fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
+    let (mut questions, mut notices) = (Vec::new(), Vec::new());
+    for outcome in outcomes {
+        match &outcome.answer {
+            Answer::Rejected(_) => return proxies::encode(outcome),
+            Answer::Ask { questions: asked, .. } => questions.extend(asked.iter().cloned()),
+            Answer::Neutral | Answer::Approved { .. } => {}
+            _ => return proxies::fail(None, "only one part of what the call does was changed"),
+        }
+        notices.extend(outcome.notices.iter().cloned());
     }
+    if questions.is_empty() {
+        return proxies::reply(&permitted(call, Settled::Allowed { notices }));
+    }
+    let rules = outcomes.iter().map(|outcome| outcome.rules.clone()).next().unwrap_or_default();
+    proxies::reply(&Settled::Ask { questions, arguments: None, rules })
+}
 
-    fn fail(&self, _point: Option<&str>, why: &str) -> Reply {
-        proxies::fail(why)
-    }
+fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
+    let settled = proxies::settled(outcome);
+    let is_approved = matches!(outcome.answer, Answer::Approved { .. });
+    proxies::reply(&if is_approved { settled } else { permitted(call, settled) })
+}
 
-    fn neutral(&self, _point: Option<&str>) -> Reply {
-        proxies::neutral()
-    }
-
-    /// No agent's file names the proxy as a hook.
-    fn canary(&self, _command: &str, _directory: &Path) -> Option<(&'static str, Vec<u8>)> {
-        None
-    }
-
-    fn denies(&self, _point: &str, _reply: &Reply) -> bool {
-        false
-    }
-
-    fn headless(&self, _prompt: &str) -> Option<Vec<String>> {
-        None
-    }
-
-    fn install(&self, _context: &Context<'_>) -> Result<Plan, NotInstallable> {
-        Err(NotInstallable(
-            "an editor starts the proxy in the place of an agent: `hookhost acp --help` says how".to_owned(),
-        ))
-    }
+fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
+    Err(NotInstallable(
+        "an editor starts the proxy in the place of an agent: `hookhost acp --help` says how".to_owned(),
+    ))
 }

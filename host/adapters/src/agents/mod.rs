@@ -13,7 +13,6 @@ mod copilot_cli;
 mod crush;
 mod cursor;
 mod droid;
-mod functions;
 mod gateway;
 mod gemini_cli;
 mod goose;

@@ -14,6 +14,22 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// The page of a listing that these parameters ask for; `None` where that is the first one.
+///
+/// # Errors
+/// One sentence, if a server could read another page in them.
+pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
+    if let Some(why) = params.ambiguity(&["cursor", "_meta"]) {
+        return Err(format!("`params` of tools/list {why}"));
+    }
+    match params.value("cursor") {
+        None if params.get("cursor").is_some() => Err("`params.cursor` of tools/list cannot be read".to_owned()),
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(cursor)) => Ok(Some(cursor)),
+        Some(_) => Err("`params.cursor` of tools/list is no text".to_owned()),
+    }
+}
+
 impl Judge {
     /// The answer to a call of a tool that is not there for this client; `None` where it is.
     pub(super) fn is_missing(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<Begun> {
@@ -196,5 +212,22 @@ impl Judge {
     /// The schema of a tool's arguments that was approved.
     pub(super) fn pinned_schema(&self, tool: &str) -> Option<Value> {
         self.known().lock.definition(self.server.as_str(), tool)?.get("inputSchema").cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Members, cursor};
+
+    #[test]
+    fn a_page_that_a_server_could_read_otherwise_is_refused() {
+        let of = |params: &str| cursor(&Members::of(params).unwrap());
+        assert_eq!((of("{}"), of(r#"{"cursor":null}"#)), (Ok(None), Ok(None)));
+        assert_eq!(of(r#"{"cursor":"c2","_meta":{}}"#), Ok(Some("c2".to_owned())));
+        for params in
+            [r#"{"cursor":5}"#, r#"{"Cursor":"c2"}"#, r#"{"cursor":"a","CURSOR":"b"}"#, r#"{"cursor":"\ud800"}"#]
+        {
+            assert!(of(params).is_err(), "{params}");
+        }
     }
 }

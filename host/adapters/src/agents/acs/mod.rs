@@ -10,7 +10,7 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::Functions;
+use crate::functions::Functions;
 use hookhost_contract::EventKind;
 
 /// How long an Observed Agent waits for a decision, in seconds: what the handshake tells it.

@@ -7,8 +7,8 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
 use crate::agents::own_plugin::TELLS;
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// Amp runs tools without asking its user, unless a rule of its own says so, and a plugin's yes skips no such rule.

@@ -7,7 +7,7 @@ mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// What counts before a tool call. An answer in place of the tool is not possible. Without anybody there, a question counts

@@ -9,8 +9,8 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
 use crate::agents::own_plugin::{PROMPT, TELLS};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// The agent's own permissions are asked within the mods. A result in the tool's place would have to have the shape of its

@@ -7,7 +7,7 @@ mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// There is no question before a call: `ask` and an `allow` without a change count as a hook that failed, and the call runs.

@@ -9,7 +9,7 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };

@@ -6,7 +6,7 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// Other arguments are laid over those of the call. `halt` ends the turn.

@@ -7,8 +7,8 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
 use crate::event::{HookCall, HookEvent};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// `preToolUse` alone takes other arguments. `ask` is never said: there it is accepted and not enforced, at `subagentStart` it is a

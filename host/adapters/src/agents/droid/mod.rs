@@ -7,7 +7,7 @@ mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// `updatedInput` is documented with `allow` alone, which would waive the question to the user for a mere change.

@@ -8,7 +8,7 @@ mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// Other arguments are laid over those of the call. `allow` waives no question to the user, and a text for the model is

@@ -6,7 +6,7 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 static AGENT: Agent = Agent {

@@ -7,7 +7,7 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::Functions;
+use crate::functions::Functions;
 use hookhost_contract::EventKind;
 
 /// Its model reads what the hook prints.

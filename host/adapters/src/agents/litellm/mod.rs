@@ -10,7 +10,7 @@ mod install;
 
 use super::gateway::POINTS;
 use crate::agent::{Agent, Coverage, Covered};
-use crate::agents::functions::Functions;
+use crate::functions::Functions;
 
 static AGENT: Agent = Agent {
     name: "litellm",

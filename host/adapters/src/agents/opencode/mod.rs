@@ -7,8 +7,8 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
 use crate::agents::own_plugin::{PROMPT, TELLS};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// The arguments change in place; a plugin has no way to answer in the tool's place, or to ask the user.

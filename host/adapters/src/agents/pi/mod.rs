@@ -8,8 +8,8 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::{Functions, TASK};
 use crate::agents::own_plugin::{PROMPT, TELLS};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// pi has no permissions, and asks nobody where nobody is there; so a question is never left to it.

@@ -7,7 +7,7 @@ mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
-use crate::agents::functions::{Functions, TASK};
+use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
 /// `updatedInput` and a text for the model are ignored before a call, whatever the document says. Without anybody there, a

@@ -6,7 +6,7 @@ mod encode;
 mod install;
 
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
-use crate::agents::functions::Functions;
+use crate::functions::Functions;
 use hookhost_contract::EventKind;
 
 /// How long it waits for a hook is not documented: a person has less than this to answer, in seconds.

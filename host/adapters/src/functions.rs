@@ -21,10 +21,10 @@ type Canary = fn(&str, &Path) -> (&'static str, Value);
 type Denies = fn(&str, &Reply) -> bool;
 
 /// Where the prompt is among the words of a command without a person.
-pub(super) const TASK: &str = "TASK";
+pub(crate) const TASK: &str = "TASK";
 
 /// An adapter. What most agents do is what it does unless told otherwise.
-pub(super) struct Functions {
+pub(crate) struct Functions {
     agent: &'static Agent,
     decode: Decode,
     encode: Encode,
@@ -40,7 +40,7 @@ pub(super) struct Functions {
 
 impl Functions {
     /// What each agent has. Its neutral reply is an empty one.
-    pub(super) const fn new(
+    pub(crate) const fn new(
         agent: &'static Agent,
         decode: Decode,
         encode: Encode,
@@ -63,32 +63,32 @@ impl Functions {
     }
 
     /// Its neutral reply is this one.
-    pub(super) const fn neutral(self, neutral: Neutral) -> Self {
+    pub(crate) const fn neutral(self, neutral: Neutral) -> Self {
         Self { neutral, ..self }
     }
 
     /// What nobody settled has this reply, and not that of a message that nobody could read.
-    pub(super) const fn unsettled(self, unsettled: Unsettled) -> Self {
+    pub(crate) const fn unsettled(self, unsettled: Unsettled) -> Self {
         Self { unsettled: Some(unsettled), ..self }
     }
 
     /// A message can mean several events.
-    pub(super) const fn encode_all(self, encode_all: EncodeAll) -> Self {
+    pub(crate) const fn encode_all(self, encode_all: EncodeAll) -> Self {
         Self { encode_all: Some(encode_all), ..self }
     }
 
     /// What it can do depends on the call.
-    pub(super) const fn abilities(self, abilities: fn(&HookCall) -> Abilities) -> Self {
+    pub(crate) const fn abilities(self, abilities: fn(&HookCall) -> Abilities) -> Self {
         Self { abilities: Some(abilities), ..self }
     }
 
     /// Its hook is a command, which can be proven: its message about a shell command, and whether it takes a reply for a no.
-    pub(super) const fn canary(self, message: Canary, denies: Denies) -> Self {
+    pub(crate) const fn canary(self, message: Canary, denies: Denies) -> Self {
         Self { canary: Some((message, denies)), ..self }
     }
 
     /// It can be run without a person, by these words; [`TASK`] is one of them.
-    pub(super) const fn headless(self, words: &'static [&'static str]) -> Self {
+    pub(crate) const fn headless(self, words: &'static [&'static str]) -> Self {
         Self { headless: words, ..self }
     }
 }
