@@ -7,6 +7,7 @@
 //! | [`rules`] | which rules count in which directory, loaded again as their files change |
 //! | [`sessions`] | the agents' sessions, kept across calls |
 //! | [`claims`] | what is settled once although two processes could settle it |
+//! | `proxies` | hookhost's own proxies, which ask like agents |
 //! | `once` | calls that are reported twice, and settled once |
 //! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
 //! | [`settle`] | from an agent's message to its reply |
@@ -29,6 +30,7 @@ pub mod http;
 pub mod interceptor;
 mod mcp;
 mod once;
+mod proxies;
 pub mod resident;
 pub mod rules;
 pub mod sessions;

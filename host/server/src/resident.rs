@@ -7,9 +7,10 @@
 
 use crate::acs::Acs;
 use crate::http::{self, Token};
+use crate::proxies;
 use crate::settle::{Settler, Waits};
 use crate::successor::Watch;
-use hookhost_adapters::{Adapter, Message, acp_proxy, by_name, mcp_proxy};
+use hookhost_adapters::{Message, by_name};
 use hookhost_hook::connection::{is_trusted, peer, short};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::place::{self, MAX_SOCKET_PATH, Place};
@@ -498,12 +499,7 @@ async fn settled(
     gone: impl Future<Output = ()>,
 ) -> Option<Response> {
     let HookRequest { agent, point, directory, variables, message } = request;
-    let proxy: Option<&dyn Adapter> = match agent.as_str() {
-        mcp_proxy::NAME => Some(mcp_proxy::ADAPTER),
-        acp_proxy::NAME => Some(acp_proxy::ADAPTER),
-        _ => None,
-    };
-    let Some(adapter) = proxy.or_else(|| by_name(agent)) else {
+    let Some(adapter) = proxies::by_name(agent).or_else(|| by_name(agent)) else {
         let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
         return Some(Response::Refused(why));
     };

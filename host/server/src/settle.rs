@@ -3,6 +3,7 @@
 use crate::claims::{Claim, Claimed, Claims};
 use crate::events::{self, Said};
 use crate::once::{Once, Settled, content};
+use crate::proxies;
 use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
 use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
 use hookhost::audit::{DeliveryKind, EventRecord};
@@ -229,6 +230,10 @@ impl Settler {
     async fn claim(&self, adapter: &dyn Adapter, call: &HookCall) -> Option<Claim> {
         let claims = self.claims.as_ref()?;
         if !call.further.is_empty() || call.once.is_some() {
+            return None;
+        }
+        // A proxy has each call settled by the resident host, and reports it once.
+        if proxies::by_name(adapter.agent().name).is_some() {
             return None;
         }
         let (kind, id) = call.key()?;
