@@ -194,7 +194,7 @@ fn found(words: &[Word]) -> Vec<Word> {
     directories.into_iter().map(below).collect()
 }
 
-/// Whether `text`, which is none for a POSIX shell, is one for a shell of Windows: by its first word, or by a cmdlet after `if`.
+/// Whether `text`, which no POSIX shell can read, is meant for a shell of Windows: by its first word, or by a cmdlet after `if`.
 pub(super) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_shell = matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh");
