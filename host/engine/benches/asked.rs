@@ -49,7 +49,7 @@ fn entry(rule: &str) -> Option<Entry> {
     let is_force_push =
         |call: &ToolCall| matches!(&call.action, Action::Shell(shell) if shell.command.contains("push --force"));
     let mut entry = match rule {
-        "component" => Entry::new("subject", component(), Digest::of_file(component()).unwrap()),
+        "component" => Entry::new("subject", component(), Digest::of_file(&component()).unwrap()),
         "plugin" => Entry::from_rule("subject", Rule::of::<NoForcePush>()),
         "closure" => {
             let refusal = || Refusal::new("force-push rewrites shared history").code("git.force-push");
