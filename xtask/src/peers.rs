@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The crate, with a lock file of its own.
-const MANIFEST: &str = "tests/peers/Cargo.toml";
+pub(crate) const MANIFEST: &str = "tests/peers/Cargo.toml";
 
 /// What can be measured alone.
 const PARTS: [&str; 2] = ["processes", "engines"];
