@@ -1,5 +1,5 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up and says what it
+//! peers | instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up and says what it
 //! does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod agents;
@@ -11,6 +11,7 @@ mod demo;
 mod embed;
 mod fuzz;
 mod mcp;
+mod peers;
 mod plugins;
 mod programs;
 mod rustdoc;
@@ -31,7 +32,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 16] = [
+const TASKS: [Task; 17] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -67,6 +68,11 @@ const TASKS: [Task; 16] = [
         name: "bench",
         help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row, `--only proxy` measures that part alone",
         run: bench::budgets,
+    },
+    Task {
+        name: "peers",
+        help: "measure what people use today beside hookhost; `peers processes` and `peers engines` measure one part",
+        run: peers::measure,
     },
     Task {
         name: "instructions",

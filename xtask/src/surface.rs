@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Outcome,
+    Outcome, peers,
     rustdoc::{self, LIBRARIES},
     workspace::{Workspace, output, run, say},
 };
@@ -40,7 +40,10 @@ pub(crate) fn semver(workspace: &Workspace) -> Outcome {
 
 /// The format of what `cargo fmt --all` does not see.
 pub(crate) fn format(workspace: &Workspace) -> Outcome {
-    output(&mut workspace.cargo(&["fmt", "--check", "--manifest-path", LISTER])).map(|_| ())
+    for manifest in [LISTER, peers::MANIFEST] {
+        output(&mut workspace.cargo(&["fmt", "--check", "--manifest-path", manifest]))?;
+    }
+    Ok(())
 }
 
 /// Both, with rustdoc called once.

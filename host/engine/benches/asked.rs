@@ -1,0 +1,79 @@
+//! Events that another process asks for: for comparisons with what is not to be built together with the engine. `cargo xtask peers`
+//! runs it, after `cargo xtask plugins`.
+//!
+//! A line on the standard input is a JSON object: the `rule` that is asked (`component`, `plugin` or `closure`), the shell
+//! `command` that it is asked about, and how many `events`. The answer is a line with another one: the `nanoseconds` of all
+//! events, and whether they were `rejected`.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+use hookhost::config::{Digest, Entry, Settings};
+use hookhost::contract::{Action, Refusal, ToolCall, ToolOrigin};
+use hookhost::{Config, GateOutcome, Host, Rule, Session, SessionSpec};
+use no_force_push::NoForcePush;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+fn main() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let sessions =
+        ["component", "plugin", "closure"].map(|rule| (rule, runtime.block_on(session_of(entry(rule).unwrap()))));
+    for line in std::io::stdin().lines() {
+        let asked: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let (_, session) = sessions.iter().find(|(rule, _)| asked["rule"] == *rule).unwrap();
+        let command = asked["command"].as_str().unwrap();
+        let events = asked["events"].as_u64().unwrap();
+        println!("{}", answer(&runtime, session, command, events));
+    }
+}
+
+fn answer(runtime: &Runtime, session: &Session, command: &str, events: u64) -> Value {
+    let call = session.tool_call("call-1", "bash", &json!({ "command": command }), ToolOrigin::Builtin);
+    let is_rejected = || match runtime.block_on(session.before_tool_call(call.clone())).outcome {
+        GateOutcome::Allowed { .. } => false,
+        GateOutcome::Rejected(_) => true,
+        outcome => panic!("neither allowed nor rejected: {outcome:?}"),
+    };
+    let rejected = is_rejected();
+    let began = Instant::now();
+    for _ in 0..events {
+        assert_eq!(is_rejected(), rejected);
+    }
+    json!({ "nanoseconds": began.elapsed().as_nanos() as u64, "rejected": rejected })
+}
+
+/// The same rule as a component, as a part of this program, and as a closure.
+fn entry(rule: &str) -> Option<Entry> {
+    let is_force_push =
+        |call: &ToolCall| matches!(&call.action, Action::Shell(shell) if shell.command.contains("push --force"));
+    let mut entry = match rule {
+        "component" => Entry::new("subject", component(), Digest::of_file(&component()).unwrap()),
+        "plugin" => Entry::from_rule("subject", Rule::of::<NoForcePush>()),
+        "closure" => {
+            let refusal = || Refusal::new("force-push rewrites shared history").code("git.force-push");
+            let rule = Rule::new().before_tool_call(move |_, call| is_force_push(call).then(refusal));
+            Entry::from_rule("subject", rule)
+        }
+        _ => return None,
+    };
+    // Far off: the machine may be busy.
+    (entry.limits.compute, entry.limits.deadline) = (Some(Duration::from_secs(10)), Some(Duration::from_secs(10)));
+    Some(entry)
+}
+
+fn component() -> PathBuf {
+    let built = std::env::var_os("HOOKHOST_PLUGINS").map(PathBuf::from);
+    let path =
+        built.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("../plugins")).join("no_force_push.wasm");
+    assert!(path.exists(), "{} is missing: run `cargo xtask plugins`", path.display());
+    path
+}
+
+/// A session without a log, under this rule.
+async fn session_of(entry: Entry) -> Session {
+    let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let host = Host::builder(config).without_cache().build().await.unwrap();
+    host.open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap()
+}

@@ -1,0 +1,45 @@
+//! hookhost in a process of its own, which settles the events that it is asked for: `host/engine/benches/asked.rs`.
+
+use crate::call::Call;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+pub(crate) struct Asked {
+    process: Child,
+    asks: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Asked {
+    pub(crate) fn start(program: &Path) -> Result<Self, String> {
+        let started = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut process = started.map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        let (Some(asks), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(format!("{} cannot be asked", program.display()));
+        };
+        Ok(Self { process, asks, answers: BufReader::new(answers) })
+    }
+
+    /// The time of that many events under a rule, and whether they were rejected.
+    pub(crate) fn ask(&mut self, rule: &str, call: &Call, events: u32) -> Result<(Duration, bool), String> {
+        let asked = json!({ "rule": rule, "command": call.command, "events": events });
+        let mut line = String::new();
+        let answered = writeln!(self.asks, "{asked}").and_then(|()| self.answers.read_line(&mut line));
+        answered.map_err(|error| format!("hookhost does not answer: {error}"))?;
+        let answer: Value = serde_json::from_str(&line).map_err(|_| format!("hookhost answers {line:?}"))?;
+        match (answer["nanoseconds"].as_u64(), answer["rejected"].as_bool()) {
+            (Some(nanoseconds), Some(rejected)) => Ok((Duration::from_nanos(nanoseconds), rejected)),
+            _ => Err(format!("hookhost answers {line:?}")),
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,116 @@
+//! Policy engines in this process, with the same rule in the language of each. What is prepared once is not timed: the rule, and
+//! the call in the engine's own form.
+
+use crate::call::Call;
+use cedar_policy::{Authorizer, Decision, Entities, EntityUid, PolicySet, Request};
+use regorus::Value;
+use regorus::languages::rego::compiler::Compiler;
+use regorus::rvm::RegoVM;
+use serde_json::json;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// Hands the call over and says whether the rule refuses it.
+pub(crate) type Evaluation = Box<dyn FnMut() -> Result<bool, String>>;
+
+pub(crate) struct Policy {
+    pub(crate) name: &'static str,
+    /// As `Cargo.lock` has it.
+    pub(crate) package: &'static str,
+    pub(crate) prepare: fn(&Call) -> Result<Evaluation, String>,
+}
+
+pub(crate) const POLICIES: [Policy; 4] = [
+    Policy { name: "`regorus`, its interpreter", package: "regorus", prepare: interpreted_rego },
+    Policy { name: "`regorus`, its virtual machine", package: "regorus", prepare: compiled_rego },
+    Policy { name: "`cedar-policy`", package: "cedar-policy", prepare: cedar },
+    Policy { name: "`cel`", package: "cel", prepare: cel },
+];
+
+const REGO: &str = include_str!("../policies/no_force_push.rego");
+const CEDAR: &str = include_str!("../policies/no_force_push.cedar");
+const CEL: &str = include_str!("../policies/no_force_push.cel");
+
+/// The rule of the Rego policy.
+const DENY: &str = "data.guard.deny";
+
+fn interpreted_rego(call: &Call) -> Result<Evaluation, String> {
+    let (policy, input) = (rego()?, rego_input(call)?);
+    Ok(Box::new(move || is_true(&policy.eval_with_input(input.clone()).map_err(said)?)))
+}
+
+fn compiled_rego(call: &Call) -> Result<Evaluation, String> {
+    let (policy, input) = (rego()?, rego_input(call)?);
+    let mut machine = RegoVM::new();
+    machine.load_program(Compiler::compile_from_policy(&policy, &[DENY]).map_err(said)?);
+    Ok(Box::new(move || {
+        machine.set_input(input.clone());
+        is_true(&machine.execute().map_err(said)?)
+    }))
+}
+
+fn rego() -> Result<regorus::CompiledPolicy, String> {
+    let mut engine = regorus::Engine::new();
+    engine.add_policy("no_force_push.rego".to_owned(), REGO.to_owned()).map_err(said)?;
+    engine.compile_with_entrypoint(&DENY.into()).map_err(said)
+}
+
+fn rego_input(call: &Call) -> Result<Value, String> {
+    Value::from_json_str(&input(call).to_string()).map_err(said)
+}
+
+/// A rule that does not hold is undefined.
+fn is_true(value: &Value) -> Result<bool, String> {
+    match value {
+        Value::Bool(holds) => Ok(*holds),
+        Value::Undefined => Ok(false),
+        other => Err(format!("the policy says {other:?}")),
+    }
+}
+
+fn cedar(call: &Call) -> Result<Evaluation, String> {
+    let policies: PolicySet = CEDAR.parse().map_err(said)?;
+    let entity = |text: &str| text.parse::<EntityUid>().map_err(said);
+    let context = cedar_policy::Context::from_json_value(json!({ "command": call.command }), None).map_err(said)?;
+    let (principal, action, resource) = (entity("Agent::\"s\"")?, entity("Action::\"Bash\"")?, entity("Shell::\"s\"")?);
+    let request = Request::new(principal, action, resource, context, None).map_err(said)?;
+    let (authorizer, entities) = (Authorizer::new(), Entities::empty());
+    Ok(Box::new(move || {
+        let response = authorizer.is_authorized(&request, &policies, &entities);
+        match response.diagnostics().errors().next() {
+            Some(error) => Err(said(error)),
+            None => Ok(response.decision() == Decision::Deny),
+        }
+    }))
+}
+
+fn cel(call: &Call) -> Result<Evaluation, String> {
+    let environment = Arc::new(::cel::Env::stdlib());
+    let program = environment.compile(CEL.trim()).map_err(said)?;
+    let context = ::cel::Context::with_env(environment);
+    let input = ::cel::to_value(input(call)).map_err(said)?;
+    Ok(Box::new(move || {
+        let mut context = context.new_inner_scope();
+        context.add_variable_from_value("call", input.clone());
+        match program.execute(&context).map_err(said)? {
+            ::cel::Value::Bool(holds) => Ok(holds),
+            other => Err(format!("the expression says {other:?}")),
+        }
+    }))
+}
+
+/// What a rule reads of the agent's message.
+fn input(call: &Call) -> serde_json::Value {
+    json!({ "tool_name": "Bash", "tool_input": { "command": call.command } })
+}
+
+fn said(error: impl Display) -> String {
+    error.to_string()
+}
+
+/// The version of a package that this program is built with.
+pub(crate) fn version(package: &str) -> Option<&'static str> {
+    let name = format!("name = \"{package}\"\nversion = \"");
+    let (_, rest) = include_str!("../Cargo.lock").split_once(&name)?;
+    rest.split('"').next()
+}

@@ -1,0 +1,52 @@
+//! What people use today, beside hookhost. What is compared is in `tests/peers`, which is built apart from the workspace.
+
+use std::process::Command;
+
+use crate::{
+    Outcome, bench, checks, plugins, programs,
+    workspace::{Workspace, run},
+};
+
+/// The crate, with a lock file of its own.
+pub(crate) const MANIFEST: &str = "tests/peers/Cargo.toml";
+
+/// What can be measured alone.
+const PARTS: [&str; 2] = ["processes", "engines"];
+
+/// Builds all that is compared, with the release profile, and prints the tables.
+pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    wanted(arguments)?;
+    let directory = plugins::build(workspace)?;
+    // With the benchmark, so that the command shares what is compiled: alone, each would ask for other features of the libraries.
+    let programs = programs::release(workspace, &["--bench", "asked"])?;
+    let asked = bench::program(workspace, &["bench"], "asked")?;
+    let target = workspace.target.join("peers");
+    let mut build = workspace.cargo(&["build", "--release", "--locked", "--manifest-path", MANIFEST]);
+    run("building the policy engines", build.env("CARGO_TARGET_DIR", &target))?;
+    let mut peers = Command::new(target.join("release").join(format!("peers{}", std::env::consts::EXE_SUFFIX)));
+    peers.arg(target.join("installed")).args(arguments).current_dir(&workspace.root);
+    peers.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook).env("HOOKHOST_ASKED", asked);
+    run("what people use today, beside hookhost", checks::with_plugins(&mut peers, &directory))
+}
+
+/// Nothing is built for an argument that names no part.
+fn wanted(arguments: &[String]) -> Outcome {
+    match arguments.iter().find(|argument| !PARTS.contains(&argument.as_str())) {
+        Some(unknown) => Err(format!("there is no part `{unknown}` of the comparison: there are {}", PARTS.join(", "))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted;
+
+    #[test]
+    fn only_parts_that_there_are_can_be_measured() {
+        let arguments = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(wanted(&[]), Ok(()));
+        assert_eq!(wanted(&arguments(&["engines", "processes"])), Ok(()));
+        let why = wanted(&arguments(&["processes", "--only"])).expect_err("an argument that names no part");
+        assert_eq!(why, "there is no part `--only` of the comparison: there are processes, engines");
+    }
+}
