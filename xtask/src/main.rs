@@ -1,15 +1,17 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up and says what it
-//! does. Standard library only, so that the first of them starts within seconds of a clone.
+//! growth | instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up and says
+//! what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod agents;
 mod bench;
 mod checks;
+mod compare;
 mod conformance;
 mod corpus;
 mod demo;
 mod embed;
 mod fuzz;
+mod growth;
 mod mcp;
 mod plugins;
 mod programs;
@@ -31,7 +33,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 16] = [
+const TASKS: [Task; 17] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -65,8 +67,13 @@ const TASKS: [Task; 16] = [
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },
     Task {
         name: "bench",
-        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row, `--only proxy` measures that part alone",
+        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row, `--only proxy` measures that part alone, `--compare REF` puts a commit beside this work tree",
         run: bench::budgets,
+    },
+    Task {
+        name: "growth",
+        help: "measure what costs grow with, and write docs/growth.md with its plots; `--quick` takes minutes, `--only log` measures that alone",
+        run: growth::growth,
     },
     Task {
         name: "instructions",

@@ -15,6 +15,8 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
     lock: File,
+    /// Whether it is the work tree of another commit, which shares the target directory.
+    is_other: bool,
 }
 
 impl Workspace {
@@ -37,7 +39,7 @@ impl Workspace {
             }
             Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", lock.display())),
         }
-        Ok(Self { root, target, lock: file })
+        Ok(Self { root, target, lock: file, is_other: false })
     }
 
     /// Lets others use the target directory during long work that does not touch it.
@@ -45,10 +47,26 @@ impl Workspace {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
+    /// The work tree of another commit. It shares what is compiled of the dependencies.
+    pub(crate) fn other(&self, root: PathBuf) -> Outcome<Self> {
+        let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
+        Ok(Self { root, target: self.target.clone(), lock, is_other: true })
+    }
+
+    /// Where the built plugins are.
+    pub(crate) fn plugins(&self) -> PathBuf {
+        if self.is_other { self.target.join("compare/plugins") } else { self.target.join("plugins") }
+    }
+
     /// The cargo that runs us, in the workspace and with its target directory.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        if self.is_other {
+            // Cargo tells two copies of a workspace apart by nothing but this, a program that changes nothing. Otherwise it
+            // would take what it compiled of the other one for ours.
+            command.env("RUSTC_WORKSPACE_WRAPPER", "env");
+        }
         command
     }
 
