@@ -22,6 +22,9 @@ use rows::{Measured, Rows, Runner};
 /// The benchmarks whose rows can be compared: those that print a table.
 const PARTS: [&str; 5] = ["budgets", "hook", "proxy", "agent", "tenants"];
 
+/// Those that run nothing but themselves.
+const ALONE: [&str; 2] = ["agent", "tenants"];
+
 /// Rounds of the whole table.
 const ROUNDS: usize = 5;
 
@@ -40,10 +43,10 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn parse(arguments: &'a [String]) -> Outcome<Self> {
         let (mut reference, mut part, mut rounds, mut quick) = (None, PARTS[0], ROUNDS, false);
-        let mut words = arguments.iter().map(String::as_str);
+        let mut words = arguments.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
             match word {
-                "--compare" => reference = words.next().filter(|reference| !reference.starts_with('-')),
+                "--compare" => reference = words.next_if(|reference| !reference.starts_with('-')),
                 "--only" => {
                     let named = words.next().and_then(|named| PARTS.into_iter().find(|part| *part == named));
                     part = named
@@ -68,23 +71,25 @@ pub(crate) fn compare(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let commit = sources::commit(workspace, asked.reference)?;
     let before = sources::check_out(workspace, &commit)?;
     // The other one first: in the end the built programs are those of this work tree.
+    say(&format!("building {}", asked.reference));
     let before = Built::of(&before, asked.part)?.apart(workspace)?;
+    say("building this work tree");
     let now = Built::of(workspace, asked.part)?;
     let mut rows = Rows::default();
     for round in 0..asked.rounds {
         say(&format!("round {} of {}", round + 1, asked.rounds));
         let mut runners = [before.start(&asked)?, now.start(&asked)?];
         let [a, b] = &mut runners;
-        rows.add(rows::in_turns([a, b], round, &rows.of_one())?);
+        rows.add(rows::in_turns(&mut [a, b], round, &rows.of_one())?);
     }
     let name = format!("{} ({})", asked.reference, &commit[..commit.len().min(8)]);
     print!("{}", rows.table(&name, "this work tree"));
     Ok(())
 }
 
-/// The programs of a commit, and its plugins.
+/// What is built of a commit.
 struct Built {
-    programs: Programs,
+    programs: Option<Programs>,
     bench: PathBuf,
     plugins: PathBuf,
     root: PathBuf,
@@ -92,9 +97,9 @@ struct Built {
 
 impl Built {
     fn of(workspace: &Workspace, part: &str) -> Outcome<Self> {
-        say(&format!("building {}", workspace.root.display()));
         let plugins = plugins::build(workspace)?;
-        let programs = programs::release(workspace, &["--bench", part])?;
+        let is_alone = ALONE.contains(&part);
+        let programs = if is_alone { None } else { Some(programs::release(workspace, &["--bench", part])?) };
         let bench = bench::program(workspace, "bench", part)?;
         Ok(Self { programs, bench, plugins, root: workspace.root.clone() })
     }
@@ -107,14 +112,19 @@ impl Built {
             std::fs::copy(program, &copy).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
             Ok::<_, String>(copy)
         };
-        let programs = Programs { hookhost: copied(&self.programs.hookhost)?, hook: copied(&self.programs.hook)? };
+        let programs = match self.programs {
+            Some(Programs { hookhost, hook }) => Some(Programs { hookhost: copied(&hookhost)?, hook: copied(&hook)? }),
+            None => None,
+        };
         Ok(Self { programs, ..self })
     }
 
     fn start(&self, asked: &Asked<'_>) -> Outcome<Process> {
         let mut command = Command::new(&self.bench);
         with_plugins(&mut command, &self.plugins);
-        command.env("HOOKHOST_COMMAND", &self.programs.hookhost).env("HOOKHOST_HOOK", &self.programs.hook);
+        if let Some(Programs { hookhost, hook }) = &self.programs {
+            command.env("HOOKHOST_COMMAND", hookhost).env("HOOKHOST_HOOK", hook);
+        }
         command.env(TURNS, "").current_dir(&self.root).stdin(Stdio::piped()).stdout(Stdio::piped());
         if asked.quick {
             command.arg("--quick");
@@ -185,7 +195,7 @@ mod tests {
     fn a_wrong_argument_is_named_in_a_sentence() {
         for (line, why) in [
             ("--compare", "`--compare` needs a commit, such as `--compare HEAD~1`"),
-            ("--compare --quick", "`--compare` needs a commit, such as `--compare HEAD~1`"),
+            ("--compare --only hook", "`--compare` needs a commit, such as `--compare HEAD~1`"),
             ("--compare x --rounds none", "`--rounds` needs a number from 1 on"),
             ("--compare x --rounds 0", "`--rounds` needs a number from 1 on"),
             (

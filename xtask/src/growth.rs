@@ -13,10 +13,16 @@ const GROUPS: [&str; 4] = ["plugins", "payload", "sessions", "log"];
 /// The benchmark measures, and writes the page with its plots.
 pub(crate) fn growth(workspace: &Workspace, arguments: &[String]) -> Outcome {
     check(arguments)?;
-    let directory = plugins::build(workspace)?;
-    let programs = programs::release(workspace, &["--bench", "growth"])?;
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "growth", "--"]);
-    with_plugins(&mut cargo, &directory).env("HOOKHOST_COMMAND", &programs.hookhost);
+    if !has("--draw") {
+        with_plugins(&mut cargo, &plugins::build(workspace)?);
+        // Only what reads a log runs the command.
+        if has("log") || !has("--only") {
+            let programs = programs::release(workspace, &["--bench", "growth"])?;
+            cargo.env("HOOKHOST_COMMAND", &programs.hookhost);
+        }
+    }
     cargo.arg(workspace.root.join("docs")).args(arguments);
     run("what costs grow with", &mut cargo)?;
     say("docs/growth.md has what was measured, and docs/growth the plots");
