@@ -62,6 +62,9 @@ impl Workspace {
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        for (name, _) in env::vars_os().filter(|(name, _)| is_about_xtask(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
         if self.is_other {
             // Cargo tells two copies of a workspace apart by nothing but this, a program that changes nothing. Otherwise it
             // would take what it compiled of the other one for ours.
@@ -74,6 +77,12 @@ impl Workspace {
     pub(crate) fn show<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
+}
+
+/// Whether a variable is what cargo told xtask about its own package. Build scripts look at some of these: a build by xtask and
+/// one by hand would each compile again what depends on them, TLS and the engine among it.
+fn is_about_xtask(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 /// Tells the developer what happens next.
@@ -108,4 +117,36 @@ pub(crate) fn spelt(command: &Command) -> String {
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/\\.:_-=".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cargo_that_xtask_runs_is_told_nothing_of_the_package_xtask() {
+        let lock = File::open(env!("CARGO_MANIFEST_PATH")).unwrap();
+        let root = PathBuf::from("root");
+        let workspace = Workspace { root: root.clone(), target: root.join("target"), lock, is_other: false };
+        let cargo = workspace.cargo(&["build"]);
+        let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        // Cargo sets these for this test as it does for xtask.
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
+            assert!(removed.iter().any(|removed| *removed == name), "{name} is left: {removed:?}");
+        }
+        assert!(!removed.iter().any(|removed| *removed == "CARGO_HOME" || *removed == "CARGO_TARGET_DIR"));
+    }
+
+    #[test]
+    fn the_work_tree_of_another_commit_is_compiled_apart() {
+        let lock = File::open(env!("CARGO_MANIFEST_PATH")).unwrap();
+        let workspace = Workspace { root: "root".into(), target: "target".into(), lock, is_other: false };
+        let other = workspace.other("target/compare/sources".into()).unwrap();
+        let wrapper = |workspace: &Workspace| {
+            let cargo = workspace.cargo(&["build"]);
+            cargo.get_envs().any(|(name, value)| name == "RUSTC_WORKSPACE_WRAPPER" && value.is_some())
+        };
+        assert!(!wrapper(&workspace) && wrapper(&other));
+        assert_ne!(workspace.plugins(), other.plugins());
+    }
 }
