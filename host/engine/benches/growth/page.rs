@@ -86,19 +86,21 @@ Two slopes are stated: that of all sizes, which is in the plot as well, and that
 largest on. At small sizes a cost that does not grow hides the one that grows. Points are medians; a bar through a point is where
 90 % of the measurements are. The figures beside each plot, as a table, are the file that is named below it.
 
-`cargo xtask growth` measures all of it again and writes this page, which takes about half an hour and 10 GB of disk. `--quick`
-ends with a log of a million records, `--only log` measures that part alone, and `--draw` draws again what was measured before.
-Absolute times are those of the machine. Slopes are what to look at.
+`cargo xtask growth` measures all of it again and writes this page. Most of its time and several gigabytes below the directory
+of temporary files are the largest log, of ten million records. `--quick` ends with a log of a million, `--only log` measures
+that part alone, and `--draw` draws again what was measured before. Absolute times are those of the machine. Slopes are what to
+look at, and those of a busy machine say little.
 ";
 
-/// Writes the plots and the page.
+/// Writes the plots and the page, once each plot has its figures.
 pub(crate) fn write(docs: &Path) {
+    if let Some(missing) = SUBJECTS.iter().find(|subject| !data::file(docs, subject.name).exists()) {
+        return println!("the page has to wait: `{}` is not measured yet", missing.name);
+    }
     let mut page = BEGIN.to_owned();
     for subject in &SUBJECTS {
         let file = data::file(docs, subject.name);
-        let text = std::fs::read_to_string(&file)
-            .unwrap_or_else(|error| panic!("{}: {error}: measure it first", file.display()));
-        let measured = Measured::parse(&text);
+        let measured = Measured::parse(&std::fs::read_to_string(&file).unwrap());
         let y = Axis { label: subject.y, unit: Unit::Time };
         let plot = Plot { title: subject.title, x: subject.x, y, lines: &measured.lines };
         std::fs::write(file.with_extension("svg"), plot.svg()).unwrap();
