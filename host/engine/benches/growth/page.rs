@@ -149,7 +149,8 @@ fn section(subject: &Subject, measured: &Measured) -> String {
 /// What the slope of the largest sizes says.
 fn meaning(line: &Line) -> &'static str {
     match line.last_slope() {
-        ..0.1 => "stays the same",
+        ..-0.1 => "gets less",
+        -0.1..0.1 => "stays the same",
         0.1..0.9 => "grows more slowly than its size",
         0.9..1.1 => "grows as its size does",
         _ => "grows faster than its size",
