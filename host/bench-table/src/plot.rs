@@ -8,7 +8,7 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 460.0;
 /// Where the axes are.
 const LEFT: f64 = 84.0;
-const RIGHT: f64 = 730.0;
+const RIGHT: f64 = 712.0;
 const TOP: f64 = 106.0;
 const BOTTOM: f64 = 402.0;
 
