@@ -6,6 +6,7 @@ mod cli;
 mod contributing;
 mod embedding;
 mod glossary;
+mod growth;
 mod guide;
 mod json;
 mod pages;

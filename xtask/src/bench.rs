@@ -9,7 +9,7 @@ use std::{
 use crate::{
     Outcome,
     checks::with_plugins,
-    plugins, programs,
+    compare, plugins, programs,
     workspace::{Workspace, output, run, say},
 };
 
@@ -40,6 +40,9 @@ const PARTS: [Part; 7] = [
 /// The table of budgets, those of the hooks of agents, of the proxy, of the agent's loop and of many tenants, what the kernel is asked in steady state, and
 /// the distributions. All is built with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    if arguments.iter().any(|argument| argument == "--compare") {
+        return compare::compare(workspace, arguments);
+    }
     let (only, arguments) = only(arguments)?;
     let is_wanted = |part: &str| only.is_none_or(|(only, _)| only == part);
     let directory = plugins::build(workspace)?;
@@ -72,7 +75,7 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
         run("ten thousand tenants in one process", bench("tenants").args(quick))?;
     }
     if is_wanted("system-calls") {
-        system_calls(&program(workspace, &["bench"], "steady")?, &directory)?;
+        system_calls(&program(workspace, "bench", "steady")?, &directory)?;
     }
     if is_wanted("distributions") {
         run("the distributions", &mut bench("event"))?;
@@ -150,7 +153,7 @@ pub(crate) fn instructions(workspace: &Workspace, arguments: &[String]) -> Outco
         return Ok(());
     }
     let directory = plugins::build(workspace)?;
-    let steady = program(workspace, &["test"], "steady")?;
+    let steady = program(workspace, "test", "steady")?;
     let cache = workspace.target.join("tmp").join("steady-cache");
     // Compiles what the runs that are counted read, for the processor that valgrind shows.
     instructions_of(&steady, "hookhost", 1, &directory, &cache)?;
@@ -200,10 +203,9 @@ fn instructions_of(steady: &Path, kind: &str, events: u64, plugins: &Path, cache
 }
 
 /// The program of a benchmark, as this cargo command builds it.
-pub(crate) fn program(workspace: &Workspace, command: &[&str], bench: &str) -> Outcome<PathBuf> {
-    let mut cargo = workspace.cargo(command);
-    cargo.args(["--workspace", "--bench", bench, "--no-run", "--message-format=json"]).stderr(Stdio::inherit());
-    let messages = output(&mut cargo)?;
+pub(crate) fn program(workspace: &Workspace, command: &str, bench: &str) -> Outcome<PathBuf> {
+    let mut cargo = workspace.cargo(&[command, "--workspace", "--bench", bench, "--no-run", "--message-format=json"]);
+    let messages = output(cargo.stderr(Stdio::inherit()))?;
     let named = format!(r#""name":"{bench}""#);
     let executable = messages.lines().filter(|line| line.contains(&named)).find_map(|line| {
         let (_, rest) = line.split_once(r#""executable":""#)?;

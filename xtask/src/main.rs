@@ -1,15 +1,17 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! peers | instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up and says what it
-//! does. Standard library only, so that the first of them starts within seconds of a clone.
+//! peers | growth | instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up
+//! and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod agents;
 mod bench;
 mod checks;
+mod compare;
 mod conformance;
 mod corpus;
 mod demo;
 mod embed;
 mod fuzz;
+mod growth;
 mod mcp;
 mod peers;
 mod plugins;
@@ -32,7 +34,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 17] = [
+const TASKS: [Task; 18] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -66,13 +68,18 @@ const TASKS: [Task; 17] = [
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },
     Task {
         name: "bench",
-        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row, `--only proxy` measures that part alone",
+        help: "measure every budget, in one table; `--quick` leaves out the minutes of the memory row, `--only proxy` measures that part alone, `--compare REF` puts a commit beside this work tree",
         run: bench::budgets,
     },
     Task {
         name: "peers",
         help: "measure what people use today beside hookhost; `peers processes` and `peers engines` measure one part",
         run: peers::measure,
+    },
+    Task {
+        name: "growth",
+        help: "measure what costs grow with, and write docs/growth.md with its plots; `--quick` takes minutes, `--only log` measures that alone",
+        run: growth::growth,
     },
     Task {
         name: "instructions",

@@ -19,7 +19,7 @@ pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
     // With the benchmark, so that the command shares what is compiled: alone, each would ask for other features of the libraries.
     let programs = programs::release(workspace, &["--bench", "asked"])?;
-    let asked = bench::program(workspace, &["bench"], "asked")?;
+    let asked = bench::program(workspace, "bench", "asked")?;
     let target = workspace.target.join("peers");
     let mut build = workspace.cargo(&["build", "--release", "--locked", "--manifest-path", MANIFEST]);
     run("building the policy engines", build.env("CARGO_TARGET_DIR", &target))?;

@@ -37,7 +37,7 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
 
     let built = workspace.target.join(TARGET).join("plugin");
-    let directory = workspace.target.join("plugins");
+    let directory = workspace.plugins();
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |error| format!("cannot write {}: {error}", path.display())

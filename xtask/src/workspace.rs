@@ -15,6 +15,8 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
     lock: File,
+    /// Whether it is the work tree of another commit, which shares the target directory.
+    is_other: bool,
 }
 
 impl Workspace {
@@ -37,7 +39,7 @@ impl Workspace {
             }
             Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", lock.display())),
         }
-        Ok(Self { root, target, lock: file })
+        Ok(Self { root, target, lock: file, is_other: false })
     }
 
     /// Lets others use the target directory during long work that does not touch it.
@@ -45,10 +47,29 @@ impl Workspace {
         self.lock.unlock().map_err(|error| format!("cannot unlock {}: {error}", self.target.display()))
     }
 
+    /// The work tree of another commit. It shares what is compiled of the dependencies.
+    pub(crate) fn other(&self, root: PathBuf) -> Outcome<Self> {
+        let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
+        Ok(Self { root, target: self.target.clone(), lock, is_other: true })
+    }
+
+    /// Where the built plugins are.
+    pub(crate) fn plugins(&self) -> PathBuf {
+        if self.is_other { self.target.join("compare/plugins") } else { self.target.join("plugins") }
+    }
+
     /// The cargo that runs us, in the workspace and with its target directory.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments).current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        for (name, _) in env::vars_os().filter(|(name, _)| is_about_xtask(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
+        if self.is_other {
+            // Cargo tells two copies of a workspace apart by nothing but this, a program that changes nothing. Otherwise it
+            // would take what it compiled of the other one for ours.
+            command.env("RUSTC_WORKSPACE_WRAPPER", "env");
+        }
         command
     }
 
@@ -56,6 +77,12 @@ impl Workspace {
     pub(crate) fn show<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         path.strip_prefix(&self.root).unwrap_or(path).display()
     }
+}
+
+/// Whether a variable is what cargo told xtask about its own package. Build scripts look at some of these: a build by xtask and
+/// one by hand would each compile again what depends on them, TLS and the engine among it.
+fn is_about_xtask(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 /// Tells the developer what happens next.
@@ -90,4 +117,36 @@ pub(crate) fn spelt(command: &Command) -> String {
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/\\.:_-=".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cargo_that_xtask_runs_is_told_nothing_of_the_package_xtask() {
+        let lock = File::open(env!("CARGO_MANIFEST_PATH")).unwrap();
+        let root = PathBuf::from("root");
+        let workspace = Workspace { root: root.clone(), target: root.join("target"), lock, is_other: false };
+        let cargo = workspace.cargo(&["build"]);
+        let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        // Cargo sets these for this test as it does for xtask.
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
+            assert!(removed.iter().any(|removed| *removed == name), "{name} is left: {removed:?}");
+        }
+        assert!(!removed.iter().any(|removed| *removed == "CARGO_HOME" || *removed == "CARGO_TARGET_DIR"));
+    }
+
+    #[test]
+    fn the_work_tree_of_another_commit_is_compiled_apart() {
+        let lock = File::open(env!("CARGO_MANIFEST_PATH")).unwrap();
+        let workspace = Workspace { root: "root".into(), target: "target".into(), lock, is_other: false };
+        let other = workspace.other("target/compare/sources".into()).unwrap();
+        let wrapper = |workspace: &Workspace| {
+            let cargo = workspace.cargo(&["build"]);
+            cargo.get_envs().any(|(name, value)| name == "RUSTC_WORKSPACE_WRAPPER" && value.is_some())
+        };
+        assert!(!wrapper(&workspace) && wrapper(&other));
+        assert_ne!(workspace.plugins(), other.plugins());
+    }
 }

@@ -1,9 +1,13 @@
 //! Two things timed in turns.
 
+use crate::turns;
 use std::time::{Duration, Instant};
 
 /// Pairs of batches that are timed.
 const PAIRS: usize = 61;
+
+/// The same where another process measures in turns: there a row is measured several times.
+const PAIRS_IN_A_TURN: usize = 15;
 
 /// How long a batch is to take, so that the clock's own cost is nothing beside it.
 const BATCH: Duration = Duration::from_millis(10);
@@ -37,8 +41,9 @@ pub fn compare_batches(
     mut reference: impl FnMut(u32) -> Duration,
 ) -> Compared {
     let (of_subject, of_reference) = (runs_for_a_batch(&mut subject), runs_for_a_batch(&mut reference));
+    let count = if turns::are_taken() { PAIRS_IN_A_TURN } else { PAIRS };
     let pairs: Vec<(Duration, Duration)> =
-        (0..PAIRS).map(|_| (subject(of_subject) / of_subject, reference(of_reference) / of_reference)).collect();
+        (0..count).map(|_| (subject(of_subject) / of_subject, reference(of_reference) / of_reference)).collect();
     Compared {
         subject: times(pairs.iter().map(|(subject, _)| *subject).collect()),
         reference: times(pairs.iter().map(|(_, reference)| *reference).collect()),
@@ -46,6 +51,20 @@ pub fn compare_batches(
             pairs.iter().map(|(subject, reference)| subject.as_secs_f64() / reference.as_secs_f64()).collect(),
         ),
     }
+}
+
+/// Times each of these in turns with the others, so many times.
+pub fn in_turns(rounds: usize, subjects: &mut [Box<dyn FnMut() + '_>]) -> Vec<Times> {
+    let mut timed: Vec<(u32, Vec<Duration>)> = Vec::new();
+    for subject in subjects.iter_mut() {
+        timed.push((runs_for_a_batch(&mut |runs| batch(runs, subject)), Vec::new()));
+    }
+    for _ in 0..rounds {
+        for (subject, (runs, times)) in subjects.iter_mut().zip(&mut timed) {
+            times.push(batch(*runs, subject) / *runs);
+        }
+    }
+    timed.into_iter().map(|(_, all)| times(all)).collect()
 }
 
 /// Times something that is long enough to be timed by itself.
@@ -69,7 +88,8 @@ fn batch(runs: u32, run: &mut impl FnMut()) -> Duration {
     began.elapsed()
 }
 
-fn times(mut all: Vec<Duration>) -> Times {
+/// The median of these, and where the most of them are.
+pub fn times(mut all: Vec<Duration>) -> Times {
     all.sort();
     let at = |share: usize| all[(all.len() - 1) * share / 100];
     Times { median: at(50), low: at(5), high: at(95) }

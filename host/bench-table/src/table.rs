@@ -1,6 +1,7 @@
 //! The table, printed row by row as the figures come.
 
 use crate::measure::{Compared, spoken};
+use crate::turns;
 use std::fmt::Display;
 use std::io::Write as _;
 
@@ -11,6 +12,10 @@ pub struct Table {
 
 impl Table {
     pub fn begin() -> Self {
+        if turns::are_taken() {
+            turns::wait();
+            return Self { beyond: Vec::new() };
+        }
         println!("| what | component | log | measured | reference | ratio | budget | |");
         println!("|---|---|---|---|---|---|---|---|");
         Self { beyond: Vec::new() }
@@ -18,6 +23,10 @@ impl Table {
 
     /// A row whose budget is a ratio, and perhaps a time; for comparison only if there is none.
     pub fn compared(&mut self, row: &Row<'_>, of: &Compared, reference: &str, most: Option<f64>) {
+        if turns::are_taken() {
+            let measured = spoken(of.subject.median);
+            return turns::end(row.what, row.log, reference, &measured, Some(of.subject.median));
+        }
         let within = most.is_none_or(|most| of.ratio <= most);
         let measured =
             format!("{} ({} to {})", spoken(of.subject.median), spoken(of.subject.low), spoken(of.subject.high));
@@ -43,6 +52,9 @@ impl Table {
 
     fn row(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: &str, budget: &str, within: Option<bool>) {
         let Row { what, component, log, why } = row;
+        if turns::are_taken() {
+            return turns::end(what, log, "", measured, None);
+        }
         let word = match within {
             Some(true) => "met",
             Some(false) => "**beyond**",
@@ -59,6 +71,9 @@ impl Table {
 
     /// What is beyond its budget, once more.
     pub fn end(self) {
+        if turns::are_taken() {
+            return;
+        }
         println!();
         if self.beyond.is_empty() {
             println!("Every budget is met.");

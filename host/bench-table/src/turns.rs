@@ -1,0 +1,33 @@
+//! Rows in turns with another process: `cargo xtask bench --compare` runs the benchmarks of two commits beside each other.
+//!
+//! Each waits for a line on its standard input before it measures its next row, and ends where there is none. A row is
+//! printed as one line of fields between tabs: `row`, what it is about, its log, its reference, what was measured as
+//! people read it, and the nanoseconds where it is a time.
+
+use std::io::{BufRead as _, Write as _};
+use std::time::Duration;
+
+/// Set by the command that gives the turns.
+const VARIABLE: &str = "HOOKHOST_BENCH_TURNS";
+
+/// Whether another process measures in turns with this one.
+#[must_use]
+pub fn are_taken() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// Waits for this process's turn.
+pub(crate) fn wait() {
+    let mut line = String::new();
+    if std::io::stdin().lock().read_line(&mut line).unwrap() == 0 {
+        std::process::exit(0);
+    }
+}
+
+/// Prints a row, and waits for the next turn.
+pub(crate) fn end(what: &str, log: &str, reference: &str, measured: &str, time: Option<Duration>) {
+    let nanos = time.map_or(String::new(), |time| time.as_nanos().to_string());
+    println!("row\t{what}\t{log}\t{reference}\t{measured}\t{nanos}");
+    std::io::stdout().flush().unwrap();
+    wait();
+}

@@ -1,0 +1,67 @@
+//! What an event costs as things grow: plugins, its payload, sessions, and the records in the log. `cargo xtask growth` runs
+//! it, and it writes docs/growth.md with a plot for each.
+//!
+//! `growth DOCS [--quick] [--only plugins|payload|sessions|log] [--draw]`: `--quick` ends with a log of a million records, and
+//! `--draw` writes plots and page again from what was measured before.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+#[path = "../budgets/plugins.rs"]
+#[expect(dead_code, reason = "the budgets need more of it")]
+mod plugins;
+#[path = "../subject/mod.rs"]
+#[expect(dead_code, reason = "nothing is compared with bare wasmtime here")]
+mod subject;
+/// The engine's own mirrors of the contract's types, which are private: the subject has them.
+#[expect(dead_code, reason = "one event of all is called")]
+#[path = "../../src/wire/mod.rs"]
+mod wire;
+
+mod data;
+mod events;
+mod log;
+mod page;
+
+use data::Measured;
+use hookhost::contract;
+use hookhost_bench_table::plot::Line;
+use std::path::{Path, PathBuf};
+
+/// What was measured for one plot.
+type Plotted = (&'static str, Vec<Line>);
+
+/// What grows, and the measurement of it.
+type Group = (&'static str, fn(quick: bool) -> Vec<Plotted>);
+
+const GROUPS: [Group; 4] = [
+    ("plugins", |_| vec![("plugins", events::of_plugins())]),
+    ("payload", |_| vec![("payload", events::of_payloads())]),
+    ("sessions", |_| vec![("sessions", events::of_sessions())]),
+    ("log", |quick| log::lines(if quick { 1_000_000 } else { 10_000_000 })),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let Some(docs) = arguments.first().map(PathBuf::from).filter(|docs| docs.is_dir()) else {
+        return eprintln!("usage: growth DOCS [--quick] [--only NAME] [--draw]");
+    };
+    let only = arguments.iter().position(|argument| argument == "--only").map(|at| arguments[at + 1].as_str());
+    let wanted = GROUPS.into_iter().filter(|(name, _)| !has("--draw") && only.is_none_or(|only| only == *name));
+    for (name, measure) in wanted {
+        println!("measuring: {name}");
+        let taken = data::Taken::now();
+        for (plot, lines) in measure(has("--quick")) {
+            write(&docs, plot, &Measured { taken: taken.clone(), lines });
+        }
+    }
+    page::write(&docs);
+}
+
+/// Keeps what was measured for a plot, and shows it.
+fn write(docs: &Path, plot: &str, measured: &Measured) {
+    let file = data::file(docs, plot);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, measured.text()).unwrap();
+    print!("{plot}\n{}", measured.text());
+}

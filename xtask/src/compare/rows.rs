@@ -1,0 +1,299 @@
+//! The rows of two benchmarks: read, paired, and set beside each other.
+
+use std::{collections::HashSet, fmt::Write as _};
+
+use crate::Outcome;
+
+/// A row as a benchmark prints it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) row: Row,
+    /// The number, and its unit: nanoseconds for a time.
+    pub(crate) number: f64,
+    pub(crate) unit: String,
+}
+
+/// Which row it is. Two benchmarks name it alike.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Row {
+    what: String,
+    log: String,
+    reference: String,
+    /// How many rows with these names come before it.
+    earlier: usize,
+}
+
+/// The unit of what is a time.
+const TIME: &str = "ns";
+
+impl Measured {
+    /// Reads a line: see `host/bench-table/src/turns.rs`. Other lines are not about rows.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let ["row", what, log, reference, measured, nanos] = fields[..] else { return None };
+        let (number, unit) = match nanos.parse() {
+            Ok(nanos) => (nanos, TIME.to_owned()),
+            Err(_) => amount(measured)?,
+        };
+        let row = Row { what: what.into(), log: log.into(), reference: reference.into(), earlier: 0 };
+        Some(Self { row, number, unit })
+    }
+}
+
+/// The first number of what people read, with its unit: `2.07 ms (to 7.1 ms)`.
+fn amount(text: &str) -> Option<(f64, String)> {
+    let mut words = text.split_whitespace();
+    let number: f64 = words.next()?.trim_end_matches(',').parse().ok()?;
+    let unit = words.next().unwrap_or_default().trim_end_matches([',', ';', ':', '.']);
+    let nanos = match unit {
+        "ns" => 1.0,
+        "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Some((number, unit.to_owned())),
+    };
+    Some((number * nanos, TIME.to_owned()))
+}
+
+/// Something that measures one row after another.
+pub(crate) trait Runner {
+    /// The next row, or `None` after the last one.
+    fn next(&mut self) -> Outcome<Option<Measured>>;
+}
+
+/// Runs both to their ends, a row of one, the same row of the other. Who is first changes from row to row and from round to
+/// round. Rows that only one has are measured without a turn of the other.
+pub(crate) fn in_turns(
+    runners: &mut [&mut dyn Runner; 2],
+    round: usize,
+    of_one: &HashSet<Row>,
+) -> Outcome<[Vec<Measured>; 2]> {
+    let mut measured = [Vec::new(), Vec::new()];
+    let mut ended = [false; 2];
+    for turn in round.. {
+        for side in [turn % 2, (turn + 1) % 2] {
+            while !ended[side] {
+                let Some(mut next) = runners[side].next()? else {
+                    ended[side] = true;
+                    break;
+                };
+                next.row.earlier = measured[side].iter().filter(|earlier: &&Measured| is_alike(earlier, &next)).count();
+                let is_paired = !of_one.contains(&next.row);
+                measured[side].push(next);
+                if is_paired {
+                    break;
+                }
+            }
+        }
+        if ended == [true; 2] {
+            break;
+        }
+    }
+    Ok(measured)
+}
+
+fn is_alike(one: &Measured, other: &Measured) -> bool {
+    let names = |of: &Measured| (of.row.what.clone(), of.row.log.clone(), of.row.reference.clone());
+    names(one) == names(other)
+}
+
+/// All rows of both, round by round.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    rows: Vec<Both>,
+}
+
+/// A row of both: what was measured in each round.
+#[derive(Debug)]
+struct Both {
+    row: Row,
+    unit: String,
+    sides: [Vec<f64>; 2],
+}
+
+impl Rows {
+    pub(crate) fn add(&mut self, round: [Vec<Measured>; 2]) {
+        for (side, measured) in round.into_iter().enumerate() {
+            for Measured { row, number, unit } in measured {
+                let at = self.rows.iter().position(|both| both.row == row && both.unit == unit);
+                let at = at.unwrap_or_else(|| {
+                    self.rows.push(Both { row, unit, sides: [Vec::new(), Vec::new()] });
+                    self.rows.len() - 1
+                });
+                self.rows[at].sides[side].push(number);
+            }
+        }
+    }
+
+    /// The rows that only one has.
+    pub(crate) fn of_one(&self) -> HashSet<Row> {
+        self.rows.iter().filter(|both| both.sides.iter().any(Vec::is_empty)).map(|both| both.row.clone()).collect()
+    }
+
+    /// The table for people, with the names of both.
+    pub(crate) fn table(&self, before: &str, now: &str) -> String {
+        let mut text = format!(
+            "| row | log | beside | {before} | {now} | ratio | from | to | |\n|---|---|---|---|---|---|---|---|---|\n"
+        );
+        let (paired, of_one): (Vec<_>, Vec<_>) =
+            self.rows.iter().partition(|both| both.sides.iter().all(|side| !side.is_empty()));
+        for both in paired {
+            let Row { what, log, reference, .. } = &both.row;
+            let [before, now] = both.sides.each_ref().map(|side| said(median(side.clone()), &both.unit));
+            let _ = write!(text, "| {what} | {log} | {reference} | {before} | {now} ");
+            let _ = match both.ratios() {
+                Some(ratios) => {
+                    let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+                    let word = match (least, most) {
+                        // One round says nothing of the next.
+                        _ if ratios.len() < 2 => "",
+                        (1.01.., _) => "more",
+                        (_, ..0.99) => "less",
+                        _ => "",
+                    };
+                    let ratio = median(ratios.clone());
+                    writeln!(text, "| {ratio:.2} | {least:.2} | {most:.2} | {word} |")
+                }
+                None => writeln!(text, "| | | | |"),
+            };
+        }
+        text += "\nA ratio is that of neighbours in one round, the right one by the left one: the median of the rounds, the least \
+                 and the greatest. `less` and `more` are rows of which each round says so, by more than a hundredth.\n";
+        for both in of_one {
+            let whose = if both.sides[0].is_empty() { now } else { before };
+            let _ = writeln!(text, "only {whose} has the row: {} (log {})", both.row.what, both.row.log);
+        }
+        text
+    }
+}
+
+impl Both {
+    /// The ratios of neighbours, in order of size; none where one of them is nothing.
+    fn ratios(&self) -> Option<Vec<f64>> {
+        let [before, now] = &self.sides;
+        let mut ratios: Vec<f64> = now.iter().zip(before).map(|(now, before)| now / before).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios.iter().all(|ratio| ratio.is_finite()).then_some(ratios)
+    }
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn said(number: f64, unit: &str) -> String {
+    match (unit, number) {
+        (TIME, ..1e3) => format!("{number:.0} ns"),
+        (TIME, 1e3..1e6) => format!("{:.2} µs", number / 1e3),
+        (TIME, 1e6..1e9) => format!("{:.2} ms", number / 1e6),
+        (TIME, _) => format!("{:.2} s", number / 1e9),
+        _ => format!("{number} {unit}").trim_end().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(what: &str, nanos: f64) -> Measured {
+        Measured::parse(&format!("row\t{what}\toff\tbare\t–\t{nanos}")).unwrap()
+    }
+
+    /// A benchmark with these rows, which notes when it measured which.
+    struct Scripted<'a> {
+        name: &'static str,
+        rows: Vec<Measured>,
+        turns: &'a std::cell::RefCell<Vec<String>>,
+    }
+
+    impl Runner for Scripted<'_> {
+        fn next(&mut self) -> Outcome<Option<Measured>> {
+            if self.rows.is_empty() {
+                return Ok(None);
+            }
+            let row = self.rows.remove(0);
+            self.turns.borrow_mut().push(format!("{}{}", self.name, row.row.what));
+            Ok(Some(row))
+        }
+    }
+
+    fn turns(before: &[&str], now: &[&str], round: usize, of_one: &HashSet<Row>) -> (Vec<String>, Rows) {
+        let turns = std::cell::RefCell::default();
+        let runner = |name, rows: &[&str]| Scripted {
+            name,
+            rows: rows.iter().map(|what| time(what, 100.0)).collect(),
+            turns: &turns,
+        };
+        let (mut a, mut b) = (runner("a", before), runner("b", now));
+        let mut rows = Rows::default();
+        rows.add(in_turns(&mut [&mut a, &mut b], round, of_one).unwrap());
+        drop((a, b));
+        (turns.into_inner(), rows)
+    }
+
+    #[test]
+    fn a_line_of_a_benchmark_is_a_row_and_others_are_not() {
+        let row = time("one event", 1234.5);
+        assert_eq!((row.number, row.unit.as_str()), (1234.5, "ns"));
+        for (measured, number, unit) in [
+            ("2.5 ms (to 7.12 ms)", 2.5e6, "ns"),
+            ("1.18 × that of one (bare: 1.2 ×)", 1.18, "×"),
+            ("97 MiB at most; 90 MiB after a tenth", 97.0, "MiB"),
+            ("0.02", 0.02, ""),
+            ("44 % (90 % beside the median shape)", 44.0, "%"),
+        ] {
+            let row = Measured::parse(&format!("row\tw\ton\t\t{measured}\t")).unwrap();
+            assert_eq!((row.number, row.unit.as_str()), (number, unit), "{measured}");
+        }
+        assert_eq!(Measured::parse("| what | component |"), None);
+        assert_eq!(Measured::parse("row\tw\ton\t\tnone at all\t"), None);
+    }
+
+    #[test]
+    fn both_measure_each_row_one_after_the_other_and_the_first_changes() {
+        let none = HashSet::new();
+        assert_eq!(turns(&["1", "2"], &["1", "2"], 0, &none).0, ["a1", "b1", "b2", "a2"]);
+        assert_eq!(turns(&["1", "2"], &["1", "2"], 1, &none).0, ["b1", "a1", "a2", "b2"]);
+    }
+
+    #[test]
+    fn a_row_that_only_one_has_takes_no_turn_of_the_other_from_the_second_round_on() {
+        let (before, now) = (["1", "2", "3"], ["1", "new", "2", "3"]);
+        let (_, rows) = turns(&before, &now, 0, &HashSet::new());
+        let of_one = rows.of_one();
+        assert_eq!(of_one.iter().map(|row| row.what.as_str()).collect::<Vec<_>>(), ["new"]);
+        let (turns, rows) = turns(&before, &now, 0, &of_one);
+        assert_eq!(turns, ["a1", "b1", "bnew", "b2", "a2", "a3", "b3"]);
+        let table = rows.table("A", "B");
+        assert!(table.contains("\nonly B has the row: new (log off)\n"), "{table}");
+        assert!(!table.contains("| new |"), "{table}");
+    }
+
+    #[test]
+    fn rows_with_the_same_names_are_told_apart_by_their_order() {
+        let (_, rows) = turns(&["1", "1"], &["1", "1"], 0, &HashSet::new());
+        assert_eq!(rows.rows.iter().map(|both| both.row.earlier).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn the_table_has_the_median_of_the_ratios_of_neighbours_and_their_spread() {
+        let mut rows = Rows::default();
+        // Neighbours differ by a tenth, however slow the machine is in that round.
+        for (before, now) in [(1000.0, 900.0), (4000.0, 3600.0), (2000.0, 1700.0)] {
+            rows.add([vec![time("w", before)], vec![time("w", now)]]);
+        }
+        let table = rows.table("A", "B");
+        assert!(table.contains("| w | off | bare | 2.00 µs | 1.70 µs | 0.90 | 0.85 | 0.90 | less |"), "{table}");
+        rows.add([vec![time("w", 1000.0)], vec![time("w", 1000.0)]]);
+        assert!(rows.table("A", "B").contains("| 0.85 | 1.00 |  |"), "{}", rows.table("A", "B"));
+    }
+
+    #[test]
+    fn a_row_of_nothing_has_no_ratio() {
+        let none = || vec![Measured::parse("row\tfaults\toff\t\t0.00\t").unwrap()];
+        let mut rows = Rows::default();
+        rows.add([none(), none()]);
+        assert!(rows.table("A", "B").contains("| faults | off |  | 0 | 0 | | | | |"), "{}", rows.table("A", "B"));
+    }
+}

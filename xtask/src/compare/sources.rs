@@ -1,0 +1,116 @@
+//! The sources of the commit that is compared, in a work tree below the target directory.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    Outcome,
+    workspace::{Workspace, output, run},
+};
+
+/// The crate that times and prints the rows.
+const TABLE: &str = "host/bench-table/src";
+
+/// The file of it that takes turns.
+const TURNS: &str = "turns.rs";
+
+/// Where all of the other commit is.
+pub(crate) fn directory(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("compare")
+}
+
+/// The commit that this names.
+pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> {
+    let commit = format!("{reference}^{{commit}}");
+    output(&mut git(workspace, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]))
+        .map_err(|_| format!("git knows no commit `{reference}` here"))
+}
+
+/// The workspace of that commit. One that is there is taken as it is, so that only what differs is built again.
+pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspace> {
+    let directory = directory(workspace);
+    let (sources, note) = (directory.join("sources"), directory.join("commit"));
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", directory.display());
+    fs::create_dir_all(&directory).map_err(failed)?;
+    if !fs::read_to_string(&note).is_ok_and(|noted| noted == commit) {
+        let _ = fs::remove_file(&note);
+        // What is not there cannot be removed, and nobody needs to know.
+        let _ = git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
+        let mut add = git(workspace, &["worktree", "add", "--force", "--detach"]);
+        run(&format!("the sources of {commit}"), add.arg(&sources).arg(commit))?;
+        fs::write(&note, commit).map_err(failed)?;
+    }
+    take_turns(&workspace.root.join(TABLE), &sources.join(TABLE))?;
+    workspace.other(sources)
+}
+
+/// A commit from before the turns gets the crate that times and prints the rows from this work tree. What is measured stays
+/// its own.
+fn take_turns(ours: &Path, theirs: &Path) -> Outcome {
+    if !theirs.is_dir() {
+        return Err(format!("the commit has no {TABLE}, which prints the rows: it is too old to be compared"));
+    }
+    if theirs.join(TURNS).exists() && !theirs.join(".ours").exists() {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| format!("cannot give {} its turns: {error}", theirs.display());
+    fs::write(theirs.join(".ours"), "").map_err(failed)?;
+    for entry in fs::read_dir(ours).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        let (text, copy) = (fs::read(&file).map_err(failed)?, theirs.join(file.file_name().unwrap_or_default()));
+        // What is the same stays untouched, and is not built again.
+        if !fs::read(&copy).is_ok_and(|there| there == text) {
+            fs::write(&copy, text).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn git(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.args(arguments).current_dir(&workspace.root);
+    git
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directories(name: &str) -> (PathBuf, PathBuf) {
+        let directory = std::env::temp_dir().join(format!("xtask-compare-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        let (ours, theirs) = (directory.join("ours"), directory.join("theirs"));
+        fs::create_dir_all(&ours).unwrap();
+        fs::write(ours.join(TURNS), "turns").unwrap();
+        fs::write(ours.join("table.rs"), "our table").unwrap();
+        (ours, theirs)
+    }
+
+    #[test]
+    fn a_commit_without_turns_gets_the_table_of_this_work_tree_each_time() {
+        let (ours, theirs) = directories("without");
+        fs::create_dir_all(&theirs).unwrap();
+        fs::write(theirs.join("table.rs"), "their table").unwrap();
+        let table = || fs::read_to_string(theirs.join("table.rs")).unwrap();
+        take_turns(&ours, &theirs).unwrap();
+        assert_eq!(table(), "our table");
+        fs::write(ours.join("table.rs"), "our new table").unwrap();
+        take_turns(&ours, &theirs).unwrap();
+        assert_eq!(table(), "our new table");
+    }
+
+    #[test]
+    fn a_commit_that_takes_turns_keeps_its_table_and_one_without_a_table_is_refused() {
+        let (ours, theirs) = directories("with");
+        let why = take_turns(&ours, &theirs).unwrap_err();
+        assert!(why.ends_with("it is too old to be compared"), "{why}");
+        fs::create_dir_all(&theirs).unwrap();
+        fs::write(theirs.join(TURNS), "their turns").unwrap();
+        fs::write(theirs.join("table.rs"), "their table").unwrap();
+        take_turns(&ours, &theirs).unwrap();
+        assert_eq!(fs::read_to_string(theirs.join("table.rs")).unwrap(), "their table");
+    }
+}

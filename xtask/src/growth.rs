@@ -1,0 +1,59 @@
+//! What costs grow with: measured, plotted, and written into docs/growth.md.
+
+use crate::{
+    Outcome,
+    checks::with_plugins,
+    plugins, programs,
+    workspace::{Workspace, run, say},
+};
+
+/// What can be measured alone.
+const GROUPS: [&str; 4] = ["plugins", "payload", "sessions", "log"];
+
+/// The benchmark measures, and writes the page with its plots.
+pub(crate) fn growth(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    check(arguments)?;
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", "growth", "--"]);
+    if !has("--draw") {
+        with_plugins(&mut cargo, &plugins::build(workspace)?);
+        // Only what reads a log runs the command.
+        if has("log") || !has("--only") {
+            let programs = programs::release(workspace, &["--bench", "growth"])?;
+            cargo.env("HOOKHOST_COMMAND", &programs.hookhost);
+        }
+    }
+    cargo.arg(workspace.root.join("docs")).args(arguments);
+    run("what costs grow with", &mut cargo)?;
+    say("docs/growth.md has what was measured, and docs/growth the plots");
+    Ok(())
+}
+
+fn check(arguments: &[String]) -> Outcome {
+    let mut arguments = arguments.iter().map(String::as_str);
+    while let Some(argument) = arguments.next() {
+        match argument {
+            "--quick" | "--draw" => {}
+            "--only" if arguments.next().is_some_and(|name| GROUPS.contains(&name)) => {}
+            "--only" => return Err(format!("`--only` needs one of {}", GROUPS.join(", "))),
+            other => return Err(format!("`{other}` is unknown: cargo xtask growth [--quick] [--draw] [--only NAME]")),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn what_is_unknown_is_named() {
+        let checked = |line: &str| check(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(checked(""), Ok(()));
+        assert_eq!(checked("--only log --quick"), Ok(()));
+        let named = Err("`--only` needs one of plugins, payload, sessions, log".to_owned());
+        assert_eq!(checked("--only"), named);
+        assert_eq!(checked("--only lag"), named);
+        assert!(checked("--quik").is_err_and(|why| why.starts_with("`--quik` is unknown")));
+    }
+}
