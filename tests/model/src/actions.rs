@@ -22,6 +22,8 @@ impl Model for Sessions {
         for event in 0..EVENTS {
             self.actions_of(state, event, actions);
         }
+        let keeps = |host: &usize| state.hosts[*host].kept.is_some() && self.protocol.gives_back_soon;
+        actions.extend((0..EVENTS).filter(keeps).map(|host| Action::GiveBack(number(host))));
         let [_, other] = &state.processes;
         if !other.is_dead {
             self.actions_of_the_other(state, actions);
@@ -63,7 +65,8 @@ pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
         | Action::Answered(..)
         | Action::Deadline
         | Action::Poll
-        | Action::Clean(_) => true,
+        | Action::Clean(_)
+        | Action::GiveBack(_) => true,
         Action::Come(_)
         | Action::Approver(_)
         | Action::GiveUp(_)
