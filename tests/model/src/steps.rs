@@ -74,6 +74,8 @@ impl Sessions {
             }
             At::Scan => state.go(event, At::Take),
             At::Take => {
+                // Another event of the host may have left meanwhile.
+                state.give_back(host);
                 let byte = usize::from(state.events[event].byte);
                 if state.is_unlocked_for(host, byte) {
                     state.locks[byte] = Some(number(host));

@@ -301,6 +301,10 @@ impl TurnQueue {
         // One process at a time looks for the highest ticket and takes the next.
         let _door = file.open_door(first).await?;
         let mut held = self.order.held();
+        // An event of this process may have left meanwhile.
+        if let Some(byte) = held.kept.take() {
+            file.unlock(byte)?;
+        }
         let mut free = held.tickets.back().map_or(first, |last| *last) + 1;
         let end = first + (1 << TICKET_BITS);
         while let Some(locked) = file.first_locked(free, end)? {
