@@ -13,8 +13,8 @@ pub struct Protocol {
     pub knows_its_own_tickets: bool,
     /// A ticket ends with the process that holds it; otherwise it stays locked.
     pub tickets_end_with_the_process: bool,
-    /// A host that keeps a ticket goes on with it only if no other host's event came after it; otherwise in any case.
-    pub looks_before_it_goes_on: bool,
+    /// A host reuses the ticket that it keeps only if no other host's event came after it; otherwise in any case.
+    pub looks_before_it_reuses: bool,
     /// A host gives back a ticket that it keeps, soon; otherwise with its next event.
     pub gives_back_soon: bool,
     /// The row, the rules and the state are read in the turn; otherwise before arriving.
@@ -63,7 +63,7 @@ impl Protocol {
         lets_in_one_of_a_host: true,
         knows_its_own_tickets: true,
         tickets_end_with_the_process: true,
-        looks_before_it_goes_on: true,
+        looks_before_it_reuses: true,
         gives_back_soon: true,
         reads_in_the_turn: true,
         notes_its_turn_first: true,

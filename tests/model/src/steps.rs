@@ -56,7 +56,7 @@ impl Sessions {
                 }
             }
             At::Look => match state.hosts[host].kept {
-                Some(byte) if !self.protocol.looks_before_it_goes_on || state.is_last(host, byte) => {
+                Some(byte) if !self.protocol.looks_before_it_reuses || state.is_last(host, byte) => {
                     state.hosts[host].kept = None;
                     state.hosts[host].order = None;
                     state.events[event].byte = byte;

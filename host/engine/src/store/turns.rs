@@ -67,7 +67,7 @@ struct Held {
 
 /// The places of which tickets are kept.
 #[derive(Default)]
-struct Kept {
+struct KeptTickets {
     /// Whether somebody gives them back soon; otherwise none is kept.
     is_open: bool,
     places: Vec<Arc<Order>>,
@@ -112,7 +112,7 @@ struct TicketFile {
     store: u32,
     /// How many handles were made.
     handles: AtomicU32,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptTickets>,
     /// The number of the byte that this process has locked to show that it is alive, counted from [`ALIVE`].
     alive: OnceLock<u32>,
 }
@@ -369,7 +369,7 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, KeptTickets> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

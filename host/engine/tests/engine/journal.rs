@@ -54,8 +54,8 @@ async fn the_process_that_acts() {
             println!("rejected: {}", settled.outcome["cause"]);
             return;
         }
-        // An event that is only told is recorded soon.
-        if event != EventKind::StreamEnd {
+        // Others may be recorded soon after.
+        if event == EventKind::BeforeToolCall {
             println!("acts on {}", settled.record.id);
         }
     }

@@ -399,7 +399,7 @@ impl Database {
         let inner = Inner { connection, commits: 0, schema, files };
         let shared = DiskStore::new(path, inner, turns, journal, file);
         match shared.take_in() {
-            // Another process writes. Whoever has a turn after a process that is gone takes in what it has left.
+            // Another process writes. The next turn after one of a process that is gone takes in what that has left.
             Err(error) if error.is_transient() => {}
             done => done?,
         }
