@@ -34,7 +34,7 @@ fn answer(runtime: &Runtime, session: &Session, command: &str, events: u64) -> V
     let is_rejected = || match runtime.block_on(session.before_tool_call(call.clone())).outcome {
         GateOutcome::Allowed { .. } => false,
         GateOutcome::Rejected(_) => true,
-        outcome => panic!("neither allowed nor rejected: {outcome:?}"),
+        GateOutcome::Responded { .. } => panic!("the rule does not respond"),
     };
     let rejected = is_rejected();
     let began = Instant::now();

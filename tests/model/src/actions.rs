@@ -22,6 +22,8 @@ impl Model for Sessions {
         for event in 0..EVENTS {
             self.actions_of(state, event, actions);
         }
+        let gives_back = |host: &usize| self.protocol.gives_back_soon && self.gives_back(state, *host);
+        actions.extend((0..EVENTS).filter(gives_back).map(|host| Action::GiveBack(number(host))));
         let [_, other] = &state.processes;
         if !other.is_dead {
             self.actions_of_the_other(state, actions);
@@ -63,7 +65,8 @@ pub(crate) fn is_taken_sooner_or_later(action: Action) -> bool {
         | Action::Answered(..)
         | Action::Deadline
         | Action::Poll
-        | Action::Clean(_) => true,
+        | Action::Clean(_)
+        | Action::GiveBack(_) => true,
         Action::Come(_)
         | Action::Approver(_)
         | Action::GiveUp(_)
@@ -89,6 +92,13 @@ impl Sessions {
             At::Run => true,
             _ => false,
         }
+    }
+
+    /// Whether a host gives back the ticket that it keeps. Where nobody waits for it, that shows nothing new: the next event arrives
+    /// as the first one did.
+    fn gives_back(&self, state: &State, host: usize) -> bool {
+        let waits = |event: usize| state.events[event].at == At::Wait && state.world.host(event) != host;
+        state.hosts[host].kept.is_some() && (!self.is_reduced || (0..EVENTS).any(waits))
     }
 
     fn actions_of(&self, state: &State, event: usize, actions: &mut Vec<Action>) {

@@ -46,7 +46,8 @@ impl State {
         }
         for host in 0..EVENTS {
             if (0..EVENTS).all(|event| self.world.host(event) != host || self.events[event].at == At::Ended) {
-                self.hosts[host] = Host { is_shown: self.hosts[host].is_shown, ..Host::default() };
+                let Host { is_shown, kept, .. } = self.hosts[host];
+                self.hosts[host] = Host { is_shown, kept, ..Host::default() };
             }
         }
         if self.database.question.is_none() {

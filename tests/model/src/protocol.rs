@@ -13,6 +13,10 @@ pub struct Protocol {
     pub knows_its_own_tickets: bool,
     /// A ticket ends with the process that holds it; otherwise it stays locked.
     pub tickets_end_with_the_process: bool,
+    /// A host reuses the ticket that it keeps only if no other host's event came after it; otherwise in any case.
+    pub looks_before_it_reuses: bool,
+    /// A host gives back a ticket that it keeps, soon; otherwise with its next event.
+    pub gives_back_soon: bool,
     /// The row, the rules and the state are read in the turn; otherwise before arriving.
     pub reads_in_the_turn: bool,
     /// A handle notes that it had a turn before it writes; otherwise when it leaves.
@@ -59,6 +63,8 @@ impl Protocol {
         lets_in_one_of_a_host: true,
         knows_its_own_tickets: true,
         tickets_end_with_the_process: true,
+        looks_before_it_reuses: true,
+        gives_back_soon: true,
         reads_in_the_turn: true,
         notes_its_turn_first: true,
         records_with_the_effects: true,

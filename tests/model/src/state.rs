@@ -55,6 +55,8 @@ pub(crate) struct Process {
 pub(crate) struct Host {
     /// The event of the host that takes its ticket.
     pub(crate) order: Option<u8>,
+    /// The byte of a ticket that the host keeps for its next event.
+    pub(crate) kept: Option<u8>,
     /// Its byte is locked: it is alive.
     pub(crate) is_shown: bool,
     /// Its copy of the row, with what is not yet written.
@@ -150,6 +152,8 @@ pub(crate) enum At {
     /// It has not come; or it comes back with an answer.
     #[default]
     Away,
+    /// Looks whether another host's event came after the ticket that its host keeps.
+    Look,
     /// Locks the door.
     Door,
     /// Looks for a locked byte from its own on.
@@ -274,6 +278,8 @@ pub enum Action {
     AnswerElsewhere(bool),
     /// One who looks for questions of dead processes does what is next.
     Clean(u8),
+    /// A host gives back the ticket that it keeps.
+    GiveBack(u8),
     /// A process takes up the rules that the operator has changed.
     TakeUpRules(u8),
     /// A process is killed.
@@ -342,7 +348,9 @@ impl State {
             Answerer::Listed(round) => u32::from(round) * 2 + 1,
             Answerer::Answered(round) => u32::from(round) * 2 + 2,
         };
+        let keeps_none = |host: &&Host| host.kept.is_none();
         self.events.iter().map(event).sum::<u32>()
+            + self.hosts.iter().filter(keeps_none).count() as u32
             + self.cleaners.iter().map(cleaner).sum::<u32>() * 10
             + answerer
             + self

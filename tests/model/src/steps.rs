@@ -28,6 +28,7 @@ impl Sessions {
                 }
             }
             Action::Clean(cleaner) => self.clean(state, usize::from(cleaner)),
+            Action::GiveBack(host) => state.give_back(usize::from(host)),
             Action::TakeUpRules(process) => state.processes[usize::from(process)].rules = 1,
             Action::Kill(process) => self.kill(state, usize::from(process)),
         }
@@ -49,16 +50,32 @@ impl Sessions {
                     return;
                 }
                 state.hosts[host].order = Some(number(event));
-                state.go(event, if self.protocol.scans_behind_the_door { At::Door } else { At::Scan });
-                let own = state.tickets_of(host).max().filter(|_| self.protocol.knows_its_own_tickets);
-                state.events[event].byte = own.unwrap_or(0) + 1;
+                match state.hosts[host].kept {
+                    Some(_) => state.go(event, At::Look),
+                    None => self.look_for_a_ticket(state, event),
+                }
             }
+            At::Look => match state.hosts[host].kept {
+                Some(byte) if !self.protocol.looks_before_it_reuses || state.is_last(host, byte) => {
+                    state.hosts[host].kept = None;
+                    state.hosts[host].order = None;
+                    state.events[event].byte = byte;
+                    state.line.push(number(event));
+                    state.go(event, At::Wait);
+                }
+                _ => {
+                    state.give_back(host);
+                    self.look_for_a_ticket(state, event);
+                }
+            },
             At::Door => {
                 state.locks[0] = Some(number(host));
                 state.go(event, At::Scan);
             }
             At::Scan => state.go(event, At::Take),
             At::Take => {
+                // Another event of the host may have left meanwhile.
+                state.give_back(host);
                 let byte = usize::from(state.events[event].byte);
                 if state.is_unlocked_for(host, byte) {
                     state.locks[byte] = Some(number(host));
@@ -140,7 +157,7 @@ impl Sessions {
                 if !self.protocol.notes_its_turn_first {
                     state.last_turn = Some(number(host));
                 }
-                state.leave(event);
+                state.keep_or_leave(event);
                 let next = match state.database.settled[event] {
                     Some(Settled::Allowed(_)) if !state.events[event].has_run => At::Run,
                     None if state.events[event].plan == Plan::Escalate => At::Pending,
@@ -183,6 +200,13 @@ impl Sessions {
                 state.go(event, At::Ended);
             }
         }
+    }
+
+    /// Begins to look for the ticket after the highest one.
+    fn look_for_a_ticket(&self, state: &mut State, event: usize) {
+        let own = state.tickets_of(state.world.host(event)).max().filter(|_| self.protocol.knows_its_own_tickets);
+        state.events[event].byte = own.unwrap_or(0) + 1;
+        state.go(event, if self.protocol.scans_behind_the_door { At::Door } else { At::Scan });
     }
 
     /// Reads the row, unless the copy is as it is; and takes a number.
@@ -388,6 +412,31 @@ impl State {
         if self.locks[byte] == Some(number(host)) {
             self.locks[byte] = None;
         }
+    }
+
+    /// Whether no other host holds a ticket after this one.
+    fn is_last(&self, host: usize, byte: u8) -> bool {
+        (usize::from(byte) + 1..self.locks.len()).all(|byte| self.is_unlocked_for(host, byte))
+    }
+
+    /// A host gives back the ticket that it keeps.
+    fn give_back(&mut self, host: usize) {
+        if let Some(byte) = self.hosts[host].kept.take() {
+            self.unlock(host, usize::from(byte));
+        }
+    }
+
+    /// An event is done. Its host keeps its ticket, unless another of its events has one.
+    fn keep_or_leave(&mut self, event: usize) {
+        let (host, byte) = (self.world.host(event), self.events[event].byte);
+        let is_only_one = self.line.contains(&number(event)) && self.tickets_of(host).count() == 1;
+        if !is_only_one {
+            self.leave(event);
+            return;
+        }
+        self.line.retain(|other| *other != number(event));
+        self.hosts[host].kept = Some(byte);
+        self.events[event].byte = 0;
     }
 
     /// Gives an event's ticket back.

@@ -110,6 +110,8 @@ needed! {
     the_door_does_not_stop_the_host_that_has_locked_it: without lets_in_one_of_a_host in TOGETHER => InOrderOfArrival, NoEffectIsLost;
     a_host_does_not_see_its_own_tickets: without knows_its_own_tickets in TOGETHER => InOrderOfArrival, NoEffectIsLost;
     a_ticket_that_outlives_its_process_blocks_all: without tickets_end_with_the_process in ONE_APART => NobodyIsStuck;
+    a_kept_ticket_is_not_before_those_that_came: without looks_before_it_reuses in TWO_APART => InOrderOfArrival;
+    a_ticket_that_is_kept_for_ever_blocks_all: without gives_back_soon in TWO_APART => NobodyIsStuck;
     what_is_read_before_the_turn_may_be_old: without reads_in_the_turn in TWO_APART => NoStaleYes, NoEffectIsLost;
     a_turn_that_is_noted_when_it_ends_is_not_known_of_the_dead: without notes_its_turn_first in TWO_APART => NoEffectIsLost, NoNumberTwice;
     a_record_without_its_effects_may_be_all_that_is_left: without records_with_the_effects in TOGETHER => NoEffectIsLost;

@@ -714,7 +714,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl SessionInner {
-    /// Waits for the session's turn, and reads the changes of other handles.
+    /// Waits for the session's turn, and reads the changes of other handles. What another store has recorded of it is in the log
+    /// then.
     ///
     /// # Errors
     /// If the turn cannot be taken, or the session cannot be read.
@@ -722,6 +723,9 @@ impl SessionInner {
         let turn = self.turn_queue.turn().await?;
         if turn.is_stale {
             self.state.mark_stale();
+        }
+        if turn.is_after_another_store {
+            self.services.store.take_in().await?;
         }
         if self.state.is_stale() {
             self.state.take_over(&self.services.store.session_now(&self.id).await?);

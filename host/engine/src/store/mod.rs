@@ -67,6 +67,11 @@ trait Backend: Any + Send + Sync {
     /// The open questions of all processes, ordered by expiry.
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError>;
 
+    /// Takes in what other processes have recorded and the database does not have yet.
+    fn take_in(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Forgets what is cached of a session and of its tree.
     fn forget(&self, _: Lineage<'_>) {}
 }
@@ -121,10 +126,18 @@ pub(crate) struct Unit {
 
 impl Unit {
     fn is_empty(&self) -> bool {
-        self.records.is_empty()
-            && self.question.is_none()
+        self.records.is_empty() && self.has_no_effect()
+    }
+
+    fn has_no_effect(&self) -> bool {
+        self.question.is_none()
             && self.writes.iter().all(|(_, writes)| writes.is_empty())
             && !self.handle.as_ref().is_some_and(|handle| handle.is_changed())
+    }
+
+    /// Whether it has records, and changes nothing else.
+    fn is_only_records(&self) -> bool {
+        !self.records.is_empty() && self.has_no_effect()
     }
 
     fn lineage(&self) -> Lineage<'_> {
@@ -275,6 +288,15 @@ impl Store {
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         // Also where the queue is empty: the flusher may have taken its content, and not written it yet.
         self.commit(&Unit::default()).await
+    }
+
+    /// Takes in what other processes have recorded and the database does not have yet: a turn that comes after one of theirs is
+    /// recorded after it.
+    ///
+    /// # Errors
+    /// If that cannot be read, or the database cannot be written.
+    pub(crate) async fn take_in(&self) -> Result<(), StoreError> {
+        retry_while_locked(|| self.backend.take_in()).await
     }
 
     /// Forgets the cached sizes of the namespaces of a session and of its tree. If the tree is used again, they are

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -56,8 +57,20 @@ struct Order {
 struct Held {
     /// Tickets that this process holds, in ascending order: the kernel does not report a process's own locks.
     tickets: VecDeque<u64>,
+    /// A ticket that is kept for the next event, while no event of this process has one.
+    kept: Option<u64>,
+    /// Whether who gives tickets back knows of this place.
+    is_listed: bool,
     /// The handle that had the last turn in this process.
     last: u64,
+}
+
+/// The places of which tickets are kept.
+#[derive(Default)]
+struct KeptTickets {
+    /// Whether somebody gives them back soon; otherwise none is kept.
+    is_open: bool,
+    places: Vec<Arc<Order>>,
 }
 
 impl Order {
@@ -71,7 +84,7 @@ pub(crate) struct TurnQueue {
     place: u64,
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
-    /// A random number that identifies the handle, across processes.
+    /// A number that identifies the handle, across processes: the first half is that of its store, which is random.
     handle: u64,
 }
 
@@ -80,12 +93,26 @@ pub(crate) struct TurnQueue {
 pub(crate) struct Turn {
     /// Whether another handle of the session may have had a turn since this one's last.
     pub(crate) is_stale: bool,
+    /// Whether the last turn before this one was of another store, which may be in another process.
+    pub(crate) is_after_another_store: bool,
     _ticket: Ticket,
+}
+
+/// The handle that had the turn before, as a handle learns it when its own begins.
+#[derive(Clone, Copy)]
+struct Before {
+    is_other_handle: bool,
+    is_other_store: bool,
 }
 
 struct TicketFile {
     path: PathBuf,
     file: File,
+    /// A random number for the store that has the file open.
+    store: u32,
+    /// How many handles were made.
+    handles: AtomicU32,
+    kept: Mutex<KeptTickets>,
     /// The number of the byte that this process has locked to show that it is alive, counted from [`ALIVE`].
     alive: OnceLock<u32>,
 }
@@ -95,14 +122,23 @@ struct Ticket {
     order: Arc<Order>,
     file: Option<Arc<TicketFile>>,
     byte: u64,
+    /// Whether it was kept since the last turn, so that no other process had one.
+    was_kept: bool,
+    /// Whether its turn has come.
+    has_turn: bool,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         let mut held = self.order.held();
         if let Some(file) = &self.file {
-            // Unlocking an own lock does not fail; at the latest the lock ends with the process.
-            let _ = file.unlock(self.byte);
+            let is_only_one = self.has_turn && held.tickets.len() == 1;
+            if is_only_one && file.keep(&self.order, &mut held) {
+                held.kept = Some(self.byte);
+            } else {
+                // Unlocking an own lock does not fail; at the latest the lock ends with the process.
+                let _ = file.unlock(self.byte);
+            }
         }
         // After unlocking: the next holder of this number locks it again.
         match held.tickets.front() == Some(&self.byte) {
@@ -131,7 +167,14 @@ impl Turns {
     /// The turns of a database's sessions, in the file `path`, which is created if it is missing.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = files::open_lock(path).map_err(|error| StoreError::file(error, path))?;
-        let file = TicketFile { path: path.to_owned(), file, alive: OnceLock::new() };
+        let file = TicketFile {
+            path: path.to_owned(),
+            file,
+            store: rand::random(),
+            handles: AtomicU32::new(0),
+            kept: Mutex::default(),
+            alive: OnceLock::new(),
+        };
         Ok(Self { file: Some(Arc::new(file)), lines: Mutex::default() })
     }
 
@@ -154,7 +197,32 @@ impl Turns {
             lines.insert(place, Arc::downgrade(&order));
             order
         });
-        TurnQueue { place, order, file: self.file.clone(), handle: rand::random::<u64>() | 1 }
+        let handle = self.file.as_ref().map_or_else(rand::random, |file| file.next_handle());
+        TurnQueue { place, order, file: self.file.clone(), handle }
+    }
+
+    /// From now on tickets are kept for the next event of their place. The caller sees to it that they are given back soon.
+    pub(super) fn keep(&self) {
+        if let Some(file) = &self.file {
+            file.kept().is_open = true;
+        }
+    }
+
+    /// Gives back the tickets that are kept. No other is kept until [`Self::keep`] is called again.
+    pub(super) fn give_back(&self) {
+        let Some(file) = &self.file else { return };
+        let places = {
+            let mut kept = file.kept();
+            kept.is_open = false;
+            std::mem::take(&mut kept.places)
+        };
+        for place in places {
+            let mut held = place.held();
+            held.is_listed = false;
+            if let Some(byte) = held.kept.take() {
+                let _ = file.unlock(byte);
+            }
+        }
     }
 
     /// The number by which other processes can tell whether this one is alive. The first call locks its byte.
@@ -191,38 +259,52 @@ impl TurnQueue {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
-        let ticket = match &self.file {
+        let mut ticket = match &self.file {
             Some(file) => self.arrive(file).await?,
             None => self.take(&mut self.order.held(), 0),
         };
         loop {
-            if let Some(is_stale) = self.begin(ticket.byte)? {
-                return Ok(Turn { is_stale, _ticket: ticket });
+            if let Some(before) = self.begin(&ticket)? {
+                ticket.has_turn = true;
+                let Before { is_other_handle: is_stale, is_other_store: is_after_another_store } = before;
+                return Ok(Turn { is_stale, is_after_another_store, _ticket: ticket });
             }
             self.wait(ticket.byte).await;
         }
     }
 
-    /// Begins the turn of a ticket, if nobody is before it; whether another handle may have had a turn since this one's last.
-    fn begin(&self, ticket: u64) -> Result<Option<bool>, StoreError> {
+    /// Begins the turn of a ticket, if nobody is before it.
+    fn begin(&self, ticket: &Ticket) -> Result<Option<Before>, StoreError> {
         let mut held = self.order.held();
-        if held.tickets.front() != Some(&ticket) || !self.others_are_behind(ticket)? {
+        let is_front = held.tickets.front() == Some(&ticket.byte);
+        if !is_front || !(ticket.was_kept || self.others_are_behind(ticket.byte)?) {
             return Ok(None);
         }
-        let is_stale = std::mem::replace(&mut held.last, self.handle) != self.handle;
+        let is_other_handle = std::mem::replace(&mut held.last, self.handle) != self.handle;
+        let before = Before { is_other_handle, is_other_store: false };
         match &self.file {
-            Some(file) => file.is_other(self.place, self.handle).map(Some),
-            None => Ok(Some(is_stale)),
+            // No other store had a turn since this one's last.
+            Some(_) if ticket.was_kept && !is_other_handle => Ok(Some(before)),
+            Some(file) if ticket.was_kept => file.note(self.place, self.handle).map(|_| Some(before)),
+            Some(file) => file.note(self.place, self.handle).map(Some),
+            None => Ok(Some(before)),
         }
     }
 
     /// Takes the ticket after the highest one that is held.
     async fn arrive(&self, file: &TicketFile) -> Result<Ticket, StoreError> {
         let _arriving = self.order.door.lock().await;
+        if let Some(ticket) = self.take_over(file)? {
+            return Ok(ticket);
+        }
         let first = self.place << TICKET_BITS;
         // One process at a time looks for the highest ticket and takes the next.
         let _door = file.open_door(first).await?;
         let mut held = self.order.held();
+        // An event of this process may have left meanwhile.
+        if let Some(byte) = held.kept.take() {
+            file.unlock(byte)?;
+        }
         let mut free = held.tickets.back().map_or(first, |last| *last) + 1;
         let end = first + (1 << TICKET_BITS);
         while let Some(locked) = file.first_locked(free, end)? {
@@ -234,11 +316,30 @@ impl TurnQueue {
         Ok(self.take(&mut held, free))
     }
 
+    /// Takes over the ticket that is kept, unless an event of another process came after it: that one is first then.
+    fn take_over(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
+        let mut held = self.order.held();
+        let Some(byte) = held.kept else { return Ok(None) };
+        let end = (self.place << TICKET_BITS) + (1 << TICKET_BITS);
+        let has_others = file.first_locked(byte + 1, end)?.is_some();
+        held.kept = None;
+        if has_others {
+            return file.unlock(byte).map(|()| None);
+        }
+        held.tickets.push_back(byte);
+        Ok(Some(self.ticket(byte, true)))
+    }
+
+    fn ticket(&self, byte: u64, was_kept: bool) -> Ticket {
+        let (order, file) = (Arc::clone(&self.order), self.file.clone());
+        Ticket { order, file, byte, was_kept, has_turn: false }
+    }
+
     /// Notes a ticket that no other process has; where there is no other, it is at least so high.
     fn take(&self, held: &mut Held, at_least: u64) -> Ticket {
         let byte = held.tickets.back().map_or(at_least, |last| at_least.max(last + 1));
         held.tickets.push_back(byte);
-        Ticket { order: Arc::clone(&self.order), file: self.file.clone(), byte }
+        self.ticket(byte, false)
     }
 
     /// Whether no other process holds a ticket before this one.
@@ -268,18 +369,40 @@ impl TicketFile {
         Ok(Door { file: self, byte })
     }
 
-    /// Notes that `handle` has the turn. Returns whether another handle may have had one since this one's last.
-    fn is_other(&self, place: u64, handle: u64) -> Result<bool, StoreError> {
+    fn kept(&self) -> MutexGuard<'_, KeptTickets> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a ticket of this place may be kept.
+    fn keep(&self, place: &Arc<Order>, held: &mut Held) -> bool {
+        let mut kept = self.kept();
+        if kept.is_open && !held.is_listed {
+            held.is_listed = true;
+            kept.places.push(Arc::clone(place));
+        }
+        kept.is_open
+    }
+
+    /// A number for the next handle; not 0, which is in a cell that nobody has written.
+    fn next_handle(&self) -> u64 {
+        let number = self.handles.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        u64::from(self.store) << 32 | u64::from(number)
+    }
+
+    /// Notes that `handle` has the turn. Returns what is known of the one before; a handle that shares its cell with one of another
+    /// session may be told of that.
+    fn note(&self, place: u64, handle: u64) -> Result<Before, StoreError> {
         let of = |error: std::io::Error| StoreError::io(&error, &self.path);
         let at = (place % CELLS) * 8;
         let mut last = [0; 8];
         // A file that ends before this cell has no value in it.
         let is_written = self.file.read_at(&mut last, at).map_err(of)? == last.len();
-        if is_written && u64::from_le_bytes(last) == handle {
-            return Ok(false);
+        let last = if is_written { u64::from_le_bytes(last) } else { 0 };
+        if last != handle {
+            self.file.write_all_at(&handle.to_le_bytes(), at).map_err(of)?;
         }
-        self.file.write_all_at(&handle.to_le_bytes(), at).map_err(of)?;
-        Ok(true)
+        let is_other_store = last != 0 && last >> 32 != handle >> 32;
+        Ok(Before { is_other_handle: last != handle, is_other_store })
     }
 
     fn show_alive(&self) -> Result<u32, StoreError> {

@@ -19,6 +19,7 @@ mod failures;
 mod files;
 mod first_gate;
 mod hostile;
+mod journal;
 mod layers;
 mod loading;
 mod meanwhile;

@@ -4,6 +4,7 @@
 //! of a killed process has no effect. `synchronous = NORMAL`: the operating system has a commit when the commit returns,
 //! and the disk has it at the next checkpoint. A power cut may thus lose the last records, never their order. <https://sqlite.org/wal.html>
 
+use super::journal::Directory;
 use crate::audit::{self, BEFORE_THE_FIRST, LogBegins, ToRecord as _};
 use crate::config::AuditSettings;
 use crate::config::Digest;
@@ -366,6 +367,13 @@ pub(super) fn head(connection: &Connection) -> rusqlite::Result<(u64, Digest)> {
     }
 }
 
+/// The hash of the first line, by which the log is known; [`BEFORE_THE_FIRST`] if there is none.
+pub(super) fn first_hash(connection: &Connection) -> rusqlite::Result<Digest> {
+    let first =
+        connection.query_row("SELECT hash FROM audit ORDER BY seq LIMIT 1", [], |row| row.get::<_, [u8; 32]>(0));
+    Ok(first.optional()?.map_or(BEFORE_THE_FIRST, Digest::from_bytes))
+}
+
 /// Appends one record after the line `head`; returns the new head.
 pub(super) fn append(
     connection: &Connection,
@@ -494,6 +502,11 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 pub(super) fn turns(path: &Path) -> Result<PathBuf, StoreError> {
     let of = |error: std::io::Error| StoreError::io(&error, path);
     Ok(beside(&path.canonicalize().map_err(of)?, "-turns"))
+}
+
+/// Where the journals of the database are: one place, by whatever name a process has opened it.
+pub(super) fn journals(path: &Path) -> Result<Directory, StoreError> {
+    Ok(Directory::of(&path.canonicalize().map_err(|error| StoreError::io(&error, path))?))
 }
 
 /// The file beside the database to which commits are appended.

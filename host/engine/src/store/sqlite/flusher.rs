@@ -49,6 +49,7 @@ fn run(shared: &DiskStore) {
     loop {
         let (closed, checkpoint) = wait(shared);
         if closed {
+            shared.give_back_tickets();
             let began = Instant::now();
             while let Err(error) = shared.attempt(&Unit::default()) {
                 if !error.is_transient() || began.elapsed() > LOCK_TIMEOUT {
@@ -60,16 +61,23 @@ fn run(shared: &DiskStore) {
             checkpoint_if_large(shared, &mut connection, MAX_WAL_AT_CLOSE);
             return;
         }
-        // Collects more records for the same transaction.
-        sleep_unless_closed(shared, FLUSH_DELAY);
-        if let Err(error) = shared.attempt(&Unit::default())
+        // Collects more records for the same transaction, unless the WAL may be large already.
+        if !checkpoint {
+            sleep_unless_closed(shared, FLUSH_DELAY);
+        }
+        let written = shared.attempt(&Unit::default());
+        shared.give_back_tickets();
+        if let Err(error) = written
             && !error.is_transient()
         {
             tracing::error!(%error, "records of the audit log are kept in memory, since they cannot be written");
             sleep_unless_closed(shared, RETRY_DELAY);
         }
         if checkpoint {
+            shared.queue().is_flusher_busy = true;
+            shared.give_back_tickets();
             checkpoint_if_large(shared, &mut connection, CHECKPOINT_ABOVE);
+            shared.queue().is_flusher_busy = false;
         }
     }
 }
@@ -77,7 +85,7 @@ fn run(shared: &DiskStore) {
 /// Waits for something to do. Returns whether the store is closed, and whether to check the WAL's size.
 fn wait(shared: &DiskStore) -> (bool, bool) {
     let mut queue = shared.queue();
-    while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint {
+    while queue.waiting.is_empty() && !queue.closed && !queue.checkpoint && !queue.keeps_tickets {
         queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
     }
     (queue.closed, std::mem::take(&mut queue.checkpoint))

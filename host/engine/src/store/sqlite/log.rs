@@ -2,6 +2,7 @@
 
 use super::database;
 use super::database::Steps;
+use super::take_in::take_in_for_reader;
 use crate::audit::{self, BEFORE_THE_FIRST, Line, LineError, Record, Report, Stored, other_version};
 use crate::config::Digest;
 use crate::store::StoreError;
@@ -189,6 +190,7 @@ impl Log {
     /// # Errors
     /// If it cannot be read.
     pub fn last(&self) -> Result<u64, LogError> {
+        self.take_in()?;
         match &self.source {
             Source::Database(connection, steps) => {
                 steps.begin();
@@ -200,7 +202,17 @@ impl Log {
         }
     }
 
+    /// Takes in what processes have recorded and the database does not have yet. A database that is not as hookhost makes it is
+    /// read as it is: nothing is written to it.
+    fn take_in(&self) -> Result<(), StoreError> {
+        match self.source {
+            Source::Database(..) if self.foreign.is_empty() => take_in_for_reader(&self.path),
+            _ => Ok(()),
+        }
+    }
+
     fn stored(&self, after: u64) -> Result<StoredLines<'_>, LogError> {
+        self.take_in()?;
         Ok(match &self.source {
             Source::Database(connection, steps) => StoredLines::Database {
                 connection,

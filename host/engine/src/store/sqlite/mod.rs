@@ -3,15 +3,19 @@
 mod database;
 mod error;
 mod flusher;
+mod journal;
 mod log;
 mod namespaces;
+mod progress;
 mod questions;
 mod sessions;
 mod snapshots;
+mod take_in;
+mod watch;
 
 pub use log::{Lines, Log, LogError};
 
-use super::identity::{Identity, identity};
+use super::identity::Identity;
 use super::turns::Turns;
 use super::{
     Backend, FirstAnswer, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
@@ -19,11 +23,13 @@ use super::{
 use crate::state::{Lineage, Source, Time};
 use database::Created;
 use flusher::Flusher;
+use journal::{Directory, Journal, Place};
 use rusqlite::Connection;
 use snapshots::{Readers, Reading};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use watch::Files;
 
 /// Upper bound of the delay of a late record, which lets one transaction write several.
 const FLUSH_DELAY: Duration = Duration::from_millis(20);
@@ -34,6 +40,9 @@ const MAX_QUEUED_BYTES: usize = 16 << 20;
 /// Commits between two checks of the WAL's size.
 const COMMITS_TO_CHECKPOINT: u32 = 256;
 
+/// Bytes of queued records that count as one more commit.
+const BYTES_PER_COMMIT: usize = 16 << 10;
+
 /// An open database, with the thread that writes what may be late.
 pub(super) struct Database {
     shared: Arc<DiskStore>,
@@ -43,6 +52,8 @@ pub(super) struct Database {
 struct DiskStore {
     path: PathBuf,
     turns: Turns,
+    /// Where the journals are.
+    directory: Directory,
     inner: Mutex<Inner>,
     readers: Arc<Readers>,
     queue: Mutex<Queue>,
@@ -54,39 +65,66 @@ struct Inner {
     commits: u32,
     /// SQLite's schema version at the last check that found the schema to be ours.
     schema: i64,
-    /// The identity of the open database file.
-    file: Option<Identity>,
-    /// The identity of the WAL file, once something was written to it.
-    wal: Option<Identity>,
-    wal_path: PathBuf,
-    /// The file of turns, and which file it was when it was opened.
-    turns: Option<(PathBuf, Option<Identity>)>,
+    files: Files,
 }
 
 /// What waits to be written.
-#[derive(Default)]
 struct Queue {
     waiting: Waiting,
+    /// Where records are durable before the database has them.
+    journal: Journal,
+    /// The files of the database, as the journal looks at them.
+    files: Files,
+    /// Whether the database is being written what is in no journal: what comes after it must not be durable before it.
+    is_exposed: bool,
     bytes: usize,
     /// Why the last attempt to write it failed.
     problem: Option<StoreError>,
     closed: bool,
     checkpoint: bool,
+    /// Whether tickets are kept, which the flusher gives back.
+    keeps_tickets: bool,
+    /// Whether the flusher cannot come soon.
+    is_flusher_busy: bool,
 }
 
 /// What the next transaction writes first.
 #[derive(Default)]
 struct Waiting {
-    records: Vec<String>,
+    records: Vec<Queued>,
     /// Session handles with unwritten changes.
     sessions: Vec<Arc<dyn SessionChanges>>,
     /// Identifiers of settled questions, whose rows are deleted.
     settled: Vec<String>,
 }
 
+/// A record, and where the journal has it.
+struct Queued {
+    record: String,
+    place: Option<Place>,
+}
+
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.sessions.is_empty() && self.settled.is_empty()
+        self.records.is_empty() && self.has_only_records()
+    }
+
+    fn has_only_records(&self) -> bool {
+        self.sessions.is_empty() && self.settled.is_empty()
+    }
+
+    /// The records that no journal has.
+    fn late(&self) -> impl Iterator<Item = &Queued> {
+        self.records.iter().filter(|queued| queued.place.is_none())
+    }
+
+    /// The places in journals of those that have one.
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        self.records.iter().filter_map(|queued| queued.place.as_ref())
+    }
+
+    fn bytes(&self) -> usize {
+        self.records.iter().map(|queued| queued.record.len()).sum()
     }
 
     /// Puts back what could not be written, before what was queued meanwhile.
@@ -97,19 +135,56 @@ impl Waiting {
     }
 }
 
+impl Queue {
+    fn new(journal: Journal, files: Files) -> Self {
+        Self {
+            waiting: Waiting::default(),
+            journal,
+            files,
+            is_exposed: false,
+            bytes: 0,
+            problem: None,
+            closed: false,
+            checkpoint: false,
+            keeps_tickets: false,
+            is_flusher_busy: false,
+        }
+    }
+
+    /// Whether a record may be durable before the database has it: nothing comes before it that the database alone can take.
+    fn takes_records_alone(&self) -> bool {
+        let is_well = self.problem.as_ref().is_none_or(StoreError::is_transient);
+        is_well && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
+    }
+
+    /// Writes the late records, and then these, into the journal. Returns whether that is done; otherwise nothing has changed.
+    fn write_journal(&mut self, records: &[String]) -> Result<bool, StoreError> {
+        let late = self.waiting.late().map(|queued| &*queued.record);
+        let all: Vec<&str> = late.chain(records.iter().map(|record| &**record)).collect();
+        let Some(places) = self.journal.append(&mut self.files, &all)? else { return Ok(false) };
+        let mut places = places.into_iter();
+        let late = self.waiting.records.iter_mut().filter(|queued| queued.place.is_none());
+        late.zip(places.by_ref()).for_each(|(queued, place)| queued.place = Some(place));
+        for (record, place) in records.iter().zip(places) {
+            self.bytes += record.len();
+            self.waiting.records.push(Queued { record: record.clone(), place: Some(place) });
+        }
+        Ok(true)
+    }
+}
+
 impl DiskStore {
-    fn new(path: &Path, created: Created, turns: Turns) -> Arc<Self> {
-        let Created { connection, file, schema } = created;
+    fn new(path: &Path, inner: Inner, turns: Turns, journal: Journal, file: Option<Identity>) -> Arc<Self> {
         // Room for the store's own statements and for those of each scope.
-        connection.set_prepared_statement_cache_capacity(32);
-        let (wal_path, ticket_file) = (database::wal(path), turns.file());
-        let inner = Inner { connection, commits: 0, schema, file, wal: None, wal_path, turns: ticket_file };
+        inner.connection.set_prepared_statement_cache_capacity(32);
+        let files = inner.files.clone();
         Arc::new(Self {
             path: path.to_owned(),
             turns,
+            directory: journal.directory().clone(),
             inner: Mutex::new(inner),
             readers: Readers::new(path.to_owned(), file),
-            queue: Mutex::default(),
+            queue: Mutex::new(Queue::new(journal, files)),
             wake: Condvar::new(),
         })
     }
@@ -137,7 +212,7 @@ impl DiskStore {
         let was_empty = queue.waiting.is_empty();
         let LateWrite { record, session, settles } = late;
         queue.bytes += record.as_ref().map_or(0, String::len);
-        queue.waiting.records.extend(record);
+        queue.waiting.records.extend(record.map(|record| Queued { record, place: None }));
         queue.waiting.sessions.extend(session);
         queue.waiting.settled.extend(settles);
         if was_empty {
@@ -152,25 +227,64 @@ impl DiskStore {
         inner.transaction(&self.path, |connection| questions::answer(connection, id, answer))
     }
 
+    /// Writes a unit that is nothing but records into the journal. Returns whether that is done: otherwise the database takes it.
+    fn write_journal(&self, unit: &Unit) -> Result<bool, StoreError> {
+        let mut queue = self.queue();
+        let was_empty = queue.waiting.is_empty();
+        let is_done = queue.takes_records_alone() && queue.write_journal(&unit.records)?;
+        // Events that come one after the other take no locks.
+        if is_done && !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
+            queue.keeps_tickets = true;
+            self.turns.keep();
+        }
+        if is_done && was_empty {
+            self.wake.notify_one();
+        }
+        Ok(is_done)
+    }
+
+    /// Gives back the tickets that are kept.
+    fn give_back_tickets(&self) {
+        self.queue().keeps_tickets = false;
+        self.turns.give_back();
+    }
+
+    /// Takes in the journals of other stores.
+    fn take_in(&self) -> Result<(), StoreError> {
+        let mut inner = self.inner();
+        inner.take_in(&self.path, &self.directory, |id| self.queue().journal.is_own(id))
+    }
+
     /// Writes what is in the queue, and then `unit`, in one transaction. If that fails, the queue is unchanged.
     fn attempt(&self, unit: &Unit) -> Result<(), StoreError> {
         let mut inner = self.inner();
         let waiting = {
             let mut queue = self.queue();
+            // Then events need not wait for the transaction.
+            let has_late = queue.waiting.late().next().is_some();
+            if unit.is_empty() && has_late && queue.journal.is_open() && queue.takes_records_alone() {
+                queue.write_journal(&[])?;
+            }
             queue.bytes = 0;
+            queue.is_exposed = queue.waiting.late().next().is_some() || !queue.waiting.has_only_records();
             std::mem::take(&mut queue.waiting)
         };
-        let written = inner.write(&self.path, &self.readers, &waiting, unit);
+        let commits = 1 + u32::try_from(waiting.bytes() / BYTES_PER_COMMIT).unwrap_or(u32::MAX >> 1);
+        let written = inner.write(self, &waiting, unit);
         let mut queue = self.queue();
+        queue.is_exposed = false;
         match &written {
-            Ok(()) => queue.problem = None,
+            Ok(()) => {
+                queue.problem = None;
+                waiting.places().for_each(|place| place.file.note_taken(place.end));
+            }
             Err(error) => {
                 queue.problem = Some(error.clone());
-                queue.bytes += waiting.records.iter().map(String::len).sum::<usize>();
+                queue.bytes += waiting.bytes();
                 queue.waiting.put_back(waiting);
             }
         }
-        inner.commits += 1;
+        inner.commits += commits;
         if inner.commits >= COMMITS_TO_CHECKPOINT {
             inner.commits = 0;
             queue.checkpoint = true;
@@ -181,7 +295,8 @@ impl DiskStore {
 }
 
 impl Inner {
-    fn write(&mut self, path: &Path, readers: &Readers, waiting: &Waiting, unit: &Unit) -> Result<(), StoreError> {
+    fn write(&mut self, store: &DiskStore, waiting: &Waiting, unit: &Unit) -> Result<(), StoreError> {
+        let DiskStore { path, readers, directory, .. } = store;
         if waiting.is_empty() && unit.is_empty() {
             return Ok(());
         }
@@ -193,7 +308,13 @@ impl Inner {
             }
         }
         let (counted, sessions) = self.transaction(path, |connection| {
-            append(connection, waiting.records.iter().chain(&unit.records))?;
+            let taken = progress::claim(connection, directory, waiting.places())?;
+            let is_new = |queued: &&Queued| {
+                let of = |place: &Place| taken.iter().any(|(id, end)| id == place.file.id() && place.end <= *end);
+                !queued.place.as_ref().is_some_and(of)
+            };
+            let waiting_records = waiting.records.iter().filter(is_new).map(|queued| &queued.record);
+            append(connection, waiting_records.chain(&unit.records).map(|record| &**record))?;
             for id in &waiting.settled {
                 questions::change(connection, &QuestionChange::Settle(id.clone()))?;
             }
@@ -221,7 +342,7 @@ impl Inner {
     ) -> Result<T, StoreError> {
         let of = |error: rusqlite::Error| StoreError::of(&error, path);
         // Before the transaction begins, since other writers wait until it ends.
-        self.check_files(path)?;
+        self.files.check()?;
         run(&self.connection, "BEGIN IMMEDIATE").map_err(of)?;
         let written = self.check_schema(path).and_then(|()| {
             let connection = &self.connection;
@@ -243,23 +364,9 @@ impl Inner {
         }
         Ok(())
     }
-
-    /// Fails if the path no longer leads to the open files: then other processes would not read what is written.
-    fn check_files(&mut self, path: &Path) -> Result<(), StoreError> {
-        let (file, wal) = (identity(path), identity(&self.wal_path));
-        if file.is_none() || file != self.file || (self.wal.is_some() && wal != self.wal) {
-            return Err(StoreError::Gone(path.to_owned()));
-        }
-        self.wal = wal;
-        // A process that opens another file of turns does not wait for those of this one, and takes them for dead.
-        match &self.turns {
-            Some((turns, opened)) if identity(turns) != *opened => Err(StoreError::Gone(turns.clone())),
-            _ => Ok(()),
-        }
-    }
 }
 
-fn append<'a>(connection: &Connection, bodies: impl Iterator<Item = &'a String>) -> rusqlite::Result<()> {
+fn append<'a>(connection: &Connection, bodies: impl Iterator<Item = &'a str>) -> rusqlite::Result<()> {
     let mut bodies = bodies.peekable();
     if bodies.peek().is_none() {
         return Ok(());
@@ -284,7 +391,18 @@ impl Database {
             done => done?,
         }
         let turns = Turns::open(&database::turns(path)?)?;
-        let shared = DiskStore::new(path, created, turns);
+        let journal = Journal::new(database::journals(path)?, take_in::log_of(&created, path)?);
+        let Created { connection, file, schema } = created;
+        let mut files = Files::new(path, file, database::wal(path), turns.file());
+        // So that the journal knows the WAL, too.
+        files.check()?;
+        let inner = Inner { connection, commits: 0, schema, files };
+        let shared = DiskStore::new(path, inner, turns, journal, file);
+        match shared.take_in() {
+            // Another process writes. The next turn after one of a process that is gone takes in what that has left.
+            Err(error) if error.is_transient() => {}
+            done => done?,
+        }
         let flusher = Flusher::start(&shared).map_err(|error| StoreError::io(&error, path))?;
         Ok(Self { shared, _flusher: flusher })
     }
@@ -304,7 +422,14 @@ impl Backend for Database {
     }
 
     fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
+        if unit.is_only_records() && self.shared.write_journal(unit)? {
+            return Ok(());
+        }
         self.shared.attempt(unit)
+    }
+
+    fn take_in(&self) -> Result<(), StoreError> {
+        self.shared.take_in()
     }
 
     fn push(&self, late: LateWrite) -> Result<(), StoreError> {

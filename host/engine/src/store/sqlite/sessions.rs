@@ -2,6 +2,7 @@
 
 use super::database::one_row;
 use super::namespaces::SESSION_RETENTION;
+use super::progress::AFTER;
 use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -49,16 +50,16 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let before = now.saturating_sub(SESSION_RETENTION).cast_signed();
     // Checked first, since a `DELETE` takes the file's lock even if it deletes nothing.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id <> ?2)";
-    if connection.query_row(old, (before, FORGOTTEN), |row| row.get::<_, bool>(0))? {
+    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id >= ?2)";
+    if connection.query_row(old, (before, AFTER), |row| row.get::<_, bool>(0))? {
         let transaction = connection.unchecked_transaction()?;
         transaction.execute(
             "INSERT INTO session (id, version, events, life, touched)
-             SELECT ?2, 1, max(events), '', 0 FROM session WHERE touched < ?1 OR id = ?2
+             SELECT ?2, 1, max(events), '', 0 FROM session WHERE (touched < ?1 AND id >= ?3) OR id = ?2
              ON CONFLICT (id) DO UPDATE SET events = excluded.events",
-            (before, FORGOTTEN),
+            (before, FORGOTTEN, AFTER),
         )?;
-        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id <> ?2", (before, FORGOTTEN))?;
+        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id >= ?2", (before, AFTER))?;
         transaction.commit()?;
     }
     Ok(())

@@ -35,6 +35,13 @@ fn commit(store: &Store, unit: &Unit) {
     block_on(store.commit(unit)).unwrap();
 }
 
+/// The same with an effect, which the journal cannot have.
+fn with_effect(unit: Unit) -> Unit {
+    let mut view = view(&Store::in_memory(), "p", "s", 0);
+    view.set(Scope::Plugin, "effect", b"1".to_vec(), None).unwrap();
+    Unit { writes: vec![(plugin("p"), view.into_parts().0)], session: "s".into(), root: "r".into(), ..unit }
+}
+
 fn write(store: &Store, view: View) {
     commit(store, &unit("p", "s", 0, &[], view));
 }
@@ -492,7 +499,7 @@ fn a_commit_waits_for_another_process_without_holding_up_the_thread() {
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     block_on(async {
-        let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
+        let unit = with_effect(Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
         let mut commit = std::pin::pin!(store.commit(&unit));
         assert!(commit.as_mut().now_or_never().is_none(), "it waits, and gives the thread back");
         other.execute_batch("ROLLBACK").unwrap();
@@ -583,6 +590,9 @@ fn a_schema_that_changes_while_the_store_is_open_is_noticed_before_anything_is_w
         let secret = || Unit { records: vec![r#"{"kind":"a","text":"SECRET"}"#.into()], ..Unit::default() };
         commit(&store, &secret());
         altered(&path, change);
+        let error = block_on(store.commit(&with_effect(secret()))).unwrap_err();
+        assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
+        // From then on the journal takes no record either.
         let error = block_on(store.commit(&secret())).unwrap_err();
         assert_eq!(error, StoreError::Altered { path: path.clone(), what: (*what).to_owned() }, "{change}");
     }
@@ -607,7 +617,7 @@ fn a_record_that_sqlite_did_not_insert_is_an_error() {
         let ignoring = "CREATE TEMP TRIGGER t BEFORE INSERT ON main.audit BEGIN SELECT raise(ignore); END";
         inner.connection.execute_batch(ignoring).unwrap();
     }
-    let unit = Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() };
+    let unit = with_effect(Unit { records: vec![r#"{"kind":"a"}"#.into()], ..Unit::default() });
     assert!(matches!(block_on(store.commit(&unit)), Err(StoreError::Damaged { .. })));
 }
 

@@ -99,3 +99,65 @@ fn a_process_is_alive_as_long_as_its_file_is_open() {
     drop(one);
     assert!(!other.is_alive(number).unwrap());
 }
+
+#[tokio::test]
+async fn a_ticket_that_is_kept_lets_the_next_event_in_without_a_lock_and_no_other_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = stores(directory.path());
+    let (a, beside, b) = (one.turn_queue("s"), one.turn_queue("s"), other.turn_queue("s"));
+    one.keep();
+    let first = a.turn().await.unwrap();
+    let byte = first._ticket.byte;
+    drop(first);
+    let second = a.turn().await.unwrap();
+    assert_eq!((second._ticket.byte, second._ticket.was_kept, second.is_stale), (byte, true, false));
+    drop(second);
+    let third = beside.turn().await.unwrap();
+    assert_eq!((third._ticket.byte, third.is_stale, third.is_after_another_store), (byte, true, false));
+    drop(third);
+    assert!(soon(b.turn()).await.is_none(), "it is kept");
+    one.give_back();
+    let turn = soon(b.turn()).await.expect("it was given back").unwrap();
+    assert!(turn.is_stale && turn.is_after_another_store);
+    drop(turn);
+    // From then on none is kept.
+    drop(soon(a.turn()).await.unwrap().unwrap());
+    assert!(soon(b.turn()).await.is_some());
+}
+
+#[tokio::test]
+async fn who_came_after_a_ticket_that_is_kept_is_before_the_next_event() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = stores(directory.path());
+    let (a, b) = (one.turn_queue("s"), other.turn_queue("s"));
+    one.keep();
+    drop(a.turn().await.unwrap());
+    let mut came = pin!(b.turn());
+    assert!(soon(came.as_mut()).await.is_none());
+    // It is seen without anybody giving tickets back.
+    let mut next = pin!(a.turn());
+    assert!(soon(next.as_mut()).await.is_none());
+    let turn = soon(came).await.expect("its turn").unwrap();
+    assert!(soon(next.as_mut()).await.is_none());
+    drop(turn);
+    assert!(soon(next).await.expect("its turn").unwrap().is_after_another_store);
+}
+
+#[tokio::test]
+async fn a_ticket_that_is_kept_ends_with_its_process_and_none_is_kept_while_others_of_it_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, other] = stores(directory.path());
+    let b = other.turn_queue("s");
+    {
+        let (a, beside) = (one.turn_queue("s"), one.turn_queue("s"));
+        one.keep();
+        let turn = a.turn().await.unwrap();
+        let mut waits = pin!(beside.turn());
+        assert!(soon(waits.as_mut()).await.is_none());
+        drop(turn);
+        drop(waits.await.unwrap());
+        assert!(soon(b.turn()).await.is_none(), "the last of them keeps it");
+    }
+    drop(one);
+    assert!(soon(b.turn()).await.is_some());
+}

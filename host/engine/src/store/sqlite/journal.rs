@@ -1,0 +1,314 @@
+//! The journal: a file in which records are durable before the database has them.
+//!
+//! Each open store has one beside the database, from its first event that changes nothing but the log. Such an event is one
+//! write here; the flusher moves the records into the database. `docs/decisions/0043-journal.md` says why no record is lost
+//! or doubled.
+
+use super::watch::Files;
+use crate::config::Digest;
+use crate::store::StoreError;
+use crate::store::identity::{Identity, identity, identity_of};
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The first bytes of a journal.
+const MAGIC: [u8; 8] = *b"hkhsrec1";
+
+/// Bytes before the first frame: [`MAGIC`], and the hash of the first line of the log that the records are of.
+const HEADER: usize = MAGIC.len() + 32;
+
+/// Bytes of a frame before its record: the record's length, and the checksums of the length and of the record.
+const FRAME_HEADER: usize = 12;
+
+/// What the name of a journal has after that of its database, before its identifier.
+const ENDING: &str = "-records-";
+
+/// Size from which a journal is followed by another one, in bytes.
+const FULL: u64 = 4 << 20;
+
+/// Upper bound of what is written at once, in bytes. What is larger goes into the database.
+const LARGEST: usize = 1 << 20;
+
+/// The journals of one open store: at most one takes records.
+pub(super) struct Journal {
+    directory: Directory,
+    /// The hash of the log's first line.
+    log: Digest,
+    /// A random number that is in the identifiers of its files.
+    store: u32,
+    files: u32,
+    current: Option<Arc<JournalFile>>,
+    buffer: Vec<u8>,
+}
+
+/// Where the journals of a database are.
+#[derive(Clone, Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    /// What the names of journals begin with.
+    begins: String,
+}
+
+/// A file of records. The file stays locked as long as its store is open.
+pub(super) struct JournalFile {
+    id: String,
+    path: PathBuf,
+    file: File,
+    identity: Option<Identity>,
+    end: AtomicU64,
+    /// How many bytes of it the database has.
+    taken: AtomicU64,
+}
+
+/// Where a record is: in this file, up to this byte.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) file: Arc<JournalFile>,
+    pub(super) end: u64,
+}
+
+impl JournalFile {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// How many bytes of it the database has, as far as this process knows.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the database has the file up to this byte.
+    pub(super) fn note_taken(&self, end: u64) {
+        self.taken.fetch_max(end, Ordering::Relaxed);
+    }
+
+    fn is_there(&self) -> bool {
+        identity(&self.path) == self.identity
+    }
+}
+
+/// Removes a journal that the database has. One that it does not have is left for the next process.
+impl Drop for JournalFile {
+    fn drop(&mut self) {
+        if self.taken() >= self.end.load(Ordering::Relaxed) && self.is_there() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Directory {
+    /// Of the database at this path, which has no link in it.
+    pub(super) fn of(database: &Path) -> Self {
+        let directory = match database.parent() {
+            Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let name = database.file_name().unwrap_or_default().to_string_lossy();
+        Self { path: directory, begins: format!("{name}{ENDING}") }
+    }
+
+    /// The journal with this identifier.
+    pub(super) fn file(&self, id: &str) -> PathBuf {
+        self.path.join(format!("{}{id}", self.begins))
+    }
+
+    /// The identifiers of the journals that are there.
+    pub(super) fn list(&self) -> io::Result<Vec<String>> {
+        let mut ids = Vec::new();
+        for entry in std::fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            let id = name.to_str().and_then(|name| name.strip_prefix(&self.begins));
+            ids.extend(id.filter(|id| is_identifier(id)).map(str::to_owned));
+        }
+        // By store, and of one store in the order in which they were made.
+        ids.sort_unstable();
+        Ok(ids)
+    }
+}
+
+fn is_identifier(id: &str) -> bool {
+    id.len() == 16 && id.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+}
+
+impl Journal {
+    pub(super) fn new(directory: Directory, log: Digest) -> Self {
+        Self { directory, log, store: rand::random(), files: 0, current: None, buffer: Vec::new() }
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Whether a journal is one of this store.
+    pub(super) fn is_own(&self, id: &str) -> bool {
+        id.starts_with(&format!("{:08x}", self.store))
+    }
+
+    /// Whether there is a file that takes records.
+    pub(super) fn is_open(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Appends records in one write. Returns the place of each; `None` if they cannot be written here, and then none of them is
+    /// there.
+    ///
+    /// # Errors
+    /// If a file of the database was removed or replaced.
+    pub(super) fn append(&mut self, files: &mut Files, records: &[&str]) -> Result<Option<Vec<Place>>, StoreError> {
+        files.check_before_record()?;
+        let size: usize = records.iter().map(|record| FRAME_HEADER + record.len()).sum();
+        Ok(if size > LARGEST { None } else { self.write(files, records) })
+    }
+
+    fn write(&mut self, files: &Files, records: &[&str]) -> Option<Vec<Place>> {
+        let current = match self.current.take() {
+            Some(current) if files.is_unchanged() || current.is_there() => current,
+            // Somebody has removed it. The database takes the records that it had, which are still in memory.
+            Some(_) => return None,
+            None => Arc::new(self.create().inspect_err(|error| tracing::warn!(%error, "there is no journal")).ok()?),
+        };
+        let begin = current.end.load(Ordering::Relaxed);
+        self.buffer.clear();
+        if begin == 0 {
+            self.buffer.extend(MAGIC);
+            self.buffer.extend(self.log.as_bytes());
+        }
+        let mut places = Vec::with_capacity(records.len());
+        for record in records {
+            frame(&mut self.buffer, begin, record);
+            places.push(Place { file: Arc::clone(&current), end: begin + self.buffer.len() as u64 });
+        }
+        if (&current.file).write_all(&self.buffer).is_err() {
+            // Its beginning may be there. Nothing comes after it, so that it counts as never written.
+            let _ = current.file.set_len(begin);
+            return None;
+        }
+        let end = begin + self.buffer.len() as u64;
+        current.end.store(end, Ordering::Relaxed);
+        self.current = (end < FULL).then_some(current);
+        Some(places)
+    }
+
+    /// Makes the next file, readable by its user only.
+    fn create(&mut self) -> io::Result<JournalFile> {
+        loop {
+            let id = format!("{:08x}{:08x}", self.store, self.files);
+            self.files += 1;
+            let path = self.directory.file(&id);
+            let mut options = File::options();
+            options.append(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let file = options.open(&path)?;
+            let is_locked = match file.try_lock() {
+                Ok(()) => true,
+                Err(TryLockError::WouldBlock) => false,
+                Err(TryLockError::Error(error)) => {
+                    let _ = std::fs::remove_file(&path);
+                    return Err(error);
+                }
+            };
+            let identity = identity_of(&file);
+            // Otherwise another process took it for one whose store is gone, and removes it.
+            if is_locked && self::identity(&path) == identity {
+                return Ok(JournalFile { id, path, file, identity, end: 0.into(), taken: 0.into() });
+            }
+        }
+    }
+}
+
+/// Appends a frame to `buffer`, which begins at the byte `begin` of a journal.
+fn frame(buffer: &mut Vec<u8>, begin: u64, record: &str) {
+    let at = begin + buffer.len() as u64;
+    // `Journal::append` bounds it.
+    let length = u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes();
+    buffer.extend(length);
+    buffer.extend(checksum(at, &length));
+    buffer.extend(checksum(at, record.as_bytes()));
+    buffer.extend(record.as_bytes());
+}
+
+/// The checksum of bytes of the frame that begins at the byte `at`: a frame in another place is damage.
+fn checksum(at: u64, bytes: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&at.to_le_bytes());
+    hasher.update(bytes);
+    hasher.finalize().to_le_bytes()
+}
+
+/// What is read of a journal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Read<'a> {
+    pub(super) records: Vec<&'a str>,
+    /// The byte after the last of them.
+    pub(super) end: u64,
+    /// What is wrong with what comes after them. A frame of which the end is missing is not: its write did not return.
+    pub(super) problem: Option<&'static str>,
+}
+
+/// Reads the bytes of a journal that follow its first `taken` ones, which have been taken in.
+pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest) -> Read<'a> {
+    let mut read = Read { end: taken, ..Read::default() };
+    if taken == 0 {
+        let Some((header, rest)) = bytes.split_at_checked(HEADER) else {
+            let begins = [&MAGIC[..], log.as_bytes()].concat();
+            read.problem = (!begins.starts_with(bytes) && !is_blank(bytes)).then_some("it does not begin like one");
+            return read;
+        };
+        if is_blank(bytes) {
+            return read;
+        }
+        if !header.starts_with(&MAGIC) {
+            read.problem = Some("it does not begin like one");
+            return read;
+        }
+        if !header.ends_with(log.as_bytes()) {
+            read.problem = Some("its records are those of another log");
+            return read;
+        }
+        (bytes, read.end) = (rest, HEADER as u64);
+    }
+    loop {
+        match next(bytes, read.end) {
+            Ok(None) => return read,
+            Ok(Some((record, rest))) => {
+                read.records.push(record);
+                read.end += (bytes.len() - rest.len()) as u64;
+                bytes = rest;
+            }
+            Err(problem) => {
+                read.problem = Some(problem);
+                return read;
+            }
+        }
+    }
+}
+
+/// The frame that begins at the byte `at`, and what follows it; `None` where its end is missing.
+fn next(bytes: &[u8], at: u64) -> Result<Option<(&str, &[u8])>, &'static str> {
+    // A system that has lost its power may have the length of a file, and not its content.
+    let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER).filter(|_| !is_blank(bytes)) else {
+        return Ok(None);
+    };
+    let (length, sums) = header.split_at(4);
+    let (of_length, of_record) = sums.split_at(4);
+    if of_length != checksum(at, length) {
+        return Err("the length of a record is not as it was written");
+    }
+    let length = length.iter().rev().fold(0_usize, |length, byte| length << 8 | usize::from(*byte));
+    let Some((record, rest)) = rest.split_at_checked(length) else { return Ok(None) };
+    if of_record != checksum(at, record) {
+        return Err("a record is not as it was written");
+    }
+    std::str::from_utf8(record).map(|record| Some((record, rest))).map_err(|_| "a record is no text")
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+#[cfg(test)]
+mod tests;

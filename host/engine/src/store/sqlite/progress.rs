@@ -1,0 +1,90 @@
+//! How far journals are taken in: a row of the table of sessions for each, written by the transaction that takes records in.
+
+use super::database::one_row;
+use super::journal::{Directory, Place};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the identifier of such a row begins with. That of a session has no control character.
+const MARK: char = '\u{1}';
+
+/// The first text after those that begin with [`MARK`].
+pub(super) const AFTER: &str = "\u{2}";
+
+fn row(id: &str) -> String {
+    format!("{MARK}{id}")
+}
+
+/// How many bytes of a journal are taken in; 0 if there is no row.
+pub(super) fn read(connection: &Connection, id: &str) -> rusqlite::Result<u64> {
+    let mut find = connection.prepare_cached("SELECT version FROM session WHERE id = ?1")?;
+    let taken: Option<i64> = find.query_row([row(id)], |row| row.get(0)).optional()?;
+    Ok(taken.map_or(0, |taken| u64::try_from(taken).unwrap_or(0)))
+}
+
+/// Notes that a journal is taken in up to this byte.
+fn write(connection: &Connection, directory: &Directory, id: &str, taken: u64) -> rusqlite::Result<()> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    let mut update = connection.prepare_cached("UPDATE session SET version = ?2, touched = ?3 WHERE id = ?1")?;
+    if update.execute((row(id), taken.cast_signed(), now))? == 1 {
+        return Ok(());
+    }
+    // A journal is new now and then. Those before it may be gone.
+    forget(connection, directory)?;
+    let mut insert = connection
+        .prepare_cached("INSERT INTO session (id, version, events, life, touched) VALUES (?1, ?2, 0, '', ?3)")?;
+    one_row(insert.execute((row(id), taken.cast_signed(), now))?)
+}
+
+/// Takes in records of another store's journal, up to this byte.
+pub(super) fn take_in(
+    connection: &Connection,
+    directory: &Directory,
+    id: &str,
+    records: &[&str],
+    end: u64,
+) -> rusqlite::Result<()> {
+    super::append(connection, records.iter().copied())?;
+    write(connection, directory, id, end)
+}
+
+/// Notes that all of these places are taken in. Returns how far each of their journals was before: another process may have
+/// taken in a part.
+pub(super) fn claim<'a>(
+    connection: &Connection,
+    directory: &Directory,
+    places: impl Iterator<Item = &'a Place>,
+) -> rusqlite::Result<Vec<(String, u64)>> {
+    let mut files: Vec<(&Place, u64)> = Vec::new();
+    for place in places {
+        match files.iter_mut().find(|(known, _)| known.file.id() == place.file.id()) {
+            Some((_, end)) => *end = (*end).max(place.end),
+            None => files.push((place, place.end)),
+        }
+    }
+    let mut before = Vec::with_capacity(files.len());
+    for (place, end) in files {
+        let taken = read(connection, place.file.id())?.max(place.file.taken());
+        if end > taken {
+            write(connection, directory, place.file.id(), end)?;
+        }
+        before.push((place.file.id().to_owned(), taken));
+    }
+    Ok(before)
+}
+
+/// Deletes the rows of journals that are not there any more, in a transaction. A journal is removed after all of it was taken
+/// in, and one that is removed is not taken in.
+pub(super) fn forget(connection: &Connection, directory: &Directory) -> rusqlite::Result<()> {
+    let mut rows = connection.prepare_cached("SELECT id FROM session WHERE id >= ?1 AND id < ?2")?;
+    let ids: Vec<String> = rows.query_map([row(""), AFTER.into()], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for id in ids {
+        let is_gone =
+            |id| directory.file(id).symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        if id.strip_prefix(MARK).is_some_and(is_gone) {
+            connection.prepare_cached("DELETE FROM session WHERE id = ?1")?.execute([id])?;
+        }
+    }
+    Ok(())
+}
