@@ -15,6 +15,8 @@ const MAX_SUBSHELLS: usize = 8;
 const MAX_INDICES: usize = 2;
 /// Maximum number of indices within others.
 const MAX_INNER_INDICES: usize = 16;
+/// Maximum number of indices that a `}` closes: to the parser it is a part of the index, which is still open.
+const MAX_UNCLOSED_INDICES: usize = 2;
 /// Words as which a substitution counts: that is about the work of reading it.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
 /// Words as which the end of a command counts: rules are asked about each command.
@@ -45,6 +47,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         subshells: 0,
         indices: 0,
         inner_indices: 0,
+        unclosed_indices: 0,
         words: 0,
         compounds: 0,
         documents: Vec::new(),
@@ -67,6 +70,9 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
         }
         if scan.indices > MAX_INDICES {
             return Err(format!("indices are nested more than {MAX_INDICES} levels deep"));
+        }
+        if scan.unclosed_indices > MAX_UNCLOSED_INDICES {
+            return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
         }
         if scan.inner_indices > MAX_INNER_INDICES {
             return Err(format!("more than {MAX_INNER_INDICES} indices are nested in others"));
@@ -105,6 +111,7 @@ struct Scan<'a> {
     /// The open ones, and the number of all nested ones.
     indices: usize,
     inner_indices: usize,
+    unclosed_indices: usize,
     words: usize,
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
@@ -188,6 +195,7 @@ impl Scan<'_> {
             b']' if self.open.last() == Some(&Open::Index) => self.close_index(),
             b'}' => {
                 while self.open.last() == Some(&Open::Index) {
+                    self.unclosed_indices += 1;
                     self.close_index();
                 }
                 let what = if self.open.last() == Some(&Open::Name) { Open::Name } else { Open::Curly };
@@ -434,6 +442,12 @@ impl Scan<'_> {
 mod tests {
     use super::check;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_closes_a_name_within_its_index_closes_nothing_for_the_parser() {
+        assert!(super::check("echo ${x%%[*} ${y#[}").is_ok());
+        assert!(super::check(&"${a[${a[}".repeat(8)).unwrap_err().contains("indices"));
+    }
 
     #[test]
     fn ordinary_scripts_are_within_bounds() {

@@ -3,9 +3,6 @@
 
 mod config;
 mod judge;
-#[cfg(any(test, target_arch = "wasm32"))]
-#[expect(unsafe_code, reason = "an allocator hands out what nothing else vouches for")]
-mod memory;
 mod rewrite;
 mod rules;
 mod stacks;
@@ -16,10 +13,6 @@ use hookhost_guest::prelude::*;
 use judge::{Envelope, Input, Judgement, Outcome, cut, judge};
 use rules::Registry;
 use std::path::Path;
-
-#[cfg(target_arch = "wasm32")]
-#[global_allocator]
-static MEMORY: memory::Blocks = memory::Blocks::new();
 
 /// Where the workspace lies, for a plugin to which it is granted.
 const WORKSPACE: &str = "/workspace";

@@ -5,6 +5,7 @@ use super::regex::Regex;
 use super::words::{Pairs, Words};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// A regular expression.
 #[derive(Clone, Debug)]
@@ -68,8 +69,9 @@ pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
 pub(super) enum Pattern {
     /// `^(one|other)$`, `^word`, `\.(one|other)$`: to compare is all that these need.
     Texts { texts: Words, at: Place, any_case: bool },
-    /// Searched for if one of `needed` occurs: few words have any of them.
-    Search { needed: Words, regex: Box<Regex> },
+    /// Searched for if one of `needed` occurs, and compiled when that first happens: few commands have any of them, and to compile all
+    /// patterns is much of what it may take to set the guard up.
+    Search { needed: Words, source: Box<str>, compiled: OnceLock<Option<Box<Regex>>> },
 }
 
 /// Where a text has to occur in another.
@@ -92,7 +94,10 @@ impl Pattern {
         let Expression::Written(Value::String(source)) = expression else {
             return Err("a pattern is a string".into());
         };
-        Self::search(&source, Words::default())
+        match Regex::new(&source) {
+            Ok(_) => Ok(Self::search(&source, Words::default())),
+            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+        }
     }
 
     /// One of which the build has told what it needs.
@@ -104,16 +109,13 @@ impl Pattern {
             Expression::Analysed(Analysed { texts: Some(texts), at, any_case, .. }) => {
                 Ok(Self::Texts { texts, at, any_case })
             }
-            Expression::Analysed(Analysed { search, needed, .. }) => Self::search(&search, needed),
+            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
             Expression::Written(_) => Err("the build has told nothing of it".into()),
         }
     }
 
-    fn search(source: &str, needed: Words) -> Result<Self, String> {
-        match Regex::new(source) {
-            Ok(regex) => Ok(Self::Search { needed, regex: Box::new(regex) }),
-            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
-        }
+    fn search(source: &str, needed: Words) -> Self {
+        Self::Search { needed, source: source.into(), compiled: OnceLock::new() }
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
@@ -121,7 +123,7 @@ impl Pattern {
             Self::Texts { texts, at: Place::Whole, any_case: true } => texts.has_in_any_case(text),
             Self::Texts { texts, at: Place::Whole, .. } => texts.has(text),
             Self::Texts { texts, at, any_case } => texts.any(|word| at.has(text, word, *any_case)),
-            Self::Search { needed, regex } => needed.occurs_in(text) && regex.is_match(text),
+            Self::Search { needed, source, compiled } => needed.occurs_in(text) && finds(source, compiled, text),
         }
     }
 
@@ -129,9 +131,17 @@ impl Pattern {
     pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => self.is_match(text),
-            Self::Search { needed, regex } => needed.occurs_with(text, pairs) && regex.is_match(text),
+            Self::Search { needed, source, compiled } => {
+                needed.occurs_with(text, pairs) && finds(source, compiled, text)
+            }
         }
     }
+}
+
+/// Whether a pattern matches, which is compiled for the first text.
+fn finds(source: &str, compiled: &OnceLock<Option<Box<Regex>>>, text: &str) -> bool {
+    let regex = compiled.get_or_init(|| Regex::new(source).ok().map(Box::new));
+    regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 
 impl Place {
