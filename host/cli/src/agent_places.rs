@@ -1,6 +1,6 @@
 //! Where an agent's files are for this user and in this project, and which hook program they name.
 
-use crate::agents_section::AgentsSection;
+use hookhost_settle::section::AgentsSection;
 use crate::configuration::{self, not_loaded};
 use crate::exit::CliError;
 use crate::output;

@@ -22,21 +22,29 @@
 #![deny(missing_docs)]
 #![cfg(unix)]
 
+#[cfg(feature = "resident")]
 pub mod acs;
 pub mod claims;
 mod events;
+#[cfg(feature = "resident")]
 pub mod http;
+#[cfg(feature = "resident")]
 pub mod interceptor;
+#[cfg(feature = "resident")]
 mod mcp;
 mod once;
+#[cfg(feature = "resident")]
 pub mod resident;
 pub mod rules;
 pub mod sessions;
 pub mod settle;
+#[cfg(feature = "resident")]
 mod successor;
 
+#[cfg(feature = "resident")]
 pub use acs::Acs;
 pub use claims::Claims;
+#[cfg(feature = "resident")]
 pub use resident::{Ended, Resident, ResidentError};
 pub use rules::{Configurations, Found, NOT_TAKEN_UP};
 pub use settle::Settler;
