@@ -149,10 +149,10 @@ pub mod command {
     pub use crate::config::trust::{Approved, TrustStore};
     #[cfg(feature = "cache")]
     pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache, default_directory};
-    #[cfg(feature = "cache")]
-    pub use crate::plugin::component_file::read;
     #[cfg(feature = "compile")]
     pub use crate::plugin::compile::inspect::{Inspection, inspect};
+    #[cfg(feature = "cache")]
+    pub use crate::plugin::component_file::read;
     pub use crate::plugin::error::Advice;
 }
 

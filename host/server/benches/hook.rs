@@ -81,7 +81,12 @@ fn processes(table: &mut Table, home: &Home) {
     }
     drop(resident);
 
-    let what = "the same without a resident host: the hook starts one, and has a process settle the event";
+    let what = "one-shot process: start of `hookhost-settle`, load, one event, exit";
+    let row = Row { what, component: "no-force-push", log: "on", why: "" };
+    let bash = || assert!(Command::new("bash").args(["-c", ":"]).status().unwrap().success());
+    table.compared(&row, &compare(|| home.settle("git status"), bash), "`bash -c :`", Some(2.0));
+
+    let what = "a call of an agent, without a resident host: the hook starts one, and has a process settle the event";
     let why = "Two programs start, and a third behind them.";
     let row = Row { what, component: "no-force-push", log: "on", why };
     let alone = |runs: u32| {
@@ -246,7 +251,12 @@ impl Home {
 
     /// What the hook prints about a command.
     fn reply(&self, command: &str) -> String {
-        let mut hook = self.command(&self.hook);
+        String::from_utf8(self.said(&self.hook, command)).unwrap()
+    }
+
+    /// What a program prints to whom a hook's message about a command is given.
+    fn said(&self, program: &Path, command: &str) -> Vec<u8> {
+        let mut hook = self.command(program);
         hook.args(["claude-code", "PreToolUse"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut hook = hook.spawn().unwrap();
         // A call without an identifier is never the one that was reported before.
@@ -257,11 +267,18 @@ impl Home {
         hook.stdin.take().unwrap().write_all(message.to_string().as_bytes()).unwrap();
         let output = hook.wait_with_output().unwrap();
         assert!(output.status.success());
-        String::from_utf8(output.stdout).unwrap()
+        output.stdout
     }
 
     fn ask(&self, command: &str) {
         assert_eq!(self.reply(command), "");
+    }
+
+    /// Has the program that the hook starts settle a call, to its end.
+    fn settle(&self, command: &str) {
+        let frames = self.said(&self.hook.with_file_name("hookhost-settle"), command);
+        // A reply without text.
+        assert_eq!(frames, [10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     /// What is measured is a hook that guards.

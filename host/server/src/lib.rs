@@ -21,6 +21,10 @@
 
 #![deny(missing_docs)]
 #![cfg(unix)]
+#![cfg_attr(
+    not(feature = "resident"),
+    allow(dead_code, reason = "what the feature leaves out leaves others without a caller")
+)]
 
 #[cfg(feature = "resident")]
 pub mod acs;

@@ -131,21 +131,27 @@ fn without_the_small_program_or_with_one_that_does_not_run_hookhost_settles() {
 
 #[test]
 fn a_process_of_its_own_gives_the_same_reply_byte_for_byte_and_records_the_same() {
-    let (with, without) = (Home::new(), Home::new());
+    let (with, without, large) = (Home::new(), Home::new(), Home::new());
     with.serve();
-    let _lock = without.without_resident_host();
+    let _locks = [without.without_resident_host(), large.without_resident_host()];
+    // There `hookhost` settles.
+    fs::remove_file(large.program("hookhost-settle")).unwrap();
     let replies =
         |home: &Home| -> Vec<Reply> { table(home).iter().map(|(hook, message)| home.told(hook, message)).collect() };
     let (resident, alone) = (replies(&with), replies(&without));
-    for ((hook, message), (resident, alone)) in table(&with).iter().zip(resident.iter().zip(&alone)) {
-        assert_eq!(resident, alone, "{hook:?} {}", String::from_utf8_lossy(message));
+    for (other, which) in [(&alone, "hookhost-settle"), (&replies(&large), "hookhost")] {
+        for ((hook, message), (resident, other)) in table(&with).iter().zip(resident.iter().zip(other)) {
+            assert_eq!(resident, other, "{which} {hook:?} {}", String::from_utf8_lossy(message));
+        }
     }
     resident[2].is_denied_by_policy();
     assert!(!without.socket().exists(), "each was settled by a process of its own");
-    super::wait_for("the last records", || without.settling().is_empty());
+    super::wait_for("the last records", || without.settling().is_empty() && large.settling().is_empty());
     // What is recorded late is recorded by then, too.
     super::wait_for("the last records", || log(&with).len() >= log(&without).len());
     assert_eq!(log(&with), log(&without));
-    with.verify_log();
-    without.verify_log();
+    assert_eq!(log(&with), log(&large));
+    for home in [with, without, large] {
+        home.verify_log();
+    }
 }

@@ -99,10 +99,12 @@ impl Compiler<'_> {
 
     #[cfg(feature = "compile")]
     async fn linked_now(&self, entry: &Entry, bytes: &[u8], digest: Digest) -> Result<(Linked, bool), LoadError> {
-        match self.compiles {
-            true => super::compile::linked(self, entry, bytes, digest).await,
-            false => Err(LoadError::NoCompiler { name: entry.name.clone() }),
+        if !self.compiles {
+            return Err(LoadError::NoCompiler { name: entry.name.clone() });
         }
+        // It is long, and rarely needed: what waits for a plugin to be loaded does not hold its state.
+        let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, bytes, digest));
+        linked.await
     }
 
     #[cfg(all(feature = "cache", not(feature = "compile")))]
