@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The features of the engine that a program can leave out.
-const FEATURES: [&str; 7] = ["compile", "config-file", "http", "json-schema", "native", "replay", "store"];
+const FEATURES: [&str; 8] = ["cache", "compile", "config-file", "http", "json-schema", "native", "replay", "store"];
 
 /// The programs that embed the engine, each a workspace of its own.
 const GATE: &str = "tests/embedders/gate/Cargo.toml";
@@ -26,8 +26,9 @@ const MAX_CRATES: usize = 120;
 /// versions of SQLite nothing of hookhost links it.
 pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let sets = std::iter::once(String::new()).chain(FEATURES.iter().map(|left_out| {
-        // `replay` reads the store.
-        let kept = |feature: &&&str| *feature != left_out && !(*left_out == "store" && **feature == "replay");
+        // `replay` reads the store, and what is compiled is kept.
+        let needs = [("replay", "store"), ("compile", "cache")];
+        let kept = |feature: &&&str| *feature != left_out && !needs.contains(&(**feature, *left_out));
         FEATURES.iter().filter(kept).copied().collect::<Vec<_>>().join(",")
     }));
     for set in sets {

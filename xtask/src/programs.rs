@@ -1,4 +1,5 @@
-//! The programs that a user has: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
+//! The programs that a user has: `hookhost`, the small `hookhost-hook`, which agents start at every event, and
+//! `hookhost-settle`, which the hook starts where no resident host answers.
 
 use std::{
     env, fs,
@@ -10,26 +11,28 @@ use crate::{
     workspace::{Workspace, output, run, say},
 };
 
-/// The two of the release.
+/// Those of the release.
 pub(crate) struct Programs {
     pub(crate) hookhost: PathBuf,
     pub(crate) hook: PathBuf,
+    /// It is beside the hook, as it is where both are installed.
+    pub(crate) settle: PathBuf,
 }
 
-/// Builds both; `also` are further words for the cargo command that builds `hookhost`.
+/// Builds them; `also` are further words for the cargo command that builds `hookhost`.
 pub(crate) fn release(workspace: &Workspace, also: &[&str]) -> Outcome<Programs> {
     // Of the whole workspace, so that whatever else is built with it shares the dependencies.
     let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", build.args(also))?;
     let hookhost = workspace.target.join("release").join(named("hookhost"));
-    Ok(Programs { hookhost, hook: hook(workspace)? })
+    let (hook, settle) = (small(workspace, "hookhost-hook")?, small(workspace, "hookhost-settle")?);
+    Ok(Programs { hookhost, hook, settle })
 }
 
-/// Builds the hook. Its start is most of its time, and half of that would be the dynamic loader: it is linked statically
-/// where the C library can be.
-fn hook(workspace: &Workspace) -> Outcome<PathBuf> {
-    let mut build =
-        workspace.cargo(&["build", "--profile", "hook", "--package", "hookhost-hook", "--bin", "hookhost-hook"]);
+/// Builds a small program by itself, so that it has no feature that another one needs. Its start is most of its time, and half of
+/// that would be the dynamic loader: it is linked statically where the C library can be.
+fn small(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {
+    let mut build = workspace.cargo(&["build", "--profile", "hook", "--package", name, "--bin", name]);
     let mut directory = workspace.target.clone();
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         let target = host(workspace)?;
@@ -37,8 +40,8 @@ fn hook(workspace: &Workspace) -> Outcome<PathBuf> {
         build.args(["--target", &target]).env("RUSTFLAGS", "-C target-feature=+crt-static");
         directory.push(target);
     }
-    run("building hookhost-hook", &mut build)?;
-    Ok(directory.join("hook").join(named("hookhost-hook")))
+    run(&format!("building {name}"), &mut build)?;
+    Ok(directory.join("hook").join(named(name)))
 }
 
 /// The target triple of this compiler.
@@ -52,7 +55,7 @@ fn named(program: &str) -> String {
     format!("{program}{}", env::consts::EXE_SUFFIX)
 }
 
-/// Puts both programs into a directory: the one that is named, or that of cargo's programs, which is on the `PATH`.
+/// Puts the programs into a directory: the one that is named, or that of cargo's programs, which is on the `PATH`.
 pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = match arguments {
         [] => cargo_programs()?,
@@ -63,10 +66,10 @@ pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     };
     let programs = release(workspace, &[])?;
     fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
-    for program in [&programs.hookhost, &programs.hook] {
+    for program in [&programs.hookhost, &programs.hook, &programs.settle] {
         put(program, &directory)?;
     }
-    say(&format!("hookhost and hookhost-hook are in {}", directory.display()));
+    say(&format!("hookhost, hookhost-hook and hookhost-settle are in {}", directory.display()));
     let is_on_path = env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|entry| entry == directory));
     if !is_on_path {
         say(&format!("your shell does not find them yet: add {} to your PATH", directory.display()));

@@ -1,6 +1,5 @@
 //! Where an agent's files are for this user and in this project, and which hook program they name.
 
-use crate::agents_section::AgentsSection;
 use crate::configuration::{self, not_loaded};
 use crate::exit::CliError;
 use crate::output;
@@ -9,6 +8,7 @@ use hookhost::config::{Config, UserDirectories};
 use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
 use hookhost_adapters::{Adapter, all, by_name};
 use hookhost_install::find::is_executable;
+use hookhost_settle::section::AgentsSection;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -7,18 +7,16 @@ use anyhow::anyhow;
 use hookhost::files::{self, FileError, Guard};
 use hookhost::store::{Log, LogError};
 use hookhost::{Host, StoreError};
+use hookhost_settle::asked::DATABASE;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// The database's name, in the directory of what is remembered.
-const FILE_NAME: &str = "hookhost.db";
 
 /// How long a command that ends waits for observers.
 const FOR_OBSERVERS: Duration = Duration::from_secs(2);
 
 /// The user's own log.
 pub(crate) fn path() -> Result<PathBuf, CliError> {
-    Ok(configuration::places()?.state.join(FILE_NAME))
+    Ok(configuration::places()?.state.join(DATABASE))
 }
 
 /// The user's own log, in a directory that only they can read.

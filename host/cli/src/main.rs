@@ -1,7 +1,6 @@
 //! The `hookhost` command: a thin shell over the engine and the agent. Each subcommand is a file of `command`.
 
 mod agent_places;
-mod agents_section;
 mod args;
 mod audit_log;
 mod command;

@@ -7,7 +7,7 @@ use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
-#[cfg(feature = "compile")]
+#[cfg(feature = "cache")]
 use crate::plugin::Cache;
 use crate::plugin::{Compiler, LoadError, Plugin, PluginTool};
 use crate::sandbox::capability::OwnCapabilities;
@@ -27,8 +27,10 @@ pub(crate) enum NotActive {
 /// What all configurations of a host are loaded with.
 pub(crate) struct Loading {
     pub(crate) engine: Engine,
-    #[cfg(feature = "compile")]
+    #[cfg(feature = "cache")]
     pub(crate) cache: Option<Cache>,
+    #[cfg(feature = "compile")]
+    pub(crate) compiles: bool,
     pub(crate) own: OwnCapabilities,
     /// The program's, for the records of its native rules.
     pub(crate) version: Option<Arc<str>>,
@@ -79,8 +81,10 @@ impl ActiveConfig {
             };
             let compiler = Compiler {
                 sandbox: &sandbox,
-                #[cfg(feature = "compile")]
+                #[cfg(feature = "cache")]
                 cache: loading.cache.as_ref(),
+                #[cfg(feature = "compile")]
+                compiles: loading.compiles,
                 own,
                 within: settings.compile_time,
             };

@@ -73,7 +73,7 @@ impl Engine {
         let sandbox = self.sandbox(PoolSize::of(&[entry], std::num::NonZeroU32::MIN))?;
         let own = OwnCapabilities::default();
         let within = crate::config::Settings::default().compile_time;
-        let compiler = Compiler { sandbox: &sandbox, cache: None, own: &own, within };
+        let compiler = Compiler { sandbox: &sandbox, cache: None, compiles: true, own: &own, within };
         Ok(compiler.ahead(entry).await?)
     }
 

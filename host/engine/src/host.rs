@@ -10,7 +10,7 @@ use crate::contract::action::ActionMap;
 use crate::contract::{EventKind, ToolCall, ToolCallVerdict};
 use crate::engine::Engine;
 use crate::native::Rule;
-#[cfg(feature = "compile")]
+#[cfg(feature = "cache")]
 use crate::plugin::Cache;
 use crate::plugin::{LoadError, Plugin, PluginTool};
 use crate::runtime::{self, Missing};
@@ -95,8 +95,10 @@ pub struct HostBuilder {
     version: Option<Arc<str>>,
     clock: Arc<dyn Clock>,
     engine: Engine,
-    #[cfg(feature = "compile")]
+    #[cfg(feature = "cache")]
     cache: Option<PathBuf>,
+    #[cfg(feature = "compile")]
+    compiles: bool,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     shares_questions: bool,
@@ -156,8 +158,10 @@ impl Host {
             version: None,
             clock: Arc::new(SystemClock),
             engine: Engine::new(),
+            #[cfg(feature = "cache")]
+            cache: crate::plugin::cache::default_directory(),
             #[cfg(feature = "compile")]
-            cache: crate::plugin::compile::cache::default_directory(),
+            compiles: true,
             actions: ActionMap::default(),
             approver: None,
             shares_questions: false,
@@ -392,7 +396,7 @@ impl HostBuilder {
     /// Keeps compiled code in this directory, which must be the user's alone (it is created so if it is missing). A directory or
     /// file that others can access is not used, and the log says so. By default it is the command's: `HOOKHOST_CACHE_DIR`, or
     /// `hookhost` in the platform's directory for caches, and in it `compiled`. Where neither is known, every start compiles.
-    #[cfg(feature = "compile")]
+    #[cfg(feature = "cache")]
     #[must_use]
     pub fn cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cache = Some(directory.into());
@@ -400,10 +404,21 @@ impl HostBuilder {
     }
 
     /// Keeps no compiled code, so that every start compiles.
-    #[cfg(feature = "compile")]
+    #[cfg(feature = "cache")]
     #[must_use]
     pub fn without_cache(mut self) -> Self {
         self.cache = None;
+        self
+    }
+
+    /// Compiles nothing, also where the feature `compile` is on: a component whose compiled code is not in the cache does not load
+    /// ([`LoadError::NoCompiler`]).
+    #[cfg(feature = "cache")]
+    #[must_use]
+    pub fn without_compiler(self) -> Self {
+        #[cfg(feature = "compile")]
+        return Self { compiles: false, ..self };
+        #[cfg(not(feature = "compile"))]
         self
     }
 
@@ -471,7 +486,7 @@ impl HostBuilder {
         })?;
         let entries = self.entries.into_iter().collect::<Result<Vec<_>, _>>()?;
         let config = self.config.with_entries(entries.clone())?;
-        #[cfg(feature = "compile")]
+        #[cfg(feature = "cache")]
         let cache = self.cache.as_deref().and_then(|directory| {
             let failed = |error| tracing::warn!(directory = %directory.display(), %error, "compiled code is not kept");
             Cache::open(directory).map_err(failed).ok()
@@ -479,8 +494,10 @@ impl HostBuilder {
         let own = OwnCapabilities::new(self.capabilities).map_err(Error::Capability)?;
         let loading = Loading {
             engine: self.engine,
-            #[cfg(feature = "compile")]
+            #[cfg(feature = "cache")]
             cache,
+            #[cfg(feature = "compile")]
+            compiles: self.compiles,
             own: own.clone(),
             version: self.version,
         };

@@ -147,12 +147,12 @@ pub mod command {
     pub use crate::config::edit::{Change, Edited, allow};
     #[cfg(feature = "config-file")]
     pub use crate::config::trust::{Approved, TrustStore};
-    #[cfg(feature = "compile")]
-    pub use crate::plugin::compile::cache::{CacheFiles, cache_files, clear_cache, default_directory};
-    #[cfg(feature = "compile")]
-    pub use crate::plugin::compile::compile_bounds::read;
+    #[cfg(feature = "cache")]
+    pub use crate::plugin::cache::{CacheFiles, cache_files, clear_cache, default_directory};
     #[cfg(feature = "compile")]
     pub use crate::plugin::compile::inspect::{Inspection, inspect};
+    #[cfg(feature = "cache")]
+    pub use crate::plugin::component_file::read;
     pub use crate::plugin::error::Advice;
 }
 

@@ -94,26 +94,26 @@ impl Hook<'_> {
 
     fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
-        let Some(place) = self.place else { return start::alone(&start::program()?, request, deadline) };
+        let Some(place) = self.place else { return start::alone(&start::program()?, request, deadline, || ()) };
         let program = match resident(place, request, deadline) {
             Resident::Answered(answered) => return answered,
             // It serves others. One that is started now would find that it is there, and end.
-            Resident::Refuses => return start::alone(&start::program()?, request, deadline),
+            Resident::Refuses => return start::alone(&start::program()?, request, deadline, || ()),
             Resident::NotThere => start::program()?,
         };
         // Of one that has waited for a person, and ended, the time for a call without a person is over.
         let deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
-        // A failure to start it is no failure of this call.
-        let starting = match start::resident_host(&program, place) {
-            Ok(None) => match started_elsewhere(place, request, deadline) {
-                Some(answered) => return answered,
-                None => None,
-            },
-            starting => starting.ok().flatten(),
-        };
-        let settled = start::alone(&program, request, deadline);
-        drop(starting);
-        settled
+        let lock = start::lock(place);
+        if let Ok(None) = lock
+            && let Some(answered) = started_elsewhere(place, request, deadline)
+        {
+            return answered;
+        }
+        let is_ours = matches!(lock, Ok(Some(_)));
+        start::alone(&program, request, deadline, || {
+            // The call does not wait for it. A failure to start it is no failure of this call.
+            let _ = is_ours.then(|| start::resident_host(&program, place));
+        })
     }
 
     /// The reply where nobody answered: no, unless the operator chose otherwise. It is noted for the log.

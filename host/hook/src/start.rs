@@ -26,17 +26,21 @@ pub fn program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
-/// Starts the resident host, unless another hook is starting it. It lives on after this process. The lock is held until what is
-/// returned is dropped.
+/// The lock of anyone who starts the resident host, held until it is dropped; absent where another hook holds it.
+///
+/// # Errors
+/// If there can be no lock. The call is settled nevertheless.
+pub fn lock(place: &Place) -> io::Result<Option<File>> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.starting())?;
+    Ok(lock.try_lock().is_ok().then_some(lock))
+}
+
+/// Starts the resident host, which lives on after this process.
 ///
 /// # Errors
 /// If it cannot be started. The call is settled nevertheless.
-pub fn resident_host(program: &Path, place: &Place) -> io::Result<Option<File>> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.starting())?;
-    if lock.try_lock().is_err() {
-        return Ok(None);
-    }
+pub fn resident_host(program: &Path, place: &Place) -> io::Result<()> {
     // It says there what goes wrong; a file that has grown large begins again.
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.log())?;
     if log.metadata()?.len() > MAX_LOG {
@@ -50,7 +54,7 @@ pub fn resident_host(program: &Path, place: &Place) -> io::Result<Option<File>> 
         .stdout(Stdio::null())
         .stderr(log)
         .spawn()?;
-    Ok(Some(lock))
+    Ok(())
 }
 
 /// Files that this process has inherited are not passed on: who waits for the end of one of them must not wait for a process
@@ -59,14 +63,41 @@ fn keep_inherited_files() {
     close_fds::set_fds_cloexec(3, &[]);
 }
 
-/// Settles a message in a process of its own. After its answer it lives on until observers and the log have what they get.
+/// The small program for plugins that are compiled already, which is beside `hookhost`.
+const SMALL: &str = "hookhost-settle";
+
+/// Settles a message in a process of its own. After its answer it lives on until observers and the log have what they get. What
+/// the small program leaves unanswered, `hookhost` settles. `meanwhile` is called while the first process works.
 ///
 /// # Errors
-/// If that process does not answer in time. It is ended then.
-pub fn alone(program: &Path, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-    let HookRequest { agent, point, directory, message, .. } = request;
+/// If neither process answers in time. It is ended then.
+pub fn alone(
+    program: &Path,
+    request: &HookRequest,
+    deadline: Deadline<'_>,
+    meanwhile: impl FnOnce(),
+) -> Result<Response, ConnectionError> {
+    let mut meanwhile = Some(meanwhile);
+    let mut meanwhile = || meanwhile.take().into_iter().for_each(|meanwhile| meanwhile());
+    match settled_by(Command::new(program.with_file_name(SMALL)), request, deadline, &mut meanwhile) {
+        // It is not installed, or it leaves the message to the other one, before anything of it is settled.
+        Err(ConnectionError::Closed | ConnectionError::Io(_)) => {}
+        answered => return answered,
+    }
     let mut command = Command::new(program);
-    command.args(["hook", "--alone", agent.as_str()]);
+    command.args(["hook", "--alone"]);
+    settled_by(command, request, deadline, &mut meanwhile)
+}
+
+/// Settles a message in the process of this command.
+fn settled_by(
+    mut command: Command,
+    request: &HookRequest,
+    mut deadline: Deadline<'_>,
+    meanwhile: &mut dyn FnMut(),
+) -> Result<Response, ConnectionError> {
+    let HookRequest { agent, point, directory, message, .. } = request;
+    command.arg(agent);
     if !point.is_empty() {
         command.arg(point);
     }
@@ -82,6 +113,7 @@ pub fn alone(program: &Path, request: &HookRequest, mut deadline: Deadline<'_>) 
     let unanswered = Unanswered(child);
     deadline.write_all(&mut to, message)?;
     drop(to);
+    meanwhile();
     loop {
         match receive_from(&mut from, deadline)? {
             Response::Waiting { seconds } => deadline = deadline.that_takes_long(seconds),

@@ -123,7 +123,10 @@ impl Resident {
                 return Err(error);
             }
             if !is_there && starting.is_none() {
-                starting = start::resident_host(&self.program, &self.place)?;
+                starting = start::lock(&self.place)?;
+                if starting.is_some() {
+                    start::resident_host(&self.program, &self.place)?;
+                }
             }
             sleep(INTERVAL).await;
         }

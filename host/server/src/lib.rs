@@ -22,23 +22,35 @@
 
 #![deny(missing_docs)]
 #![cfg(unix)]
+#![cfg_attr(
+    not(feature = "resident"),
+    allow(dead_code, reason = "what the feature leaves out leaves others without a caller")
+)]
 
+#[cfg(feature = "resident")]
 pub mod acs;
 pub mod claims;
 mod events;
+#[cfg(feature = "resident")]
 pub mod http;
+#[cfg(feature = "resident")]
 pub mod interceptor;
+#[cfg(feature = "resident")]
 mod mcp;
 mod once;
 mod proxies;
+#[cfg(feature = "resident")]
 pub mod resident;
 pub mod rules;
 pub mod sessions;
 pub mod settle;
+#[cfg(feature = "resident")]
 mod successor;
 
+#[cfg(feature = "resident")]
 pub use acs::Acs;
 pub use claims::Claims;
+#[cfg(feature = "resident")]
 pub use resident::{Ended, Resident, ResidentError};
 pub use rules::{Configurations, Found, NOT_TAKEN_UP};
 pub use settle::Settler;

@@ -153,6 +153,19 @@ impl Settler {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Loads the rules that a message is settled under. Nothing is settled or recorded.
+    ///
+    /// # Errors
+    /// One sentence, where they cannot be loaded: for that reason [`Self::reply`] would be a no.
+    pub async fn prepare(&self, named: &'static dyn Adapter, message: &Message<'_>) -> Result<(), String> {
+        // What cannot be read, what is too long and the canary need none.
+        let Ok(call) = detect(named, message).decode(message) else { return Ok(()) };
+        if too_long(&call.session).is_some() || is_canary(&call) {
+            return Ok(());
+        }
+        self.rules.of(&directory_of_rules(&call.session)).await.map(drop)
+    }
+
     /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
     /// takes long is waited for: a person, a plugin's model. Where the future is dropped before it is ready, the hook has gone:
     /// nothing of the event runs, and the log says so.

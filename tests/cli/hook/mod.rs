@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// How long something may take that is waited for.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A user with the two programs in a directory of their own, and rules.
+/// A user with the programs in a directory of their own, and rules.
 struct Home {
     user: User,
 }
@@ -54,7 +54,7 @@ impl Home {
         let home = Self { user: User::new() };
         home.user.configure(configuration);
         fs::create_dir(home.user.path("bin")).unwrap();
-        for name in ["hookhost", "hookhost-hook"] {
+        for name in ["hookhost", "hookhost-hook", "hookhost-settle"] {
             home.put_program(name);
         }
         home.compile(&home.user.project());
@@ -148,6 +148,19 @@ impl Home {
         numbers.filter(is_it).filter_map(Pid::from_raw).collect()
     }
 
+    /// The processes that settle an event by themselves.
+    fn settling(&self) -> Vec<Pid> {
+        let small = self.program("hookhost-settle");
+        let runs = |pid: &i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|&byte| byte == 0).next() == Some(small.as_os_str().as_encoded_bytes())
+        };
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let small = numbers.filter(runs).filter_map(Pid::from_raw);
+        small.chain(self.processes("hook")).collect()
+    }
+
     /// Keeps anyone from becoming the resident host, as long as what is returned is there: each hook then settles by itself.
     fn without_resident_host(&self) -> fs::File {
         fs::create_dir_all(self.run_directory()).unwrap();
@@ -195,7 +208,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        for pid in ["serve", "hook"].iter().flat_map(|command| self.processes(command)) {
+        for pid in self.processes("serve").into_iter().chain(self.settling()) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }

@@ -37,9 +37,12 @@ impl Plugin {
         let preopens = preopens(entry)?;
         let (linked, is_image, digest) = match source {
             Source::Compiled(compiled) => (compiler.linked_ahead(entry, compiled).await?, false, compiled.digest()),
-            #[cfg(feature = "compile")]
+            #[cfg(feature = "cache")]
             Source::Component(bytes, digest) => {
-                let (linked, is_image) = super::compile::linked(compiler, entry, &bytes, digest).await?;
+                let (linked, is_image) = match compiler.kept(entry)? {
+                    Some(kept) => kept,
+                    None => compiler.linked_now(entry, &bytes, digest).await?,
+                };
                 (linked, is_image, digest)
             }
         };
@@ -69,8 +72,11 @@ impl Plugin {
 /// The engine and bounds for compiling components.
 pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
-    #[cfg(feature = "compile")]
+    #[cfg(feature = "cache")]
     pub(crate) cache: Option<&'a super::Cache>,
+    /// Whether what is not in the cache is compiled.
+    #[cfg(feature = "compile")]
+    pub(crate) compiles: bool,
     /// What plugins may import beside the contract.
     pub(crate) own: &'a OwnCapabilities,
     /// `settings.compile-time`.
@@ -78,6 +84,34 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
+    /// The component of an entry whose compiled code is in the cache, linked, and whether it is an image that `configure` has
+    /// left.
+    #[cfg(feature = "cache")]
+    fn kept(&self, entry: &Entry) -> Result<Option<(Linked, bool)>, LoadError> {
+        let engine = self.sandbox.engine();
+        let kept = self.cache.and_then(|cache| {
+            let outcome = cache.outcome(entry)?;
+            Some((cache.code(engine, entry, &outcome.code)?, outcome.is_image))
+        });
+        let Some((component, is_image)) = kept else { return Ok(None) };
+        Ok(Some((Checked::new(self.sandbox, entry, &component, self.own)?.link()?, is_image)))
+    }
+
+    #[cfg(feature = "compile")]
+    async fn linked_now(&self, entry: &Entry, bytes: &[u8], digest: Digest) -> Result<(Linked, bool), LoadError> {
+        if !self.compiles {
+            return Err(LoadError::NoCompiler { name: entry.name.clone() });
+        }
+        // It is long, and rarely needed: what waits for a plugin to be loaded does not hold its state.
+        let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, bytes, digest));
+        linked.await
+    }
+
+    #[cfg(all(feature = "cache", not(feature = "compile")))]
+    async fn linked_now(&self, entry: &Entry, _: &[u8], _: Digest) -> Result<(Linked, bool), LoadError> {
+        Err(LoadError::NoCompiler { name: entry.name.clone() })
+    }
+
     /// Checks and links a component, and has it take its configuration.
     async fn linked_ahead(&self, entry: &Entry, compiled: &CompiledComponent) -> Result<Linked, LoadError> {
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so the program vouches for it")]
@@ -99,7 +133,7 @@ enum Source<'a> {
     /// Compiled code.
     Compiled(&'a CompiledComponent),
     /// A component, and its digest.
-    #[cfg(feature = "compile")]
+    #[cfg(feature = "cache")]
     Component(std::borrow::Cow<'a, [u8]>, Digest),
 }
 
@@ -108,11 +142,11 @@ impl<'a> Source<'a> {
         match &entry.code {
             Code::Compiled(compiled) => Ok(Self::Compiled(compiled)),
             Code::Native(_) => Err(unfit(entry, ContractError::NotWasm)),
-            #[cfg(feature = "compile")]
+            #[cfg(feature = "cache")]
             Code::File { .. } | Code::Bytes(_) => {
-                super::compile::read(entry).map(|(bytes, digest)| Self::Component(bytes, digest))
+                super::component_file::of(entry).map(|(bytes, digest)| Self::Component(bytes, digest))
             }
-            #[cfg(not(feature = "compile"))]
+            #[cfg(not(feature = "cache"))]
             Code::File { .. } | Code::Bytes(_) => Err(LoadError::NoCompiler { name: entry.name.clone() }),
         }
     }

@@ -3,9 +3,13 @@
 //! Nothing of it runs before its digest is the allowlist's, its imports are granted and the types of its exports are
 //! the contract's.
 
+#[cfg(feature = "cache")]
+pub(crate) mod cache;
 mod call;
 #[cfg(feature = "compile")]
 pub(crate) mod compile;
+#[cfg(feature = "cache")]
+pub(crate) mod component_file;
 mod configure;
 mod contract_check;
 pub(crate) mod error;
@@ -14,8 +18,8 @@ mod load;
 mod native;
 mod tools;
 
-#[cfg(feature = "compile")]
-pub(crate) use compile::Cache;
+#[cfg(feature = "cache")]
+pub(crate) use cache::Cache;
 pub use contract_check::ContractError;
 pub use error::LoadError;
 pub(crate) use load::Compiler;

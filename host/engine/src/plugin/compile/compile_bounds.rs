@@ -1,17 +1,12 @@
 //! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is bounded beforehand, by a look
 //! at the file that is linear in its size. `docs/decisions/0012-compile-bounds.md` has what was measured.
 
-use crate::files::{self, FileError, Guard, Links};
 use crate::plugin::ContractError;
-use std::io::{self, Read as _};
-use std::path::Path;
+use crate::plugin::component_file::MAX_BYTES as FILE;
 use wasmparser::{
     ComponentInstance, ComponentType, ElementItems, FunctionBody, InstanceTypeDeclaration, Operator, Parser, Payload,
     SectionLimited,
 };
-
-/// Bytes of a file. A JavaScript engine in a component is 12 MiB, a Python interpreter with its library 40.
-pub(super) const FILE: u64 = 64 << 20;
 
 /// Bytes of the bodies of all functions. The worst known code takes 11 µs a byte; usual code takes one.
 const CODE: u64 = 16 << 20;
@@ -47,42 +42,6 @@ const ELEMENTS: u64 = 1_000_000;
 const PARTS: u64 = 200_000;
 /// Parts that a function between core code and a component counts as: 2 ms each.
 const PARTS_OF_FUNCTION: u64 = 50;
-
-/// # Errors
-/// If a component that a program holds is larger than a plugin may be.
-pub(super) fn check_size(component: &[u8]) -> Result<(), ContractError> {
-    match component.len() as u64 {
-        0..=FILE => Ok(()),
-        length => Err(ContractError::TooLarge(format!("has {length} bytes, and {FILE} is the most"))),
-    }
-}
-
-/// Reads a regular file that is no larger than a plugin may be. A pipe or a device is not read.
-///
-/// # Errors
-/// If it cannot be read, or is too large.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Its digest says whether it counts. A pipe is not waited for, also where it takes the file's place at this moment.
-    let file = match files::open(path, Guard::Anybodys, Links::Followed) {
-        Err(FileError::Refused(_)) => return Err(io::Error::other("it is not a file")),
-        opened => opened?,
-    };
-    let check = |length| match length {
-        0..=FILE => Ok(()),
-        _ => Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("it has {length} bytes, and {FILE} is the most that a plugin may have"),
-        )),
-    };
-    let length = file.metadata()?.len();
-    check(length)?;
-    // One more, so that the end is found without making room for more.
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
-    // It may grow in the meantime.
-    file.take(FILE + 1).read_to_end(&mut bytes)?;
-    check(bytes.len() as u64)?;
-    Ok(bytes)
-}
 
 /// Checks what a component would cost to compile.
 ///

@@ -21,7 +21,7 @@ use wasmtime::component::Component;
 
 /// The version of a file's layout: the content, then its authentication code. Compiled code comes
 /// first, so that it can be mapped in place.
-const LAYOUT: u8 = 3;
+const LAYOUT: u8 = 4;
 
 /// Bytes of a file's authentication code.
 const TAG: usize = 32;
@@ -110,7 +110,7 @@ impl Cache {
     /// The code of the component with this digest, compiled by this engine with these settings;
     /// `None` if there is no valid one.
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
-        let path = self.path(engine, CacheFile::Code(component));
+        let path = self.path(CacheFile::Code(component));
         let found = counted(self.read(engine, &path), entry, &path)?;
         touch(&path);
         Some(found)
@@ -118,8 +118,9 @@ impl Cache {
 
     /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
     /// nothing else.
-    pub(super) fn put_code(&self, engine: &Engine, entry: &Entry, component: &Digest, compiled: &Component) {
-        let path = self.path(engine, CacheFile::Code(component));
+    #[cfg(feature = "compile")]
+    pub(super) fn put_code(&self, entry: &Entry, component: &Digest, compiled: &Component) {
+        let path = self.path(CacheFile::Code(component));
         let code = compiled.serialize().map_err(io::Error::other);
         self.put(entry, &path, code.as_deref().map_err(|error| io::Error::other(error.to_string())));
         if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
@@ -128,8 +129,8 @@ impl Cache {
     }
 
     /// The outcome of an entry, if it is known.
-    pub(super) fn outcome(&self, engine: &Engine, entry: &Entry) -> Option<Outcome> {
-        let path = self.path(engine, CacheFile::Outcome(entry));
+    pub(super) fn outcome(&self, entry: &Entry) -> Option<Outcome> {
+        let path = self.path(CacheFile::Outcome(entry));
         let read = || {
             let (mut content, tag) = (Vec::new(), self.vouched_for(&path)?);
             File::open(&path)?.take(OUTCOME as u64).read_to_end(&mut content)?;
@@ -151,12 +152,14 @@ impl Cache {
     }
 
     /// Keeps the outcome of an entry. A failure is logged, and changes nothing else.
-    pub(super) fn put_outcome(&self, engine: &Engine, entry: &Entry, outcome: &Outcome) {
-        let path = self.path(engine, CacheFile::Outcome(entry));
+    #[cfg(feature = "compile")]
+    pub(super) fn put_outcome(&self, entry: &Entry, outcome: &Outcome) {
+        let path = self.path(CacheFile::Outcome(entry));
         let content = [&[u8::from(outcome.is_image)], outcome.code.as_bytes().as_slice()].concat();
         self.put(entry, &path, Ok(&content));
     }
 
+    #[cfg(feature = "compile")]
     fn put(&self, entry: &Entry, path: &Path, content: io::Result<&[u8]>) {
         let kept = content.and_then(|content| {
             let mut tag = self.tag(path);
@@ -168,8 +171,9 @@ impl Cache {
         }
     }
 
-    /// The path of a file: one for each engine version and setting, and content.
-    fn path(&self, engine: &Engine, kept: CacheFile<'_>) -> PathBuf {
+    /// The path of a file: one for each version, kind of machine and content. What an engine with other settings has left there,
+    /// wasmtime refuses.
+    fn path(&self, kept: CacheFile<'_>) -> PathBuf {
         struct Sha(Sha256);
         impl Hasher for Sha {
             fn write(&mut self, bytes: &[u8]) {
@@ -183,7 +187,7 @@ impl Cache {
         LAYOUT.hash(&mut hasher);
         // Our own version covers the pre-initialiser's: an image is only as good as its maker.
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
-        engine.precompile_compatibility_hash().hash(&mut hasher);
+        instructions().hash(&mut hasher);
         let extension = match kept {
             CacheFile::Code(component) => {
                 component.as_bytes().hash(&mut hasher);
@@ -208,7 +212,7 @@ impl Cache {
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
         // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is
         // made with a key that only this user can read, and the file's name, which says which
-        // engine, is part of what it is made over. It is still that file when it is mapped, and
+        // component, is part of what it is made over. What another engine has compiled, wasmtime refuses. It is still that file when it is mapped, and
         // stays as it is: nobody else can reach the directory, and we write a file once, under
         // another name, and then only replace or remove it.
         let component = unsafe { Component::deserialize_file(engine, path) };
@@ -248,6 +252,39 @@ impl Cache {
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
         tag
     }
+}
+
+/// Which instructions this machine has of those that the compiler looks for: code with others does not run here.
+fn instructions() -> Vec<bool> {
+    #[cfg(target_arch = "x86_64")]
+    return vec![
+        is_x86_feature_detected!("sse3"),
+        is_x86_feature_detected!("ssse3"),
+        is_x86_feature_detected!("sse4.1"),
+        is_x86_feature_detected!("sse4.2"),
+        is_x86_feature_detected!("cmpxchg16b"),
+        is_x86_feature_detected!("popcnt"),
+        is_x86_feature_detected!("avx"),
+        is_x86_feature_detected!("avx2"),
+        is_x86_feature_detected!("fma"),
+        is_x86_feature_detected!("bmi1"),
+        is_x86_feature_detected!("bmi2"),
+        is_x86_feature_detected!("lzcnt"),
+        is_x86_feature_detected!("avx512bitalg"),
+        is_x86_feature_detected!("avx512dq"),
+        is_x86_feature_detected!("avx512f"),
+        is_x86_feature_detected!("avx512vl"),
+        is_x86_feature_detected!("avx512vbmi"),
+    ];
+    #[cfg(target_arch = "aarch64")]
+    return vec![
+        std::arch::is_aarch64_feature_detected!("lse"),
+        std::arch::is_aarch64_feature_detected!("paca"),
+        std::arch::is_aarch64_feature_detected!("fp16"),
+        std::arch::is_aarch64_feature_detected!("dotprod"),
+    ];
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    Vec::new()
 }
 
 /// The limits that taking a configuration depends on, written down.
@@ -300,6 +337,7 @@ fn touch(path: &Path) {
     }
 }
 
+#[cfg(feature = "compile")]
 /// Removes files that were not used for so long, and those used longest ago while there are more
 /// bytes; never the one that was just written.
 fn evict(directory: &Path, written: &Path, age: Duration, bytes: u64) -> io::Result<()> {
@@ -429,7 +467,7 @@ fn can_tell_owners() -> io::Result<()> {
     Err(io::Error::other("who else can write it cannot be told on this system"))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, unix, feature = "compile"))]
 mod tests {
     use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
     use crate::config::{Code, Digest, Entry};
@@ -471,13 +509,13 @@ mod tests {
         /// The cached file of a component that was just put there.
         fn filled(&self) -> PathBuf {
             let component = Component::new(&self.engine, wat::parse_str("(component)").unwrap()).unwrap();
-            self.cache().put_code(&self.engine, &self.entry, &self.entry.code.digest().unwrap(), &component);
+            self.cache().put_code(&self.entry, &self.entry.code.digest().unwrap(), &component);
             assert!(self.is_hit());
             self.path()
         }
 
         fn path(&self) -> PathBuf {
-            self.cache().path(&self.engine, CacheFile::Code(&self.entry.code.digest().unwrap()))
+            self.cache().path(CacheFile::Code(&self.entry.code.digest().unwrap()))
         }
 
         fn is_hit(&self) -> bool {
@@ -485,15 +523,15 @@ mod tests {
         }
 
         fn outcome(&self) -> Option<Outcome> {
-            self.cache().outcome(&self.engine, &self.entry)
+            self.cache().outcome(&self.entry)
         }
 
         /// The file of an outcome that was just put there.
         fn settled(&self) -> PathBuf {
             let outcome = Outcome { code: Digest::of_bytes(b"an image"), is_image: true };
-            self.cache().put_outcome(&self.engine, &self.entry, &outcome);
+            self.cache().put_outcome(&self.entry, &outcome);
             assert_eq!(self.outcome(), Some(outcome));
-            self.cache().path(&self.engine, CacheFile::Outcome(&self.entry))
+            self.cache().path(CacheFile::Outcome(&self.entry))
         }
     }
 
@@ -572,7 +610,7 @@ mod tests {
         let path = |change: Change| {
             let mut entry = place.entry.clone();
             change(&mut entry);
-            cache.path(&place.engine, CacheFile::Outcome(&entry))
+            cache.path(CacheFile::Outcome(&entry))
         };
         let as_it_is = path(|_| ());
         let mut paths = vec![as_it_is.clone()];

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 /// `[agents]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct AgentsSection(BTreeMap<AgentName, AgentSettings>);
+pub struct AgentsSection(BTreeMap<AgentName, AgentSettings>);
 
 /// The name of an agent that has an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +41,8 @@ impl<'de> Deserialize<'de> for AgentName {
 
 impl AgentsSection {
     /// What an agent's hook does where nobody answers it.
-    pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
+    #[must_use]
+    pub fn on_failure(&self, agent: &str) -> OnFailure {
         match self.0.get(&AgentName(agent.to_owned())).and_then(|settings| settings.on_failure) {
             Some(OnFailureWord::Allow) => OnFailure::Allow,
             Some(OnFailureWord::Deny) | None => OnFailure::Deny,

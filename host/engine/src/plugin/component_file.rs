@@ -1,0 +1,71 @@
+//! The file of a component: bounded, read, and compared with the digest of its entry.
+
+use super::link::unfit;
+use super::{ContractError, LoadError};
+use crate::config::{Code, Digest, Entry};
+use crate::files::{self, FileError, Guard, Links};
+use std::borrow::Cow;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// Bytes of a file. A JavaScript engine in a component is 12 MiB, a Python interpreter with its library 40.
+pub(super) const MAX_BYTES: u64 = 64 << 20;
+
+/// The component of an entry, with its digest.
+///
+/// # Errors
+/// If it cannot be read, or is not the one that the entry allows.
+pub(super) fn of(entry: &Entry) -> Result<(Cow<'_, [u8]>, Digest), LoadError> {
+    let (path, allowed) = match &entry.code {
+        Code::File { path, digest } => (path, digest),
+        Code::Bytes(held) => {
+            let (bytes, digest) = (held.bytes(), held.digest());
+            return check_size(bytes).map(|()| (bytes.into(), digest)).map_err(|problem| unfit(entry, problem));
+        }
+        Code::Compiled(_) | Code::Native(_) => return Err(unfit(entry, ContractError::NotWasm)),
+    };
+    let name = &entry.name;
+    let bytes =
+        read(path).map_err(|source| LoadError::Unreadable { name: name.clone(), path: path.clone(), source })?;
+    let found = Digest::of_bytes(&bytes);
+    if found == *allowed {
+        return Ok((bytes.into(), found));
+    }
+    Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
+}
+
+/// # Errors
+/// If a component that a program holds is larger than a plugin may be.
+fn check_size(component: &[u8]) -> Result<(), ContractError> {
+    match component.len() as u64 {
+        0..=MAX_BYTES => Ok(()),
+        length => Err(ContractError::TooLarge(format!("has {length} bytes, and {MAX_BYTES} is the most"))),
+    }
+}
+
+/// Reads a regular file that is no larger than a plugin may be. A pipe or a device is not read.
+///
+/// # Errors
+/// If it cannot be read, or is too large.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Its digest says whether it counts. A pipe is not waited for, also where it takes the file's place at this moment.
+    let file = match files::open(path, Guard::Anybodys, Links::Followed) {
+        Err(FileError::Refused(_)) => return Err(io::Error::other("it is not a file")),
+        opened => opened?,
+    };
+    let check = |length| match length {
+        0..=MAX_BYTES => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has {length} bytes, and {MAX_BYTES} is the most that a plugin may have"),
+        )),
+    };
+    let length = file.metadata()?.len();
+    check(length)?;
+    // One more, so that the end is found without making room for more.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
+    // It may grow in the meantime.
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    check(bytes.len() as u64)?;
+    Ok(bytes)
+}
