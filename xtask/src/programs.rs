@@ -15,8 +15,8 @@ use crate::{
 pub(crate) struct Programs {
     pub(crate) hookhost: PathBuf,
     pub(crate) hook: PathBuf,
-    /// It is beside the hook, as it is where both are installed.
-    pub(crate) settle: PathBuf,
+    /// It is beside the hook, as it is where both are installed. An older commit, to compare with, has none.
+    pub(crate) settle: Option<PathBuf>,
 }
 
 /// Builds them; `also` are further words for the cargo command that builds `hookhost`.
@@ -25,7 +25,9 @@ pub(crate) fn release(workspace: &Workspace, also: &[&str]) -> Outcome<Programs>
     let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost"]);
     run("building hookhost (the first time, wasmtime is compiled too)", build.args(also))?;
     let hookhost = workspace.target.join("release").join(named("hookhost"));
-    let (hook, settle) = (small(workspace, "hookhost-hook")?, small(workspace, "hookhost-settle")?);
+    let hook = small(workspace, "hookhost-hook")?;
+    let has_settle = workspace.root.join("host/settle").is_dir();
+    let settle = has_settle.then(|| small(workspace, "hookhost-settle")).transpose()?;
     Ok(Programs { hookhost, hook, settle })
 }
 
@@ -66,7 +68,7 @@ pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     };
     let programs = release(workspace, &[])?;
     fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
-    for program in [&programs.hookhost, &programs.hook, &programs.settle] {
+    for program in [&programs.hookhost, &programs.hook].into_iter().chain(&programs.settle) {
         put(program, &directory)?;
     }
     say(&format!("hookhost, hookhost-hook and hookhost-settle are in {}", directory.display()));

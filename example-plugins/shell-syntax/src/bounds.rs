@@ -445,8 +445,8 @@ mod tests {
 
     #[test]
     fn what_closes_a_name_within_its_index_closes_nothing_for_the_parser() {
-        assert!(super::check("echo ${x%%[*} ${y#[}").is_ok());
-        assert!(super::check(&"${a[${a[}".repeat(8)).unwrap_err().contains("indices"));
+        assert!(check("echo ${x%%[*} ${y#[}").is_ok());
+        assert!(check(&"${a[${a[}".repeat(8)).unwrap_err().contains("indices"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
 /// Settles the message in this process. What is printed are frames: the hook that has started it reads them.
 pub(crate) async fn alone(args: &HookArgs) -> Result<Exit, CliError> {
     if let Err(stop) = settle(args).await {
-        asked::say(&Response::Refused(stop.message())).map_err(unsaid)?;
+        asked::say(&Response::Refused(stop.message())).map_err(|error| unsaid(&error))?;
     }
     Ok(Exit::Done)
 }
@@ -53,9 +53,9 @@ async fn settle(args: &HookArgs) -> Result<(), CliError> {
     let claims = Claims::new(Place::below(&configuration::places()?.state).claims(), None);
     let rules = UserConfigurations::at_once(AT_ONCE);
     let settler = Settler::new(host, Arc::new(rules)).beside_others(claims);
-    asked.settle(settler).await.map_err(unsaid)
+    asked.settle(settler).await.map_err(|error| unsaid(&error))
 }
 
-fn unsaid(error: std::io::Error) -> CliError {
+fn unsaid(error: &std::io::Error) -> CliError {
     anyhow!("the reply cannot be printed: {error}").into()
 }

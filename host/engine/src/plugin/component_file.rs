@@ -69,3 +69,29 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     check(bytes.len() as u64)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BYTES, read};
+    use std::path::Path;
+
+    #[test]
+    fn a_file_is_read_no_further_than_a_plugin_may_be_long() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.wasm");
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_len(MAX_BYTES).unwrap();
+        assert_eq!(read(&path).unwrap().len() as u64, MAX_BYTES);
+        file.set_len(MAX_BYTES + 1).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert_eq!(error, "it has 67108865 bytes, and 67108864 is the most that a plugin may have");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_not_a_file_is_not_read() {
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
+        let directory = tempfile::tempdir().unwrap();
+        assert!(read(directory.path()).is_err());
+    }
+}

@@ -374,24 +374,4 @@ mod tests {
             assert_eq!(found, numbers.iter().map(|number| spoken(*number)).collect::<Vec<_>>(), "{row}");
         }
     }
-
-    #[test]
-    fn a_file_is_read_no_further_than_a_plugin_may_be_long() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("x.wasm");
-        let file = std::fs::File::create(&path).unwrap();
-        file.set_len(FILE).unwrap();
-        assert_eq!(read(&path).unwrap().len() as u64, FILE);
-        file.set_len(FILE + 1).unwrap();
-        let error = read(&path).unwrap_err().to_string();
-        assert_eq!(error, "it has 67108865 bytes, and 67108864 is the most that a plugin may have");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn what_is_not_a_file_is_not_read() {
-        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
-        let directory = tempfile::tempdir().unwrap();
-        assert!(read(directory.path()).is_err());
-    }
 }
