@@ -21,6 +21,7 @@
 //! | [`events`] | server-sent events |
 //! | [`mirrored`] | the headers that say again what a request says |
 //! | [`service`] | a service over HTTP, as a server that speaks lines |
+//! | [`headers`] | where a request over HTTP comes from, and what it is |
 //! | [`listen`] | a client over HTTP, as clients that speak lines |
 
 #![deny(missing_docs)]
@@ -28,6 +29,7 @@
 
 pub mod answer;
 pub mod events;
+pub mod headers;
 pub mod judge;
 pub mod listen;
 pub mod listing;

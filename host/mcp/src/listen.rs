@@ -4,6 +4,7 @@
 //! needs no session: it has a proxy for itself, as long as its answer takes.
 
 use crate::events::event;
+use crate::headers;
 use crate::judge::Judge;
 use crate::mirrored::mismatch;
 use crate::question::random;
@@ -18,7 +19,7 @@ use hookhost_relay::message::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQU
 use hookhost_relay::relay::Server;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -168,15 +169,14 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
 type Answer = Response<Text>;
 
 async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
-    if let Some(name) = repeated(request.headers()) {
+    if let Some(name) = headers::repeated(request.headers()) {
         return text(
             StatusCode::BAD_REQUEST,
             &format!("the header {name} occurs twice: which of both counts is unclear\n"),
         );
     }
     // A page of a browser could reach this port under a name of its own.
-    let is_of_place = request.uri().authority().is_none_or(|authority| is_loopback(authority.as_str()));
-    if !is_of_place || !is_local(request.headers()) {
+    if !headers::is_local(request.uri(), request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
             "only programs of this machine are answered: `Host` or `Origin` is another one\n",
@@ -211,7 +211,7 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
 async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
     // A page of a browser can send other kinds to places that are not its own.
-    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !is_json(kind)) {
+    if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !headers::is_json(kind)) {
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
     }
     if body.size_hint().lower() > MAX_BYTES as u64 {
@@ -268,7 +268,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Err(why) => return refused(StatusCode::SERVICE_UNAVAILABLE, id.as_ref(), INTERNAL_ERROR, &why),
     };
     match id {
-        Some(id) => session.request(&id, message, accepts_events(&head.headers)).await,
+        Some(id) => session.request(&id, message, headers::accepts_events(&head.headers)).await,
         None if session.say(&message.bytes).await => text(StatusCode::ACCEPTED, ""),
         None => no_session(),
     }
@@ -635,49 +635,6 @@ impl Body for Text {
     }
 }
 
-/// Whether the client means this machine, and a page of a browser that does so is of this machine.
-fn is_local(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
-    let host = text(HOST).is_some_and(is_loopback);
-    let origin = text(ORIGIN).is_none_or(|origin| origin.split_once("://").is_some_and(|(_, rest)| is_loopback(rest)));
-    host && origin
-}
-
-/// A header by which a request is judged, and which it has more than once: another reader could take the other one.
-fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
-    let is_judged = |name: &HeaderName| {
-        ["host", "origin", "authorization", "content-type"].contains(&name.as_str())
-            || name.as_str().starts_with("mcp-")
-    };
-    let mut judged = headers.keys().filter(|name| is_judged(name));
-    judged.find(|name| headers.get_all(*name).iter().nth(1).is_some())
-}
-
-fn is_json(kind: &HeaderValue) -> bool {
-    let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
-}
-
-fn is_loopback(authority: &str) -> bool {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').unwrap_or((rest, "")),
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
-    };
-    let is_port =
-        port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
-    is_port && is_loopback_host(host)
-}
-
-fn is_loopback_host(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn accepts_events(headers: &HeaderMap) -> bool {
-    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.any(|value| value.contains("text/event-stream"))
-}
-
 /// The status that says what an error of the protocol says.
 fn status_of(answer: &Bytes) -> StatusCode {
     let code = Message::of(answer.clone()).ok().and_then(|answer| answer.members.value("error")?.get("code")?.as_i64());
@@ -719,34 +676,9 @@ fn text(status: StatusCode, body: &str) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeaderMap, HeaderValue, Id, Message, Post, Streams, is_local};
+    use super::{Id, Message, Post, Streams};
     use serde_json::json;
     use tokio::sync::mpsc;
-
-    #[test]
-    fn a_page_that_is_not_of_this_machine_gets_no_answer() {
-        let of = |host: &str, origin: Option<&str>| {
-            let mut headers = HeaderMap::new();
-            headers.insert("host", HeaderValue::from_str(host).unwrap());
-            if let Some(origin) = origin {
-                headers.insert("origin", HeaderValue::from_str(origin).unwrap());
-            }
-            is_local(&headers)
-        };
-        assert!(of("127.0.0.1:80", None) && of("localhost", Some("http://localhost:3000")) && of("[::1]:9", None));
-        for (host, origin) in [
-            ("evil.example:80", None),
-            ("127.0.0.1.evil.example", None),
-            ("localhost", Some("https://evil.example")),
-            ("localhost", Some("null")),
-            ("localhost", Some("http://localhost.evil.example")),
-            ("localhost", Some("http://localhost:80@evil.example")),
-            ("localhost:80.evil.example", None),
-        ] {
-            assert!(!of(host, origin), "{host} {origin:?}");
-        }
-        assert!(!is_local(&HeaderMap::new()));
-    }
 
     #[test]
     fn each_message_goes_to_the_stream_to_which_it_belongs() {

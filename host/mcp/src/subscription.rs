@@ -1,7 +1,7 @@
 //! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends them. What is told on one names it.
 
 use bytes::Bytes;
-use hookhost_relay::message::{Id, Message};
+use hookhost_relay::message::{Id, Kind, Message};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
@@ -71,7 +71,8 @@ impl Subscriptions {
 /// The request that a notification gives up, or a subscription that a server ends by it; `None` where it is another message.
 #[must_use]
 pub fn cancelled(message: &Message) -> Option<Id> {
-    if message.method() != Some("notifications/cancelled") {
+    let is_it = matches!(&message.kind, Kind::Notification { method } if method == "notifications/cancelled");
+    if !is_it {
         return None;
     }
     message.params().ok()?.value("requestId").as_ref().and_then(Id::of)
@@ -141,6 +142,9 @@ mod tests {
         }
         assert!(!subscriptions.has(&Id::Number(1)) && subscriptions.has(&Id::Number(999)));
         assert_eq!(cancelled(&Message::of(ended(&id)).unwrap()), Some(id));
+        let request =
+            json!({ "jsonrpc": "2.0", "id": 5, "method": "notifications/cancelled", "params": { "requestId": 1 } });
+        assert_eq!(cancelled(&Message::of(request.to_string().into()).unwrap()), None, "it waits for an answer");
     }
 
     #[test]
