@@ -90,6 +90,24 @@ fn a_secret_in_a_result_reaches_the_client_in_no_form() {
 }
 
 #[test]
+fn binary_content_passes_byte_for_byte() {
+    let user = user_with(json!({}), FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({}));
+    for block in [
+        r#"{"type":"image", "mimeType":"image/png","data":"AAAA"}"#,
+        r#"{"data":"AAAA","type":"audio","mimeType":"audio/wav"}"#,
+        r#"{"type":"resource","resource":{ "uri":"file:///a","blob":"AAAA"}}"#,
+    ] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":9,"result":{{"content":[ {block} ]}}}}"#);
+        let rules = json!([{ "on": "tools/call", "say": [line] }]);
+        proxied.rewrite(&json!({ "tools": [tool("say", "says")], "rules": rules }));
+        proxied.send_line(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"say"}}"#);
+        assert_eq!(proxied.next_line(), line);
+    }
+}
+
+#[test]
 fn an_error_of_the_server_is_a_result_as_well() {
     let redact =
         json!({ "after-tool-call": { "when": { "contains": "sk-1" }, "verdict": "replace", "value": "[hidden]" } });
