@@ -90,27 +90,20 @@ fn a_secret_in_a_result_reaches_the_client_in_no_form() {
 }
 
 #[test]
-fn binary_content_passes_byte_for_byte_and_rules_read_it() {
-    let reject =
-        json!({ "after-tool-call": { "when": { "contains": "c2stMQ" }, "verdict": "reject", "reason": "a key" } });
-    let user = user_with(reject, FIRST_USE);
+fn binary_content_passes_byte_for_byte() {
+    let user = user_with(json!({}), FIRST_USE);
     let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
     proxied.begin(&json!({}));
-    for (data, passes) in [("AAAA", true), ("c2stMQ==", false)] {
-        let blob = format!(r#"{{ "uri":"file:///a","blob":"{data}"}}"#);
-        for block in [
-            format!(r#"{{"type":"image", "mimeType":"image/png","data":"{data}"}}"#),
-            format!(r#"{{"data":"{data}","type":"audio","mimeType":"audio/wav"}}"#),
-            format!(r#"{{"type":"resource","resource":{blob}}}"#),
-        ] {
-            let line = format!(r#"{{"jsonrpc":"2.0","id":9,"result":{{"content":[ {block} ]}}}}"#);
-            let rules = json!([{ "on": "tools/call", "say": [line] }]);
-            proxied.rewrite(&json!({ "tools": [tool("say", "says")], "rules": rules }));
-            proxied.send_line(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"say"}}"#);
-            let got = proxied.next_line();
-            assert_eq!(got == line, passes, "{got}");
-            assert!(passes || !got.contains(data), "{got}");
-        }
+    for block in [
+        r#"{"type":"image", "mimeType":"image/png","data":"AAAA"}"#,
+        r#"{"data":"AAAA","type":"audio","mimeType":"audio/wav"}"#,
+        r#"{"type":"resource","resource":{ "uri":"file:///a","blob":"AAAA"}}"#,
+    ] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":9,"result":{{"content":[ {block} ]}}}}"#);
+        let rules = json!([{ "on": "tools/call", "say": [line] }]);
+        proxied.rewrite(&json!({ "tools": [tool("say", "says")], "rules": rules }));
+        proxied.send_line(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"say"}}"#);
+        assert_eq!(proxied.next_line(), line);
     }
 }
 
