@@ -57,7 +57,7 @@ async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
     assert_eq!((word.as_str(), call.failure.expect("a failure").kind), ("deny", FailureKind::InputTooLarge));
     // What reaches it and is too long to be read is asked about. An event holds a command twice: as
     // the tool's argument, and as what the call does.
-    let (word, call) = judged(&session, &format!("echo {}", "a".repeat(500_000))).await;
+    let (word, call) = judged(&session, &format!("echo {}", "a".repeat(400_000))).await;
     assert_eq!((word.as_str(), call.failure), ("ask", None));
 }
 

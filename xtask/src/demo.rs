@@ -123,9 +123,12 @@ impl Demo {
     fn prove(&self, said: &str) -> Outcome {
         say("and the project afterwards");
         let file = |name: &str| fs::read_to_string(self.project.join(name)).unwrap_or_default();
-        // The log has each value as it came: it is the user's alone.
-        let log = ["user/hookhost.db", "user/hookhost.db-wal"].map(|file| self.directory.join(file));
-        let without: Vec<_> = log.into_iter().chain([self.project.join("settings.env")]).collect();
+        // The log has each value as it came: it is the user's alone. It is the database, and files beside it that begin with its name.
+        let user = fs::read_dir(self.directory.join("user")).map_err(|error| error.to_string())?;
+        let files = user.flatten().map(|entry| entry.path());
+        let is_log =
+            |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("hookhost.db"));
+        let without: Vec<_> = files.filter(is_log).chain([self.project.join("settings.env")]).collect();
         let kept = text_of_all_files(&self.directory, &without)?;
         let facts = [
             ("path-guard", "infra/production.tf is as it was", file("infra/production.tf") == "servers = 5\n"),

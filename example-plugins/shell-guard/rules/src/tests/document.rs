@@ -93,7 +93,8 @@ fn pages() -> BTreeMap<String, String> {
          rules are silent, and the finding `shell-guard.stacks` says so wherever one of them would have matched.\n\n\
          A command is *unreadable* if it cannot be parsed, is longer than 64 KiB, or expands beyond what can be searched. The plugin asks\n\
          about it (`shell.unreadable`). An event larger than the entry's `limits.input` (1 MiB; an event holds a command twice) does not\n\
-         reach the plugin, which counts as a failure: the call is rejected, unless the entry's `on-failure` says otherwise.\n\n\
+         reach the plugin, and a command of more than 400 000 bytes can use up its fuel. Both count as a failure: the call is rejected,\n\
+         unless the entry's `on-failure` says otherwise.\n\n\
          The rules are held to the tables in `example-plugins/shell-guard/rules/cases/`. {} The rules were written with\n\
          these tables in view, so that this figure only shows that nothing got worse.\n\n\
          What a stranger's commands meet is shown by tables that were written without a look at rules or cases, and are judged once\n\
