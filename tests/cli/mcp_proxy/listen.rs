@@ -154,6 +154,10 @@ fn each_session_of_a_client_is_one_of_the_service() {
     while listening.post(&[("mcp-session-id", &first)], &call(8, "eu")).status != 404 {
         assert!(since.elapsed() < LONG, "the session is still there");
     }
+    // The service is told after the client has its answer.
+    while service.got("DELETE").is_empty() {
+        assert!(since.elapsed() < LONG, "the service is not told");
+    }
     assert_eq!(service.got("DELETE").len(), 1);
     assert_eq!(listening.post(&[("mcp-session-id", &second)], &call(8, "eu")).status, 200);
     assert_eq!(listening.post(&[], &call(8, "eu")).status, 400);
