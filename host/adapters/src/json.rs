@@ -3,7 +3,7 @@
 use crate::message::Unreadable;
 use hookhost_contract::Json;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -217,6 +217,14 @@ impl Fields {
     #[must_use]
     pub fn within(&self, key: &str) -> Self {
         Self { object: self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default() }
+    }
+
+    /// Reads the whole message as a value of another type.
+    ///
+    /// # Errors
+    /// If it is not of that type.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        T::deserialize(&self.object)
     }
 
     /// The whole message as a JSON text.

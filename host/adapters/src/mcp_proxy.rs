@@ -134,21 +134,21 @@ fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     if !event.cwd.is_absolute() {
         return Err(Unreadable::new("`cwd` is no absolute path").at(point));
     }
-    let mut session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
-    session.interactive = event.asks;
-    let call = || {
-        let name = format!("mcp__{}__{}", event.server, event.tool);
-        ToolUse::new(Some(event.id.clone()), name, event.arguments.clone()).of_server(event.server.clone())
+    let Event { session, cwd, server, asks, id, method, tool, arguments, result, .. } = event;
+    let mut session = AgentSession::new(Some(session), cwd);
+    session.interactive = asks;
+    let call = |arguments| {
+        ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone())
     };
     let means = match event.point {
-        Point::Request => HookEvent::BeforeToolCall(call()),
+        Point::Request => HookEvent::BeforeToolCall(call(arguments)),
         Point::Result => {
-            let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
-            HookEvent::AfterToolCall { call: call(), result }
+            let result = result.ok_or_else(|| Unreadable::new("`result` is missing").at(point))?;
+            HookEvent::AfterToolCall { call: call(arguments), result }
         }
-        Point::HeldBack => HookEvent::Custom { payload: json!({ "server": event.server, "tools": event.arguments }) },
+        Point::HeldBack => HookEvent::Custom { payload: json!({ "server": server, "tools": arguments }) },
         Point::Answered => HookEvent::Custom {
-            payload: json!({ "server": event.server, "tool": event.tool, "method": event.method, "answered": event.arguments }),
+            payload: json!({ "server": server, "tool": tool, "method": method, "answered": arguments }),
         },
         Point::SessionStart => HookEvent::SessionStart { is_resumed: false },
         Point::SessionEnd => HookEvent::SessionEnd,

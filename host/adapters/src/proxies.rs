@@ -70,8 +70,7 @@ pub enum Settled {
 /// If it is no such event.
 pub fn event<E: DeserializeOwned>(message: &[u8]) -> Result<(E, Fields), Unreadable> {
     let fields = Fields::of(message)?;
-    let event = serde_json::from_value(fields.as_value());
-    let event = event.map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
+    let event = fields.read().map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
     Ok((event, fields))
 }
 

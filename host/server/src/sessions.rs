@@ -83,14 +83,13 @@ impl Sessions {
     ) -> Result<Arc<Handle>, SessionError> {
         let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
         let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
-        let workspace = workspace(named);
-        let key = (id.clone(), named.cwd.clone(), workspace.clone(), rules.number);
+        let key = (id.clone(), named.cwd.clone(), named.workspace.clone(), rules.number);
         let mut handles = self.handles();
         if let Some(handle) = handles.get(&key) {
             *handle.used() = Instant::now();
             return Ok(Arc::clone(handle));
         }
-        let mut spec = SessionSpec::new(agent, &workspace).id(id).rules(&rules.rules);
+        let mut spec = SessionSpec::new(agent, &workspace(named)).id(id).rules(&rules.rules);
         spec.cwd.clone_from(&named.cwd);
         spec.interactive = named.interactive;
         if named.subagent.is_some() {

@@ -2,7 +2,7 @@
 
 use crate::claims::{Claim, Claimed, Claims};
 use crate::events::{self, Said};
-use crate::once::{Once, Settled, content};
+use crate::once::{Numbers, Once, Settled, content};
 use crate::proxies;
 use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
 use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
@@ -174,7 +174,8 @@ impl Settler {
         let _under_way = UnderWay(self);
         let adapter = detect(named, message);
         let mut asker = Asker { settler: self, adapter, message, is_answered: false };
-        let reply = self.settle(adapter, message, waits).await;
+        // In a box: the tasks that await this copy it when they are made and when they end.
+        let reply = Box::pin(self.settle(adapter, message, waits)).await;
         asker.is_answered = true;
         reply
     }
@@ -289,17 +290,30 @@ impl Settler {
         until: Instant,
         waits: Waits<'_>,
     ) -> Result<Vec<Outcome>, String> {
+        if call.further.is_empty() {
+            return Ok(vec![self.one_settled(adapter, call, until, waits).await?]);
+        }
         let mut outcomes = Vec::new();
         for part in call.parts() {
-            let (outcome, handle, event) = self.settled(adapter, &part, until, waits).await?;
-            let (outcome, lost) = degrade(&part, outcome, adapter.abilities(&part));
-            for degradation in lost {
-                let note = degradation.sentence();
-                handle.session.note_delivery(event.as_deref(), &part.point, DeliveryKind::Degraded, note);
-            }
-            outcomes.push(outcome);
+            outcomes.push(self.one_settled(adapter, &part, until, waits).await?);
         }
         Ok(outcomes)
+    }
+
+    async fn one_settled(
+        &self,
+        adapter: &'static dyn Adapter,
+        call: &HookCall,
+        until: Instant,
+        waits: Waits<'_>,
+    ) -> Result<Outcome, String> {
+        let (outcome, handle, event) = self.settled(adapter, call, until, waits).await?;
+        let (outcome, lost) = degrade(call, outcome, adapter.abilities(call));
+        for degradation in lost {
+            let note = degradation.sentence();
+            handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
+        }
+        Ok(outcome)
     }
 
     async fn settled(
@@ -322,12 +336,14 @@ impl Settler {
             waits(whole_seconds(rules.longest.min(left(until))));
         }
         let (notes, claims, longest) = (&rules.notes, self.claims.as_ref(), rules.longest);
-        let asked = Asked { adapter, call, handle: &handle, notes, rules: &rules.digest, claims, until, longest };
+        let can = adapter.abilities(call);
+        let asked = Asked { adapter, call, can, handle: &handle, notes, rules: &rules.digest, claims, until, longest };
         asked.start().await;
+        let numbers = if proxies::by_name(name).is_some() { Numbers::Unique } else { Numbers::MayRepeat };
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
-            self.once.has_run(handle.session.id(), tool);
+            self.once.has_run(handle.session.id(), tool, numbers);
         }
-        let settled = match self.once.slot(handle.session.id(), rules.revision, call) {
+        let settled = match self.once.slot(handle.session.id(), rules.revision, call, numbers) {
             None => asked.settle(waits).await?,
             Some(slot) => {
                 let tell = |seconds| _ = slot.waiting.send_replace(seconds);
@@ -476,6 +492,7 @@ fn in_own_session(call: &HookCall) -> HookCall {
 struct Asked<'a> {
     adapter: &'static dyn Adapter,
     call: &'a HookCall,
+    can: Abilities,
     handle: &'a Handle,
     notes: &'a [String],
     /// What tells the rules from others.
@@ -488,10 +505,6 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn can(&self) -> Abilities {
-        self.adapter.abilities(self.call)
-    }
-
     /// Settles `session-start` before the first event of a session that nobody has told it of.
     async fn start(&self) {
         let tells = matches!(self.call.event, HookEvent::SessionStart { is_resumed: false });
@@ -529,7 +542,7 @@ impl Asked<'_> {
     async fn settle(&self, waits: Waits<'_>) -> Result<Settled, String> {
         let (answer, event) = self.answer(waits).await?;
         self.look_at_arguments(event.as_deref());
-        let can = self.can();
+        let can = self.can;
         let mut outcome = Outcome::new(answer).under(self.rules);
         if can.adds_context {
             for reminder in self.handle.session.reminders() {
@@ -637,7 +650,7 @@ impl Asked<'_> {
         options.raw = Some(self.call.raw.clone());
         let begun = self.handle.session.begin_event(kind, payload, options).await;
         let mut begun = begun.map_err(|error| format!("its {kind} is not valid: {error}"))?;
-        let asks_itself = self.can().asks && kind == EventKind::BeforeToolCall;
+        let asks_itself = self.can.asks && kind == EventKind::BeforeToolCall;
         loop {
             let pending = match begun {
                 Begun::Settled(settled) => {
@@ -770,7 +783,7 @@ impl Asked<'_> {
 
     /// The tasks of plugins, and those that were kept; they are kept where the agent takes none here.
     fn tasks(&self, tasks: Vec<Task>) -> Answer {
-        if !self.can().goes_on {
+        if !self.can.goes_on {
             self.handle.owe(tasks);
             return Answer::Neutral;
         }
