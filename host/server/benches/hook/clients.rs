@@ -47,23 +47,19 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     };
     let processors = thread::available_parallelism().unwrap();
     let what = |how: &str| format!("resident host, {CLIENTS} clients on the same {processors} processors, {how}");
-    let row = |what| Row {
-        what,
-        component: "no-force-push",
-        log: "on",
-        why: "The clients take their share of the processors.",
-    };
+    let [kept, for_each] = ["each keeps its connection", "a connection for each event"].map(what);
+    let why = "The clients take their share of the processors.";
+    let row = |what| Row { what, component: "no-force-push", log: "on", why };
+    let beside = |bare: &Summary| format!("{bare}, of a bare host that answers nothing");
 
     let [asked, bare] = in_turns(true);
     let is_met = asked.each_second >= MIN_EACH_SECOND && asked.slowest <= MAX_WAIT;
-    let reference = format!("{bare}, of a bare host that answers nothing");
     let budget = "≥ 15 000 a second, 99 of 100 ≤ 5 ms";
-    table.beside(&row(&what("each keeps its connection")), &asked.to_string(), &reference, budget, is_met);
+    table.beside(&row(&kept), &asked.to_string(), &beside(&bare), budget, is_met);
 
     let [asked, bare] = in_turns(false);
-    let reference = format!("{bare}, of a bare host that answers nothing");
     let ratio = asked.each_second / bare.each_second;
-    table.figures(&row(&what("a connection for each event")), &asked.to_string(), &reference, ratio);
+    table.figures(&row(&for_each), &asked.to_string(), &beside(&bare), ratio);
     drop(resident);
 }
 
