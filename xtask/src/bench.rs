@@ -23,6 +23,9 @@ const TOLERANCE: u64 = 10;
 /// Events that are counted, and those of the run that is taken off, which starts up as well.
 const EVENTS: [u64; 2] = [600, 100];
 
+/// What a recorded event may ask of the kernel, in the mean.
+const MAX_RECORDED: f64 = 2.0;
+
 /// What is measured, and the benchmark that measures it.
 type Part = (&'static str, &'static str);
 
@@ -100,7 +103,7 @@ fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
         say("system calls are not counted: strace is not there");
         return Ok(());
     }
-    for kind in ["hookhost", "recorded"] {
+    for kind in ["hookhost", "recorded", "recorded-at-once"] {
         let count = |events: u64| -> Outcome<Vec<(String, i64)>> {
             let file = std::env::temp_dir().join(format!("hookhost-strace-{}", std::process::id()));
             let mut strace = Command::new("strace");
@@ -131,7 +134,10 @@ fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
                     "{each:9.4}  for each event; may be: none but those of the clock, a tick a millisecond ({word})"
                 );
             }
-            _ => println!("{each:9.4}  for each event, by the thread that writes the log"),
+            _ => {
+                let word = if each <= MAX_RECORDED { "met" } else { "**beyond**" };
+                println!("{each:9.4}  for each recorded event; may be: {MAX_RECORDED} in the mean ({word})");
+            }
         }
     }
     Ok(())

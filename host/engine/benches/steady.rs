@@ -1,17 +1,21 @@
 //! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|shell|recorded|without-subscribers|bare EVENTS [CACHE]`, after `cargo xtask plugins`. A second run with the same
+//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|bare EVENTS [CACHE]`, after `cargo xtask plugins`. A second run with the same
 //! directory CACHE compiles nothing: what compiling costs differs from run to run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
+#[path = "subject/at_once.rs"]
+#[expect(dead_code, reason = "nothing is timed here")]
+mod at_once;
 mod subject;
 /// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.
 #[expect(dead_code, reason = "one event of all is called")]
 #[path = "../src/wire/mod.rs"]
 mod wire;
 
+use at_once::{AtOnce, SESSIONS};
 use hookhost::GateOutcome;
 use hookhost::config::Entry;
 use hookhost::contract;
@@ -35,7 +39,11 @@ fn main() {
         [kind, events, cache] => (kind, events, Some(Path::new(cache))),
         _ => return eprintln!("usage: steady KIND EVENTS [CACHE]"),
     };
-    let events: u64 = events.parse().unwrap();
+    let events: u32 = events.parse().unwrap();
+    if kind == "recorded-at-once" {
+        let directory = tempfile::tempdir().unwrap();
+        return AtOnce::new(Some(&directory.path().join("hookhost.db"))).events(events / SESSIONS);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let directory = tempfile::tempdir().unwrap();

@@ -1,10 +1,11 @@
-//! What an event costs: alone, in a chain, and on two threads.
+//! What an event costs: alone, in a chain, on two threads, and beside those of many sessions.
 
+use crate::at_once::{AtOnce, SESSIONS};
 use crate::plugins::host;
 use crate::subject::{self, Bare, call};
 use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
-use hookhost_bench_table::measure::compare;
+use hookhost_bench_table::measure::{compare, compare_batches};
 use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -68,6 +69,18 @@ pub(crate) fn rows(table: &mut Table) {
     // As many slots as the host's pool has.
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
+    at_once(table, &directory.path().join("at-once.db"));
+}
+
+/// What the log takes where many sessions of one process record at once: the time of all by their events, on a thread for each
+/// processor.
+fn at_once(table: &mut Table, log: &Path) {
+    let what = format!("recorded event, {SESSIONS} sessions at once: all their time by all their events");
+    let why = "The thread of the log and the sessions share the processors.";
+    let row = Row { what: &what, component: COMPONENT, log: "on", why };
+    let (off, on) = (AtOnce::new(None), AtOnce::new(Some(log)));
+    let compared = compare_batches(|events| on.batch(events), |events| off.batch(events));
+    table.compared(&row, &compared, "the log off, as many sessions at once", Some(1.3));
 }
 
 /// What of a call behind the proxy of MCP servers is the engine's: the event before it, and the one after it.

@@ -6,6 +6,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
+#[path = "../subject/at_once.rs"]
+mod at_once;
 #[path = "../subject/mod.rs"]
 mod subject;
 /// The engine's own mirrors of the contract's types, which are private: the bare call passes the same.

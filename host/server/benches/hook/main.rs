@@ -1,7 +1,10 @@
 //! What an agent waits for at each event: the hook as a whole process, through the resident host and without it, beside
-//! processes that do nothing; and HTTP hooks of many sessions at once. `cargo xtask bench` runs it.
+//! processes that do nothing; HTTP hooks of many sessions at once; and many clients of one resident host.
+//! `cargo xtask bench` runs it.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
+
+mod clients;
 
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
@@ -53,6 +56,7 @@ fn main() {
     size(&mut table, "`hookhost-settle`", &hook.with_file_name("hookhost-settle"), None);
     processes(&mut table, &home);
     http(&mut table, &home);
+    clients::rows(&mut table, &home);
     table.end();
 }
 

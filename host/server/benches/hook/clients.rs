@@ -1,0 +1,256 @@
+//! Many clients of one resident host at once, each with a session of its own and one event after the other: proxies, which
+//! keep their connections, and hooks, which have a new one for each event.
+
+use crate::{Home, message};
+use hookhost_bench_table::measure::{median, spoken};
+use hookhost_bench_table::table::{Row, Table};
+use hookhost_hook::frame::{HookRequest, Numbered, Request, Response};
+use hookhost_hook::place::{DIRECTORIES, Place};
+use serde_json::Value;
+use std::fmt;
+use std::io::{self, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream as AsyncStream};
+
+const CLIENTS: usize = 50;
+
+/// So long after its start a resident host looks for processes of hooks that settle events beside it, by a file for each event.
+/// What is measured is the time after it.
+const FIRST: Duration = Duration::from_secs(11);
+
+/// How long they ask the resident host, and in turns with it the bare one.
+const TURN: Duration = Duration::from_secs(1);
+
+const TURNS: usize = 5;
+
+const MIN_EACH_SECOND: f64 = 15_000.0;
+
+/// What a client may wait, for 99 of 100 events.
+const MAX_WAIT: Duration = Duration::from_millis(5);
+
+/// What comes back where a call is allowed.
+const ALLOWED: Response = Response::Reply { exit: 0, stdout: Vec::new(), stderr: Vec::new() };
+
+pub(crate) fn rows(table: &mut Table, home: &Home) {
+    let before = records(home);
+    let resident = home.serve(&[]);
+    home.check();
+    thread::sleep(FIRST);
+    let socket = Place::below(home.directory.path()).socket();
+    let bare = bare_host(home.directory.path().join("bare.sock"));
+    let mut settled = 0;
+    let mut in_turns = |is_kept: bool| {
+        let mut figures = [Figures::default(), Figures::default()];
+        let mut busy = Duration::ZERO;
+        for turn in 0..TURNS {
+            let began = processor_time(resident.child.id());
+            figures[0].add(&Clients { home, socket: &socket, is_kept, turn });
+            busy += processor_time(resident.child.id()) - began;
+            figures[1].add(&Clients { home, socket: &bare, is_kept, turn });
+        }
+        let events = figures[0].waits.len();
+        settled += events;
+        let [asked, bare] = figures.map(Figures::summary);
+        let each = spoken(busy.div_f64(events as f64));
+        let measured = format!("{asked}; {each} of its processors' time an event");
+        (measured, asked, bare)
+    };
+    let processors = thread::available_parallelism().unwrap();
+    let what = |how: &str| format!("resident host, {CLIENTS} clients on the same {processors} processors, {how}");
+    let [kept, for_each] = ["each keeps its connection", "a connection for each event"].map(what);
+    let why = "The clients take their share of the processors.";
+    let row = |what| Row { what, component: "no-force-push", log: "on", why };
+    let beside = |bare: &Summary| format!("{bare}, of a bare host that answers nothing");
+
+    let (measured, asked, bare) = in_turns(true);
+    let is_met = asked.each_second >= MIN_EACH_SECOND && asked.slowest <= MAX_WAIT;
+    let budget = "≥ 15 000 a second, 99 of 100 ≤ 5 ms";
+    table.beside(&row(&kept), &measured, &beside(&bare), budget, is_met);
+
+    let (measured, asked, bare) = in_turns(false);
+    table.figures(&row(&for_each), &measured, &beside(&bare), asked.each_second / bare.each_second);
+    drop(resident);
+    let recorded = records(home) - before;
+    assert!(recorded >= settled, "of {settled} events {recorded} are in the log");
+}
+
+/// The records of the log, each of which is checked.
+fn records(home: &Home) -> usize {
+    let output = home.command(&home.hookhost).args(["audit", "verify", "--json"]).output().unwrap();
+    let verified: Value = serde_json::from_slice(&output.stdout).unwrap();
+    usize::try_from(verified["records"].as_u64().unwrap()).unwrap()
+}
+
+/// What a process has had of the processors, on all its threads: <https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html>.
+fn processor_time(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // The second field is the program's name, in brackets.
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let ticks: Vec<u64> = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse().unwrap()).collect();
+    // A hundred of them are a second, whatever the kernel's own clock is.
+    Duration::from_millis(10 * ticks.iter().sum::<u64>())
+}
+
+/// What was measured in all turns.
+#[derive(Default)]
+struct Figures {
+    each_second: Vec<f64>,
+    waits: Vec<Duration>,
+}
+
+impl Figures {
+    fn add(&mut self, clients: &Clients<'_>) {
+        let (waits, took) = clients.ask();
+        self.each_second.push(waits.len() as f64 / took.as_secs_f64());
+        self.waits.extend(waits);
+    }
+
+    fn summary(mut self) -> Summary {
+        self.waits.sort();
+        let at = |share: usize| self.waits[(self.waits.len() - 1) * share / 100];
+        Summary { each_second: median(self.each_second), slowest: at(99), median: at(50) }
+    }
+}
+
+struct Summary {
+    each_second: f64,
+    /// The 99th percentile of what a client waits for an event.
+    slowest: Duration,
+    median: Duration,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { each_second, slowest, median } = self;
+        let (slowest, median) = (spoken(*slowest), spoken(*median));
+        write!(f, "{each_second:.0} events a second; 99 of 100 within {slowest}, median {median}")
+    }
+}
+
+/// The clients of a turn.
+struct Clients<'a> {
+    home: &'a Home,
+    socket: &'a Path,
+    is_kept: bool,
+    turn: usize,
+}
+
+impl Clients<'_> {
+    /// What each event was waited for, and the time of all.
+    fn ask(&self) -> (Vec<Duration>, Duration) {
+        let begin = Barrier::new(CLIENTS + 1);
+        thread::scope(|scope| {
+            let client = |client| {
+                let begin = &begin;
+                scope.spawn(move || self.client(client, begin))
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+            begin.wait();
+            let began = Instant::now();
+            let waits = clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
+            (waits, began.elapsed())
+        })
+    }
+
+    /// One of them, which begins with all others once its session is open.
+    fn client(&self, client: usize, begin: &Barrier) -> Vec<Duration> {
+        let mut stream = self.is_kept.then(|| self.keep());
+        let mut ask = |number: u64| {
+            let request = self.request(client, number);
+            let began = Instant::now();
+            match &mut stream {
+                Some(stream) => {
+                    stream.get_mut().write_all(&Numbered::Hook { number, request }.to_frame()).unwrap();
+                    assert_eq!(Response::from_numbered_body(&read(stream).unwrap()), Ok((number, ALLOWED)));
+                }
+                None => {
+                    let mut stream = BufReader::new(UnixStream::connect(self.socket).unwrap());
+                    stream.get_mut().write_all(&Request::Hook(request).to_frame()).unwrap();
+                    assert_eq!(Response::from_body(&read(&mut stream).unwrap()), Ok(ALLOWED));
+                }
+            }
+            began.elapsed()
+        };
+        ask(0);
+        begin.wait();
+        let began = Instant::now();
+        (1..).take_while(|_| began.elapsed() < TURN).map(ask).collect()
+    }
+
+    /// A connection that is kept.
+    fn keep(&self) -> BufReader<UnixStream> {
+        let mut stream = UnixStream::connect(self.socket).unwrap();
+        stream.write_all(&Request::Keep.to_frame()).unwrap();
+        BufReader::new(stream)
+    }
+
+    /// What a hook sends that has the resident host's directories.
+    fn request(&self, client: usize, number: u64) -> HookRequest {
+        let Self { home, is_kept, turn, .. } = self;
+        let directory = home.directory.path();
+        let id = format!("{is_kept}-{turn}-{client}-{number}");
+        let variable = |name: &str| {
+            let own = name.starts_with("HOOKHOST_").then(|| directory.display().to_string());
+            Some((name.to_owned(), own.or_else(|| std::env::var(name).ok())?))
+        };
+        HookRequest {
+            agent: "claude-code".into(),
+            point: "PreToolUse".into(),
+            directory: directory.to_path_buf(),
+            variables: DIRECTORIES.into_iter().filter_map(variable).collect(),
+            message: message(&id, &format!("client-{client}"), directory, "git status").into_bytes(),
+        }
+    }
+}
+
+/// The body of the next frame.
+fn read(stream: &mut BufReader<UnixStream>) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let mut body = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut body)?;
+    Ok(body)
+}
+
+/// A host in this process that reads what comes, and allows it. Returns its socket.
+fn bare_host(socket: PathBuf) -> PathBuf {
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = UnixListener::from_std(listener).unwrap();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(answer(stream));
+            }
+        });
+    });
+    socket
+}
+
+/// Serves a connection until the other side has gone.
+async fn answer(stream: AsyncStream) -> io::Result<()> {
+    let mut stream = tokio::io::BufReader::new(stream);
+    let first = next(&mut stream).await?;
+    if Request::from_body(&first).unwrap() != Request::Keep {
+        return stream.write_all(&ALLOWED.to_frame()).await;
+    }
+    loop {
+        let Numbered::Hook { number, .. } = Numbered::from_body(&next(&mut stream).await?).unwrap() else {
+            return Ok(());
+        };
+        stream.write_all(&ALLOWED.to_numbered_frame(number)).await?;
+    }
+}
+
+async fn next(stream: &mut tokio::io::BufReader<AsyncStream>) -> io::Result<Vec<u8>> {
+    let mut body = vec![0; stream.read_u32_le().await? as usize];
+    stream.read_exact(&mut body).await?;
+    Ok(body)
+}
