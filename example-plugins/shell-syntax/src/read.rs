@@ -10,7 +10,7 @@ use super::wrappers::{self, Location};
 use super::writes::writes_or_runs;
 use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
-use brush_parser::ast;
+use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -135,6 +135,23 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     let mut script = reader.script;
     script.unreadable = result.err().map(|why| why.0).or(script.unreadable);
     script
+}
+
+/// Refuses a number before a redirection that is no descriptor: the shell refuses it as well, and the parser panics.
+fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
+    let is_one = |pair: &[Token]| match pair {
+        [Token::Word(number, left), Token::Operator(operator, right)] => {
+            !operator.starts_with(['<', '>'])
+                || left.end.index != right.start.index
+                || !number.bytes().all(|byte| byte.is_ascii_digit())
+                || number.parse::<ast::IoFd>().is_ok()
+        }
+        _ => true,
+    };
+    if tokens.windows(2).all(is_one) {
+        return Ok(());
+    }
+    Err(Unreadable(format!("the number before a redirection is greater than {}", ast::IoFd::MAX)))
 }
 
 /// `text` with its last line ended, where a here-document may begin on it: the parser looks for ever for the end of one whose delimiter
@@ -271,6 +288,7 @@ impl Reader<'_> {
         let ended = ended(text).ok_or_else(|| Unreadable("it ends in the middle of a line".into()))?;
         let tokens = brush_parser::uncached_tokenize_str(&ended, &self.options.tokenizer_options())
             .map_err(|error| Unreadable(error.to_string()))?;
+        check_descriptors(&tokens)?;
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 

@@ -3,7 +3,9 @@
 use crate::message::Unreadable;
 use hookhost_contract::Json;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::fmt;

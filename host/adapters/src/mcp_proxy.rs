@@ -137,9 +137,8 @@ fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
     let Event { session, cwd, server, asks, id, method, tool, arguments, result, .. } = event;
     let mut session = AgentSession::new(Some(session), cwd);
     session.interactive = asks;
-    let call = |arguments| {
-        ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone())
-    };
+    let call =
+        |arguments| ToolUse::new(Some(id), format!("mcp__{server}__{tool}"), arguments).of_server(server.clone());
     let means = match event.point {
         Point::Request => HookEvent::BeforeToolCall(call(arguments)),
         Point::Result => {

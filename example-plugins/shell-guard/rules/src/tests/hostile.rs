@@ -44,6 +44,16 @@ fn bombs_of_a_megabyte_are_asked_about_and_not_parsed() {
 }
 
 #[test]
+fn a_number_that_is_no_descriptor_is_asked_about() {
+    configure(json!({"stacks": []})).unwrap();
+    for operator in [">", ">>", "<", ">&", "<<<"] {
+        assert_eq!(word(&format!("echo x 2147483648{operator} y")), "ask", "{operator}");
+        assert_eq!(word(&format!("echo x 2147483648 {operator} y")), "allow", "{operator}: a word");
+    }
+    assert_eq!(word("echo x 2147483647> y"), "allow");
+}
+
+#[test]
 fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
     configure(json!({"stacks": []})).unwrap();
     let nested = |depth: usize| format!("{}rm -rf /{}", "sh -c \"$(echo ".repeat(depth), ")\"".repeat(depth));
