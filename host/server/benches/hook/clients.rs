@@ -21,7 +21,7 @@ const CLIENTS: usize = 50;
 
 /// So long after its start a resident host looks for processes of hooks that settle events beside it, by a file for each event.
 /// What is measured is the time after it.
-const FIRST: Duration = Duration::from_secs(11);
+pub(crate) const FIRST: Duration = Duration::from_secs(11);
 
 /// How long they ask the resident host, and in turns with it the bare one.
 const TURN: Duration = Duration::from_secs(1);

@@ -115,6 +115,7 @@ fn processes(table: &mut Table, home: &Home) {
 
 fn http(table: &mut Table, home: &Home) {
     let resident = home.serve(&["--http", "127.0.0.1:0"]);
+    thread::sleep(clients::FIRST);
     let token = std::fs::read_to_string(home.directory.path().join("http.token")).unwrap();
     let bare = bare_server();
     let why = "The bare server reads the request and answers nothing: what machine and clients take.";
