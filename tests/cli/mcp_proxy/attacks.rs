@@ -1,7 +1,7 @@
 //! Messages by which something could get past the rules.
 
 use super::{FIRST_USE, Proxied, text, tool, user, user_with};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_batch_is_refused() {
@@ -149,7 +149,7 @@ fn the_result_of_a_task_is_judged_in_whatever_message_it_comes() {
     let user = user_with(redact, FIRST_USE);
     let secret = json!({ "content": [{ "type": "text", "text": "sk-1" }] });
     let state = json!({ "taskId": "t-1", "status": "completed", "result": secret });
-    let of = |result: &serde_json::Value| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#);
+    let of = |result: &Value| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#);
     let pushed = json!({ "jsonrpc": "2.0", "method": "notifications/tasks", "params": state }).to_string();
     let rules = json!([
         { "on": "tools/call", "say": [of(&json!({ "resultType": "task", "taskId": "t-1", "status": "working" }))] },
@@ -174,9 +174,9 @@ fn the_result_of_a_task_is_judged_in_whatever_message_it_comes() {
     assert!(refused["error"]["message"].as_str().unwrap().contains("not that"), "{refused}");
     assert!(proxied.told_of("tasks/update").is_empty());
     proxied.end();
-    let records = user.records();
-    let judged = records.iter().filter(|record| record["event"] == "after-tool-call");
-    assert!(judged.filter(|record| record.to_string().contains("mcp__files__say")).count() >= 4, "{records:#?}");
+    let of_the_call =
+        |record: &&Value| record["event"] == "after-tool-call" && record.to_string().contains("mcp__files__say");
+    drop(user.records_once(|records| records.iter().filter(of_the_call).count() >= 4));
 }
 
 #[test]
