@@ -439,7 +439,7 @@ impl Service {
                 let message = match Message::of(data.clone()) {
                     Ok(message) => message,
                     // What waits for this answer would wait for ever.
-                    Err(why) if why.is_answer && why.id.as_ref() == asked.map(|(id, _)| id) && why.id.is_some() => {
+                    Err(why) if asked.is_some_and(|(id, _)| why.answered().any(|of| of == id)) => {
                         return Err(format!("the service's answer cannot be passed on: {why}"));
                     }
                     Err(why) if why.is_answer => continue,

@@ -121,6 +121,15 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
             ("200 OK", "content-type: text/event-stream\r\n", stream)
         }
         Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
+        Some("batched") => {
+            let events = format!("data: [{}]\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
+        Some("asks") => {
+            let asked = json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" });
+            let events = format!("data: {asked}\n\ndata: {}\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
         Some("missing") => ("404 Not Found", "", String::new()),
         Some("moved") => ("307 Temporary Redirect", "location: /elsewhere\r\n", String::new()),
         Some("refused") => {
@@ -225,6 +234,15 @@ fn an_answer_that_breaks_off_is_continued_where_it_broke_off() {
     let mut proxied = start(&user, &service);
     proxied.begin(&json!({}));
     assert_eq!(proxied.ask("broken", &json!({}))["result"]["is"], "the rest");
+}
+
+#[test]
+fn an_answer_in_a_batch_is_an_error_for_its_request() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    let answer = proxied.ask("batched", &json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("a batch of messages is not taken"), "{answer}");
 }
 
 #[test]
