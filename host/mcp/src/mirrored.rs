@@ -17,7 +17,7 @@ const BESIDES: usize = 64;
 
 /// Why the headers of a call cannot be derived.
 const LEFT_OUT: &str =
-    "the service's listing of tools is too large to be kept, so nobody knows which headers a call of this tool has";
+    "the service's listing says more of headers than is kept, so nobody knows which headers a call of this tool has";
 
 /// Where the arguments of each tool are that have a header.
 #[derive(Clone, Debug, Default)]
@@ -267,7 +267,7 @@ mod tests {
         assert!(annotated.headers(&call("t48")).is_ok());
         for unknown in ["t49", "other"] {
             let why = annotated.headers(&call(unknown)).unwrap_err();
-            assert!(why.contains("too large"), "{why}");
+            assert!(why.contains("more of headers than is kept"), "{why}");
             let header = |name: &str| match name {
                 "mcp-protocol-version" => Some(&b"2026-07-28"[..]),
                 "mcp-method" => Some(&b"tools/call"[..]),

@@ -502,8 +502,8 @@ impl Service {
             let is_first = request.params().is_ok_and(|params| params.get("cursor").is_none());
             if self.annotated().take_up(&result, is_first) {
                 (self.0.shared.tell.0)(
-                    "the service lists too many tools: which headers the calls of some of them have is not kept, and these \
-                     calls are refused",
+                    "the service's listing says more of headers than is kept: some tools are left out, and requests whose \
+                     headers say what they say cannot call them",
                 );
             }
             return;
