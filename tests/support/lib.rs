@@ -131,6 +131,24 @@ impl User {
         ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     }
 
+    /// The records, once they are like this: the resident host writes some of them a moment after its reply.
+    ///
+    /// # Panics
+    /// If they do not become so.
+    #[must_use]
+    #[track_caller]
+    pub fn records_once(&self, are_there: impl Fn(&[serde_json::Value]) -> bool) -> Vec<serde_json::Value> {
+        let began = std::time::Instant::now();
+        loop {
+            let records = self.records();
+            if are_there(&records) {
+                return records;
+            }
+            assert!(began.elapsed() < std::time::Duration::from_secs(60), "{records:#?}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
     /// The sessions of this user, the last used first, as `hookhost session show --json` has them. All are whole.
     #[must_use]
     pub fn sessions(&self) -> Vec<serde_json::Value> {

@@ -231,10 +231,19 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         Ok((Err(error), _)) => return text(StatusCode::BAD_REQUEST, &format!("the message did not come: {error}\n")),
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the message did not come in time\n"),
     };
-    let message = match Message::of(body) {
+    let message = match Message::of(body.clone()) {
         Ok(message) => message,
-        Err(bad) => return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why),
+        Err(bad) => {
+            // The service waits for the answers that it has: the proxy refuses them, and says so.
+            if bad.answered().next().is_some()
+                && let Ok(session) = shared.session(&head.headers)
+            {
+                session.say(&body).await;
+            }
+            return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why);
+        }
     };
+    drop(body);
     let id = match &message.kind {
         Kind::Request { id, .. } => Some(id.clone()),
         _ => None,

@@ -11,6 +11,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncWriteExt as _, BufReader, DuplexStream, duplex};
@@ -91,18 +92,35 @@ struct Inner {
     url: Url,
     client: Client,
     headers: HeaderMap,
-    /// What its listings say of headers, in whatever session they came.
-    annotated: Arc<Mutex<Annotated>>,
+    shared: Shared,
     state: Mutex<State>,
     output: Mutex<Option<mpsc::Sender<Bytes>>>,
-    /// Room for answers that are large.
-    large: Arc<Semaphore>,
     /// Held while another session is begun.
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,
     /// Notified when the service has taken or refused the stream on which it can say something by itself.
     listens: Notify,
+}
+
+/// What all sessions have in common.
+#[derive(Clone, Debug)]
+struct Shared {
+    /// What its listings say of headers, in whatever session they came.
+    annotated: Arc<Mutex<Annotated>>,
+    tell: Tell,
+    /// Room for answers that are large.
+    large: Arc<Semaphore>,
+}
+
+/// Says something to the user.
+#[derive(Clone)]
+struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl fmt::Debug for Tell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tell(…)")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -126,11 +144,16 @@ const OF_TRANSPORT: &[&str] =
 
 impl Service {
     /// The service at this address, which gets this key as `Authorization: Bearer …`, and these headers. One that says how a message
-    /// is sent is left out.
+    /// is sent is left out. `tell` says something to the user.
     ///
     /// # Errors
     /// If it is no such address, a header cannot be one, or the key or a header could be read on the way.
-    pub fn new(address: &str, key: Option<&str>, more: &[(String, String)]) -> Result<Self, ServiceError> {
+    pub fn new(
+        address: &str,
+        key: Option<&str>,
+        more: &[(String, String)],
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, ServiceError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| ServiceError::Address(address.to_owned()))?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -162,27 +185,25 @@ impl Service {
         let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT);
         // A proxy of HTTP is another machine.
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
-        let large = Arc::new(Semaphore::new(MAX_LARGE));
-        Ok(Self::over(url, client.build()?, headers, Arc::default(), large))
+        let shared = Shared {
+            annotated: Arc::default(),
+            tell: Tell(Arc::new(tell)),
+            large: Arc::new(Semaphore::new(MAX_LARGE)),
+        };
+        Ok(Self::over(url, client.build()?, headers, shared))
     }
 
     /// The same service in a session of its own.
     #[must_use]
     pub fn another(&self) -> Self {
-        let Inner { url, client, headers, annotated, large, .. } = &*self.0;
-        Self::over(url.clone(), client.clone(), headers.clone(), Arc::clone(annotated), Arc::clone(large))
+        let Inner { url, client, headers, shared, .. } = &*self.0;
+        Self::over(url.clone(), client.clone(), headers.clone(), shared.clone())
     }
 
-    fn over(
-        url: Url,
-        client: Client,
-        headers: HeaderMap,
-        annotated: Arc<Mutex<Annotated>>,
-        large: Arc<Semaphore>,
-    ) -> Self {
+    fn over(url: Url, client: Client, headers: HeaderMap, shared: Shared) -> Self {
         let (state, output, renewing) = Default::default();
         let (begun, listens) = (Notify::new(), Notify::new());
-        Self(Arc::new(Inner { url, client, headers, annotated, state, output, large, renewing, begun, listens }))
+        Self(Arc::new(Inner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
     /// The status with which the service has refused a request that needs no session, where that was the last one.
@@ -192,7 +213,7 @@ impl Service {
 
     /// What headers have to say about a request.
     pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
-        self.0.annotated.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.shared.annotated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the service says as lines, and where it is told lines. To be called within the runtime.
@@ -397,7 +418,7 @@ impl Service {
                 request = request.header(VERSION, version);
             }
             if is_stateless(message) {
-                for (name, value) in self.annotated().headers(message) {
+                for (name, value) in self.annotated().headers(message)? {
                     request = request.header(name, value);
                 }
             }
@@ -439,7 +460,7 @@ impl Service {
                 let message = match Message::of(data.clone()) {
                     Ok(message) => message,
                     // What waits for this answer would wait for ever.
-                    Err(why) if why.is_answer && why.id.as_ref() == asked.map(|(id, _)| id) && why.id.is_some() => {
+                    Err(why) if asked.is_some_and(|(id, _)| why.answered().any(|of| of == id)) => {
                         return Err(format!("the service's answer cannot be passed on: {why}"));
                     }
                     Err(why) if why.is_answer => continue,
@@ -478,7 +499,13 @@ impl Service {
         }
         let Some(result) = answer.members.value("result") else { return };
         if !is_beginning {
-            self.annotated().take_up(&result, request.params().is_ok_and(|params| params.get("cursor").is_none()));
+            let is_first = request.params().is_ok_and(|params| params.get("cursor").is_none());
+            if self.annotated().take_up(&result, is_first) {
+                (self.0.shared.tell.0)(
+                    "the service's listing says more of headers than is kept: some tools are left out, and requests whose \
+                     headers say what they say cannot call them",
+                );
+            }
             return;
         }
         let mut state = self.state();
@@ -574,7 +601,7 @@ impl Service {
                 return Err(format!("the service's answer has more than {MAX_BYTES} bytes"));
             }
             if room.is_none() && body.len() + part.len() > LARGE {
-                room = Arc::clone(&self.0.large).acquire_owned().await.ok();
+                room = Arc::clone(&self.0.shared.large).acquire_owned().await.ok();
             }
             body.extend_from_slice(&part);
         }

@@ -3,6 +3,8 @@
 //! The bytes are kept as they came. Only a message that is changed is written again, and then only the member that changes:
 //! every other member keeps its bytes.
 
+mod batch;
+
 use crate::name::folded;
 use bytes::Bytes;
 use hookhost_adapters::json;
@@ -62,12 +64,15 @@ impl fmt::Display for Id {
 
 /// Of a message that cannot be read: its identifier, and whether it is an answer. It only serves to answer the side that waits.
 fn probably(text: &str) -> (Option<Id>, bool) {
-    // Which of two it is cannot be told.
-    if Members::of(text).is_err_and(|why| why.contains(ID_TWICE)) {
-        return (None, false);
+    match Members::of(text) {
+        Ok(members) => (members.value("id").as_ref().and_then(Id::of), members.get("method").is_none()),
+        // Which of two it is cannot be told.
+        Err(why) if why.contains(ID_TWICE) => (None, false),
+        Err(_) => {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            (value.get("id").and_then(Id::of), value.is_object() && value.get("method").is_none())
+        }
     }
-    let value: Value = serde_json::from_str(text).unwrap_or_default();
-    (value.get("id").and_then(Id::of), value.is_object() && value.get("method").is_none())
 }
 
 /// The members that make a message what it is.
@@ -84,6 +89,7 @@ pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
         code: INVALID_REQUEST,
         id: id_in(before).or_else(|| id_in(after)),
         is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
+        answers: Vec::new(),
         why: format!("a message has more than {MAX_BYTES} bytes"),
     }
 }
@@ -140,10 +146,19 @@ pub struct Unreadable {
     pub code: i64,
     /// The identifier, where one could be read: the sender waits for an answer.
     pub id: Option<Id>,
-    /// Whether it would have been an answer: then nobody waits for one.
+    /// Whether it would have been an answer, or a batch of answers: then nobody waits for one.
     pub is_answer: bool,
+    /// Of a batch, the requests that its answers are to.
+    pub answers: Vec<Id>,
     /// One sentence.
     pub why: String,
+}
+
+impl Unreadable {
+    /// The requests of the other side that it would have answered.
+    pub fn answered(&self) -> impl Iterator<Item = &Id> {
+        self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
+    }
 }
 
 /// The code of what is no JSON.
@@ -163,27 +178,28 @@ impl Message {
     /// # Errors
     /// If it is not one JSON object in UTF-8 of version 2.0, has a key twice anywhere, or is too large.
     pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
-        let refused = |code, why: String| Unreadable { code, id: None, is_answer: false, why };
+        let unreadable = |code, (id, is_answer), why| Unreadable { code, id, is_answer, answers: Vec::new(), why };
         if bytes.len() > MAX_BYTES {
-            return Err(refused(INVALID_REQUEST, format!("a message has more than {MAX_BYTES} bytes")));
+            let why = format!("a message has more than {MAX_BYTES} bytes");
+            return Err(unreadable(INVALID_REQUEST, (None, false), why));
         }
+        let is_batch = |text: &str| text.trim_start().starts_with('[');
         let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let (id, is_answer) = probably(&String::from_utf8_lossy(&bytes));
-            Unreadable { code: PARSE_ERROR, id, is_answer, why: format!("a message is not UTF-8: {error}") }
+            let text = String::from_utf8_lossy(&bytes);
+            if is_batch(&text) {
+                return batch::refused(&text);
+            }
+            unreadable(PARSE_ERROR, probably(&text), format!("a message is not UTF-8: {error}"))
         })?;
-        if text.trim_start().starts_with('[') {
-            let why = "a batch of messages is not taken: send each on its own";
-            return Err(refused(INVALID_REQUEST, why.to_owned()));
+        if is_batch(text) {
+            return Err(batch::refused(text));
         }
-        let members = Members::of(text).map_err(|why| {
-            let (id, is_answer) = probably(text);
-            Unreadable { code: PARSE_ERROR, id, is_answer, why: format!("a message {why}") }
-        })?;
+        let members =
+            Members::of(text).map_err(|why| unreadable(PARSE_ERROR, probably(text), format!("a message {why}")))?;
         let id = members.value("id");
         let known = id.as_ref().and_then(Id::of);
         let is_answer = members.get("method").is_none();
-        let refused =
-            |why: &str| Unreadable { code: INVALID_REQUEST, id: known.clone(), is_answer, why: why.to_owned() };
+        let refused = |why: &str| unreadable(INVALID_REQUEST, (known.clone(), is_answer), why.to_owned());
         // Only here: where the message can be told apart from others, its sender learns which one it was.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE) {

@@ -11,6 +11,7 @@ use crate::turn::Turn;
 use crate::under_way::{Stage, UnderWay};
 use crate::unreadable::Unreadables;
 use bytes::Bytes;
+use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -240,7 +241,7 @@ impl<H: Handler> Relay<H> {
 
     /// Says why a message is not passed on, to the side that waits for an answer.
     async fn refuse(&self, from: Side, refused: &Unreadable) {
-        let Unreadable { code, id, is_answer, why } = refused;
+        let Unreadable { code, id, is_answer, why, .. } = refused;
         let told = match from {
             Side::Client => Some(0),
             Side::Server => self.state().unreadable.next(Instant::now()),
@@ -249,15 +250,22 @@ impl<H: Handler> Relay<H> {
             let more = if untold > 0 { format!("; before that, {untold} more") } else { String::new() };
             self.tell_of(from, &format!(": {refused}{more}"));
         }
-        if !is_answer {
-            // A server that logs where it should answer would log the answer as well.
-            if from == Side::Server && id.is_none() {
-                return;
-            }
-            let id = self.unless_under_way(from, id.as_ref());
-            return self.lane(from).put(message::error(id, *code, why), None).await;
+        for id in refused.answered() {
+            self.refuse_answer(from, id, why).await;
         }
-        let Some(id) = id else { return };
+        // A server that logs where it should answer would log the answer as well.
+        if *is_answer || from == Side::Server && id.is_none() {
+            return;
+        }
+        let id = self.unless_under_way(from, id.as_ref());
+        self.lane(from).put(message::error(id, *code, why), None).await;
+    }
+
+    /// Says why an answer is not passed on, to the side that waits for it.
+    async fn refuse_answer(&self, from: Side, id: &Id, why: &str) {
+        if from == Side::Client && self.0.questions.answered(id, Value::default) {
+            return;
+        }
         let expected = self.table(from.other(), |table| table.answered(id));
         let is_late = expected.is_none();
         let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.ended_late(id))) else {

@@ -40,7 +40,10 @@ fn a_call_that_ran_although_nobody_was_asked_is_recorded_and_counted() {
     let (_, said) = editor.end();
     assert!(said.contains("tool calls that it reported: 1, 1 of them without asking"), "{said}");
     assert!(said.contains("this is no boundary by itself"), "{said}");
-    let records = user.records();
+    let records = user.records_once(|records| {
+        let has_summary = records.iter().any(|record| record["original"]["name"] == "acp-proxy/summary");
+        has_summary && records.iter().any(|record| record["event"] == "after-tool-call")
+    });
     let after = records.iter().find(|record| record["event"] == "after-tool-call").unwrap();
     assert_eq!(after["original"]["tool-result"]["text"], "built", "{after}");
     assert_eq!(custom(&user, "acp-proxy/ungated")[0]["call"]["rawInput"]["command"], "make");
@@ -59,8 +62,8 @@ fn a_call_that_was_asked_about_is_not_counted_as_one_that_was_not() {
     let (_, said) = editor.end();
     assert!(said.contains("tool calls that it reported: 1, 0 of them without asking"), "{said}");
     assert!(said.contains("questions for permission: 1, 0 rejected, 0 put to you"), "{said}");
+    let records = user.records_once(|records| records.iter().any(|record| record["event"] == "after-tool-call"));
     assert!(custom(&user, "acp-proxy/ungated").is_empty());
-    let records = user.records();
     let after = records.iter().find(|record| record["event"] == "after-tool-call").unwrap();
     assert_eq!(after["original"]["tool-result"]["is-error"], true, "{after}");
 }

@@ -26,8 +26,8 @@ fn the_first_listing_is_held_back_until_a_person_approves_it_and_the_client_is_t
     assert_eq!(text(&proxied.call("say", &json!({}))), "ran say {}");
     assert_eq!(lock(&user)["servers"]["files"], json!({ "say": tool("say", "says") }));
     assert!(proxied.end().1.contains("the tool read of the MCP server files is held back: it is new"));
-    let records = user.records();
-    assert!(records.iter().any(|record| record["event"] == "custom-event" && record.to_string().contains("it is new")));
+    let is_held_back = |record: &Value| record["event"] == "custom-event" && record.to_string().contains("it is new");
+    drop(user.records_once(|records| records.iter().any(is_held_back)));
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn a_forbidden_tool_is_not_listed_and_is_answered_like_one_that_is_not_there() {
     assert_eq!(forbidden.replace("write_file", "X"), missing.replace("write_fili", "X"));
     assert!(forbidden.contains("Unknown tool: write_file") && proxied.told_of("tools/call").is_empty());
     proxied.end();
-    let records = user.records();
-    assert!(records.iter().any(|record| record.to_string().contains("the configuration forbids it")), "it is recorded");
+    let is_forbidden = |record: &Value| record.to_string().contains("the configuration forbids it");
+    drop(user.records_once(|records| records.iter().any(is_forbidden)));
     assert!(!lock(&user).to_string().contains("write_file"));
 }
 

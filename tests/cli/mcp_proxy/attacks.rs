@@ -1,7 +1,7 @@
 //! Messages by which something could get past the rules.
 
 use super::{FIRST_USE, Proxied, text, tool, user, user_with};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_batch_is_refused() {
@@ -11,6 +11,62 @@ fn a_batch_is_refused() {
     proxied.send_line(r#"[{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"say"}}]"#);
     let answer = proxied.next();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32600)));
+    assert!(proxied.told_of("tools/call").is_empty());
+}
+
+#[test]
+fn a_batch_of_answers_is_an_error_for_each_request_that_is_answered_in_it() {
+    let user = user();
+    let batch = r#"[{"jsonrpc":"2.0","id":"a","result":"first"},{"id":"b","id":"c","result":"two readers"},
+        {"jsonrpc":"2.0","id":$id,"result":"last"},{"jsonrpc":"2.0","id":777,"result":{}}]"#;
+    let late = r#"{"jsonrpc":"2.0","id":"b","result":"late"}"#;
+    let rules = json!([{ "on": "slow", "say": [] }, { "on": "go", "say": [batch.replace('\n', ""), late] }]);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")], "rules": rules }));
+    proxied.begin(&json!({}));
+    for id in ["a", "b"] {
+        proxied.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "slow" }));
+    }
+    let last = proxied.request("go", &json!({}));
+    for id in [json!("a"), last] {
+        let answer = proxied.answer_to(&id);
+        let why = answer["error"]["message"].as_str().unwrap();
+        assert!(why.contains("the answer of the MCP server cannot be passed on: a batch"), "{answer}");
+    }
+    assert_eq!(proxied.answer_to(&json!("b"))["result"], "late", "nobody could tell whose answer it was");
+    assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
+    assert!(proxied.others.is_empty(), "{:?}", proxied.others);
+}
+
+#[test]
+fn a_batch_of_answers_of_a_client_is_an_error_for_the_server() {
+    let user = user();
+    let asks = r#"{"jsonrpc":"2.0","id":"s","method":"roots/list"}"#;
+    let rules = json!([{ "on": "go", "say": [asks, r#"{"jsonrpc":"2.0","id":$id,"result":{}}"#] }]);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")], "rules": rules }));
+    proxied.begin(&json!({}));
+    proxied.ask("go", &json!({}));
+    assert_eq!(proxied.next()["id"], "s");
+    proxied.send_line(r#"[{"jsonrpc":"2.0","id":"s","result":{"roots":[]}},{"jsonrpc":"2.0","id":"t","result":{}}]"#);
+    assert_eq!(proxied.ask("ping", &json!({}))["result"], json!({}));
+    assert!(proxied.others.is_empty(), "nobody waits for an answer to answers: {:?}", proxied.others);
+    let told = proxied.told();
+    let answers: Vec<&String> = told.iter().filter(|line| line.contains(r#""id":"s""#)).collect();
+    assert!(answers.len() == 1 && answers[0].contains("the answer of the client cannot be passed on"), "{told:#?}");
+    assert!(!told.iter().any(|line| line.contains(r#""id":"t""#)), "{told:#?}");
+}
+
+#[test]
+fn a_yes_in_a_batch_is_a_no() {
+    let guard = json!({ "before-tool-call": { "verdict": "escalate", "question": "Really?" } });
+    let user = user_with(guard, FIRST_USE);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")] }));
+    proxied.begin(&json!({ "elicitation": {} }));
+    let id = proxied.request("tools/call", &json!({ "name": "say", "arguments": {} }));
+    let question = proxied.next();
+    assert_eq!(question["method"], "elicitation/create");
+    let yes = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept" } });
+    proxied.send(&json!([yes]));
+    assert_eq!(proxied.answer_to(&id)["result"]["isError"], true);
     assert!(proxied.told_of("tools/call").is_empty());
 }
 
@@ -149,7 +205,7 @@ fn the_result_of_a_task_is_judged_in_whatever_message_it_comes() {
     let user = user_with(redact, FIRST_USE);
     let secret = json!({ "content": [{ "type": "text", "text": "sk-1" }] });
     let state = json!({ "taskId": "t-1", "status": "completed", "result": secret });
-    let of = |result: &serde_json::Value| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#);
+    let of = |result: &Value| format!(r#"{{"jsonrpc":"2.0","id":$id,"result":{result}}}"#);
     let pushed = json!({ "jsonrpc": "2.0", "method": "notifications/tasks", "params": state }).to_string();
     let rules = json!([
         { "on": "tools/call", "say": [of(&json!({ "resultType": "task", "taskId": "t-1", "status": "working" }))] },
@@ -174,9 +230,9 @@ fn the_result_of_a_task_is_judged_in_whatever_message_it_comes() {
     assert!(refused["error"]["message"].as_str().unwrap().contains("not that"), "{refused}");
     assert!(proxied.told_of("tasks/update").is_empty());
     proxied.end();
-    let records = user.records();
-    let judged = records.iter().filter(|record| record["event"] == "after-tool-call");
-    assert!(judged.filter(|record| record.to_string().contains("mcp__files__say")).count() >= 4, "{records:#?}");
+    let of_the_call =
+        |record: &&Value| record["event"] == "after-tool-call" && record.to_string().contains("mcp__files__say");
+    drop(user.records_once(|records| records.iter().filter(of_the_call).count() >= 4));
 }
 
 #[test]

@@ -286,6 +286,32 @@ fn answers_to_questions_that_have_another_form_are_an_error_of_the_protocol() {
 }
 
 #[test]
+fn a_service_learns_that_an_answer_which_cannot_be_read_is_an_error() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let session = listening.begin();
+    let named = [("mcp-session-id", session.as_str())];
+    let since = std::time::Instant::now();
+    let twice = r#"{"jsonrpc":"2.0","id":"q","result":{},"result":{}}"#;
+    let batch = r#"[{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}]"#;
+    for (times, answer) in [(1, batch), (2, twice)] {
+        let got = listening.post(&named, &request(7, "asks", &json!({})));
+        assert_eq!(got.messages[0]["id"], "q", "{got:?}");
+        assert_eq!(listening.send("POST", &named, answer).status, 400);
+        let answers = || {
+            let all = service.got("POST").into_iter().map(|got| got.body);
+            all.filter(|body| body["id"] == "q").collect::<Vec<_>>()
+        };
+        // The service is told after the client has its answer.
+        while answers().len() < times {
+            assert!(since.elapsed() < LONG, "the service is not told");
+        }
+        let why = answers()[times - 1]["error"]["message"].to_string();
+        assert!(why.contains("the answer of the client cannot be passed on"), "{why}");
+    }
+}
+
+#[test]
 fn pages_of_other_places_are_not_answered() {
     let (user, service) = (user(), Service::start());
     let listening = Listening::start(&user, &service, &[]);

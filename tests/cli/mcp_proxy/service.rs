@@ -109,8 +109,11 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
         Some("tools/list") => {
             let schema =
                 json!({ "type": "object", "properties": { "region": { "type": "string", "x-mcp-header": "Region" } } });
-            let tools = json!({ "tools": [{ "name": "say", "inputSchema": schema }] });
-            ("200 OK", "content-type: application/json\r\n", result(tools))
+            let mut tools = vec![json!({ "name": "say", "inputSchema": schema })];
+            if body["params"]["_meta"]["wide"] == true {
+                tools.push(wide());
+            }
+            ("200 OK", "content-type: application/json\r\n", result(json!({ "tools": tools })))
         }
         Some("tools/call") => {
             let progress = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "progress": 1 } });
@@ -121,6 +124,15 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
             ("200 OK", "content-type: text/event-stream\r\n", stream)
         }
         Some("broken") => ("200 OK", "content-type: text/event-stream\r\n", "id: e-1\nretry: 10\ndata:\n\n".to_owned()),
+        Some("batched") => {
+            let events = format!("data: [{}]\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
+        Some("asks") => {
+            let asked = json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" });
+            let events = format!("data: {asked}\n\ndata: {}\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
         Some("missing") => ("404 Not Found", "", String::new()),
         Some("moved") => ("307 Temporary Redirect", "location: /elsewhere\r\n", String::new()),
         Some("refused") => {
@@ -133,6 +145,13 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
     let mut stream = stream;
     write!(stream, "HTTP/1.1 {status}\r\n{more}content-length: {}\r\n\r\n{body}", body.len()).ok()?;
     stream.flush().ok()
+}
+
+/// A tool whose definition is small, and of which far more would be kept: a long key leads to each of its arguments.
+fn wide() -> Value {
+    let arguments: serde_json::Map<String, Value> =
+        (0..400).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
+    json!({ "name": "wide", "inputSchema": { "properties": { ("k".repeat(30_000)): { "properties": arguments } } } })
 }
 
 /// Answers by a stream that ends as the first resource of the request says, and notes when the client has gone.
@@ -220,11 +239,39 @@ fn the_headers_of_a_changed_call_are_derived_from_what_is_sent() {
 }
 
 #[test]
+fn a_tool_of_which_more_headers_would_be_known_than_is_kept_cannot_be_called() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    let mut meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}, "wide": true });
+    let listed = proxied.ask("tools/list", &json!({ "_meta": meta }));
+    assert_eq!(listed["result"]["tools"][1]["name"], "wide");
+    meta["wide"] = json!(false);
+    let call = |tool: &str| json!({ "name": tool, "arguments": { "region": "eu" }, "_meta": meta });
+    let refused = proxied.ask("tools/call", &call("wide"));
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("says more of headers than is kept"), "{refused}");
+    assert!(service.got("tools/call").is_empty());
+    assert_eq!(text(&proxied.ask("tools/call", &call("say"))), "in \"eu\"");
+    let said = proxied.end().1;
+    assert!(said.contains("some tools are left out"), "{said}");
+}
+
+#[test]
 fn an_answer_that_breaks_off_is_continued_where_it_broke_off() {
     let (user, service) = (user(), Service::start());
     let mut proxied = start(&user, &service);
     proxied.begin(&json!({}));
     assert_eq!(proxied.ask("broken", &json!({}))["result"]["is"], "the rest");
+}
+
+#[test]
+fn an_answer_in_a_batch_is_an_error_for_its_request() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    let answer = proxied.ask("batched", &json!({}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("a batch of messages is not taken"), "{answer}");
 }
 
 #[test]

@@ -47,10 +47,18 @@ fn unknown(name: &OsStr) -> CliError {
     let nearest = own().into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
     let nearest = nearest.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known);
     let stop = CliError::usage(format!("there is no command `{name}`, and no program {PREFIX}{name} on the PATH"));
-    match nearest {
-        Some(known) => stop.advise(format!("hookhost {known}")),
-        None => stop.advise("hookhost --help"),
-    }
+    let advice = nearest.map(|known| format!("hookhost {known}")).or_else(|| of_others(&name));
+    stop.advise(advice.unwrap_or_else(|| "hookhost --help".to_owned()))
+}
+
+/// The commands of this name that belong to another command.
+fn of_others(name: &str) -> Option<String> {
+    let mut cli = Cli::command();
+    cli.build();
+    let has = |command: &&clap::Command| command.get_subcommands().any(|own| own.get_name() == name);
+    let whole = |command: &clap::Command| format!("hookhost {} {name}", command.get_name());
+    let found: Vec<String> = cli.get_subcommands().filter(has).map(whole).collect();
+    (!found.is_empty()).then(|| found.join(" or "))
 }
 
 /// Our own commands.

@@ -1,15 +1,19 @@
 //! Several interceptors in order: what is sent is changed and then checked, what is received is checked and then changed.
 
 use super::exposed::{Kind, Phase};
-use super::{Fault, Intercepted, Interceptors};
+use super::{Fault, Intercepted, Interceptors, TOO_LATE};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
 
+/// The draft's word for a chain that took longer than its invoker waits.
+const TIMEOUT: &str = "timeout";
+
 impl Interceptors {
-    /// Runs all interceptors that are for a message.
+    /// Runs all interceptors that are for a message, or those among them that are named.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
         let mut message = Intercepted::of(params)?;
-        let began = Instant::now();
+        let named = self.named(params)?;
+        let (began, within) = (Instant::now(), message.within);
         let (event, phase) = (message.event.clone(), message.phase);
         let mut done = Done::default();
         let order = match phase {
@@ -18,8 +22,13 @@ impl Interceptors {
         };
         for kind in order {
             for index in self.in_order(kind, &event, phase) {
+                if named.as_ref().is_some_and(|named| !named.contains(&index)) {
+                    continue;
+                }
+                // The time is that of all together.
+                message.within = within.map(|within| within.saturating_sub(began.elapsed()));
                 self.one(index, &mut message, &mut done).await;
-                if kind == Kind::Mutation && done.aborted.is_some() {
+                if done.aborted.is_some() && (kind == Kind::Mutation || done.status() == TIMEOUT) {
                     break;
                 }
             }
@@ -43,6 +52,20 @@ impl Interceptors {
         Ok(result)
     }
 
+    /// The interceptors that a request names; `None` where it names none, and all are meant.
+    fn named(&self, params: &Map<String, Value>) -> Result<Option<Vec<usize>>, Fault> {
+        let names = match params.get("interceptors") {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Array(names)) => names,
+            Some(_) => return Err(Fault::new(-32602, "`interceptors` is not a list of names")),
+        };
+        let of = |name: &Value| {
+            let found = self.exposed.iter().position(|exposed| name.as_str() == Some(&exposed.name));
+            found.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name} here")))
+        };
+        names.iter().map(of).collect::<Result<_, _>>().map(Some)
+    }
+
     /// Mutators by name, as all of ours have the same priority.
     fn in_order(&self, kind: Kind, event: &str, phase: Phase) -> Vec<usize> {
         let fits = |index: &usize| {
@@ -63,8 +86,11 @@ impl Interceptors {
                     "interceptor": exposed.name, "type": exposed.kind.name(), "phase": message.phase.name(),
                     "error": fault.to_error(),
                 }));
-                if (fault.is_verdict || !exposed.fail_open) && !exposed.audit {
-                    done.abort(&exposed.name, exposed.kind, &fault.message);
+                // Beyond the time of the whole chain nothing passes, whatever a failure of this one would lead to.
+                if fault.code == TOO_LATE {
+                    done.abort(&exposed.name, TIMEOUT, &fault.message);
+                } else if (fault.is_verdict || !exposed.fail_open) && !exposed.audit {
+                    done.abort(&exposed.name, exposed.kind.name(), &fault.message);
                 }
                 return;
             }
@@ -77,7 +103,7 @@ impl Interceptors {
             match exposed.kind {
                 Kind::Validation if result["valid"] != true => {
                     let why = result["messages"][0]["message"].as_str().unwrap_or_default().to_owned();
-                    done.abort(&exposed.name, Kind::Validation, &why);
+                    done.abort(&exposed.name, Kind::Validation.name(), &why);
                 }
                 Kind::Mutation if result["modified"] == true => message.payload = result["payload"].clone(),
                 _ => {}
@@ -108,13 +134,14 @@ impl Done {
     }
 
     /// The first to abort counts.
-    fn abort(&mut self, name: &str, kind: Kind, why: &str) {
-        self.aborted.get_or_insert_with(|| json!({ "interceptor": name, "reason": why, "type": kind.name() }));
+    fn abort(&mut self, name: &str, kind: &str, why: &str) {
+        self.aborted.get_or_insert_with(|| json!({ "interceptor": name, "reason": why, "type": kind }));
     }
 
     fn status(&self) -> &'static str {
         match self.aborted.as_ref().map(|aborted| &aborted["type"]) {
             None => "success",
+            Some(kind) if kind == TIMEOUT => TIMEOUT,
             Some(kind) if kind == "validation" => "validation_failed",
             Some(_) => "mutation_failed",
         }

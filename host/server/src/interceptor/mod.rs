@@ -33,6 +33,9 @@ const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 /// The session of a client that names none.
 const NO_SESSION: &str = "mcp";
 
+/// The code of what took longer than the invoker waits.
+const TOO_LATE: i32 = -32_000;
+
 /// Upper bound of the sessions whose handles are kept. A session outlives its handle.
 const MAX_SESSIONS: usize = 1000;
 
@@ -189,7 +192,7 @@ impl Interceptors {
         }
         let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let data = json!({ "interceptor": name, "timeoutMs": millis, "phase": phase });
-        Fault { data: Some(data), ..Fault::new(-32000, "Interceptor execution timeout") }
+        Fault { data: Some(data), ..Fault::new(TOO_LATE, "Interceptor execution timeout") }
     }
 
     async fn outcome(&self, index: usize, message: &Intercepted) -> Outcome {
@@ -336,7 +339,7 @@ struct Intercepted {
     phase: Phase,
     payload: Value,
     session: String,
-    /// How long each interceptor may take.
+    /// How long an interceptor may take.
     within: Option<Duration>,
 }
 

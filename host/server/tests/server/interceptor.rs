@@ -161,6 +161,10 @@ async fn an_interceptor_has_the_time_that_the_invoker_gives_it() {
     assert_eq!(late["error"]["data"], data);
     let is_told = log.records().iter().any(|record| matches!(record, Record::Delivery(_)));
     assert!(is_told, "the log says that an event was given up: {:?}", log.records());
+    let whole = json!({ "event": "tools/call", "phase": "request", "payload": call("b"), "timeoutMs": 5 });
+    let chain = ask(&interceptors, "interceptor/executeChain", whole).await["result"].clone();
+    assert_eq!((&chain["status"], &chain["abortedAt"]["type"]), (&json!("timeout"), &json!("timeout")), "{chain}");
+    assert!(chain.get("finalPayload").is_none(), "{chain}");
     for odd in [json!(0), json!(-1), json!("5"), json!(1.5)] {
         let refused = ask(&interceptors, "interceptor/invoke", within(odd.clone())).await;
         assert_eq!(refused["error"]["code"], -32602, "{odd}");
@@ -198,6 +202,24 @@ async fn a_whole_chain_runs_in_the_order_of_the_direction() {
     let denied = run(call("denied")).await;
     assert_eq!((&denied["status"], denied.get("finalPayload")), (&json!("mutation_failed"), None));
     assert_eq!(denied["abortedAt"]["interceptor"], "hookhost/change");
+}
+
+#[tokio::test]
+async fn a_chain_runs_those_alone_that_are_named() {
+    let (interceptors, _) = served(rule()).await;
+    let run = async |named: Value| {
+        let payload = call("original");
+        let params = json!({ "event": "tools/call", "phase": "request", "payload": payload, "interceptors": named });
+        ask(&interceptors, "interceptor/executeChain", params).await
+    };
+    let checked = run(json!(["hookhost/check"])).await["result"].clone();
+    assert_eq!(
+        (&checked["status"], checked["results"].as_array().map(Vec::len)),
+        (&json!("validation_failed"), Some(1))
+    );
+    for unknown in [json!(["hookhost/check", "nobody"]), json!("hookhost/check"), json!([1])] {
+        assert_eq!(run(unknown).await["error"]["code"], -32602);
+    }
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ pub(crate) async fn proxy(args: &McpArgs) -> Result<Exit, CliError> {
         let key = args.key_variable.as_deref().map(key).transpose()?;
         let headers = args.header_variable.iter().map(|(name, variable)| Ok((name.clone(), self::key(variable)?)));
         let headers = headers.collect::<Result<Vec<_>, CliError>>()?;
-        let service = Service::new(address, key.as_deref(), &headers).map_err(CliError::usage)?;
+        let service = Service::new(address, key.as_deref(), &headers, tell).map_err(CliError::usage)?;
         match args.listen {
             Some(at) => {
                 let client_key = args.client_key_variable.as_deref().map(self::key).transpose()?;
@@ -103,6 +103,11 @@ async fn listen(
     Ok(Exit::Done)
 }
 
+/// Says something to the user.
+fn tell(text: &str) {
+    output::note(&output::notice(text));
+}
+
 /// The key in an environment variable.
 fn key(variable: &str) -> Result<String, CliError> {
     let key = std::env::var(variable).ok().filter(|key| !key.trim().is_empty());
@@ -121,7 +126,6 @@ fn new_judge(server: &ServerName) -> Result<impl Fn() -> Result<Judge, String> +
     let checks = Checks { is_unseen: hookhost::is_unseen, fits };
     Ok(move || {
         let (resident, rules, held_back) = (Arc::clone(&resident), Arc::clone(&rules), held_back.clone());
-        let tell = |text: &str| output::note(&output::notice(text));
         Judge::new(server.clone(), cwd.clone(), resident, rules, held_back, checks, tell)
     })
 }
