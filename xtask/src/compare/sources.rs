@@ -17,11 +17,6 @@ const TABLE: &str = "host/bench-table/src";
 /// The file of it that takes turns.
 const TURNS: &str = "turns.rs";
 
-/// Where all of the other commit is.
-pub(crate) fn directory(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("compare")
-}
-
 /// The commit that this names.
 pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> {
     let commit = format!("{reference}^{{commit}}");
@@ -31,15 +26,16 @@ pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> 
 
 /// The workspace of that commit. One that is there is taken as it is, so that only what differs is built again.
 pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspace> {
-    let directory = directory(workspace);
-    let (sources, note) = (directory.join("sources"), directory.join("commit"));
+    let (directory, sources) = (workspace.compared(), workspace.compared_sources());
+    let note = directory.join("commit");
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", directory.display());
     fs::create_dir_all(&directory).map_err(failed)?;
-    if !fs::read_to_string(&note).is_ok_and(|noted| noted == commit) {
+    if !(sources.is_dir() && fs::read_to_string(&note).is_ok_and(|noted| noted == commit)) {
         let _ = fs::remove_file(&note);
-        // What is not there cannot be removed, and nobody needs to know.
+        // What is not there, or is of another clone, cannot be removed in this way, and nobody needs to know.
         let _ = git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
-        let mut add = git(workspace, &["worktree", "add", "--force", "--detach"]);
+        let _ = fs::remove_dir_all(&sources);
+        let mut add = git(workspace, &["worktree", "add", "--quiet", "--force", "--detach"]);
         run(&format!("the sources of {commit}"), add.arg(&sources).arg(commit))?;
         fs::write(&note, commit).map_err(failed)?;
     }
