@@ -1,10 +1,6 @@
 //! The sources of the commit that is compared, in a work tree below the target directory.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     Outcome,
@@ -74,6 +70,7 @@ fn git(workspace: &Workspace, arguments: &[&str]) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn directories(name: &str) -> (PathBuf, PathBuf) {
         let directory = std::env::temp_dir().join(format!("xtask-compare-{name}-{}", std::process::id()));
