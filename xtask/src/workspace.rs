@@ -80,6 +80,12 @@ impl Workspace {
         if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
     }
 
+    /// The target directory of guests. Cargo gives a component no name of its own for another work tree: in one directory, each of the two
+    /// would be linked again whenever the other one was.
+    pub(crate) fn target_of_guests(&self) -> PathBuf {
+        if self.is_other() { self.compared().join("guests") } else { self.target.clone() }
+    }
+
     /// The cargo that runs us, in the workspace and with its target directory.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -166,5 +172,7 @@ mod tests {
         };
         assert!(!wrapper(&workspace) && wrapper(&other));
         assert_ne!(workspace.plugins(), other.plugins());
+        assert_ne!(workspace.target_of_guests(), other.target_of_guests());
+        assert_eq!(workspace.target_of_guests(), workspace.target);
     }
 }
