@@ -86,15 +86,25 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The part that alone is wanted, and the other arguments.
+/// The part that alone is wanted, and the arguments of the benchmarks.
 fn only(arguments: &[String]) -> Outcome<(Option<Part>, Vec<&str>)> {
-    let mut rest: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let Some(at) = rest.iter().position(|argument| *argument == "--only") else { return Ok((None, rest)) };
-    let named = rest.get(at + 1).copied().unwrap_or_default();
-    let part = PARTS.into_iter().find(|(part, _)| *part == named);
-    let part = part.ok_or_else(|| format!("`--only` needs one of {}", PARTS.map(|(part, _)| part).join(", ")))?;
-    rest.drain(at..at + 2);
-    Ok((Some(part), rest))
+    let (mut only, mut rest) = (None, Vec::new());
+    let mut arguments = arguments.iter().map(String::as_str);
+    while let Some(argument) = arguments.next() {
+        match argument {
+            "--only" => {
+                let part = arguments.next().and_then(|named| PARTS.into_iter().find(|(part, _)| *part == named));
+                let all = || format!("`--only` needs one of {}", PARTS.map(|(part, _)| part).join(", "));
+                only = Some(part.ok_or_else(all)?);
+            }
+            // `--schemas` is for who changes what is counted of a schema: it measures that alone.
+            "--quick" | "--schemas" => rest.push(argument),
+            other => {
+                return Err(format!("`{other}` is unknown: cargo xtask bench [--quick] [--only NAME] [--compare REF]"));
+            }
+        }
+    }
+    Ok((only, rest))
 }
 
 /// What 10 000 events in steady state ask of the kernel, by system call.
@@ -222,4 +232,24 @@ pub(crate) fn program(workspace: &Workspace, command: &str, bench: &str) -> Outc
 
 fn is_there(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only;
+
+    #[test]
+    fn one_part_can_be_measured_alone_and_what_is_unknown_is_named() {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(only(&words("--quick")), Ok((None, vec!["--quick"])));
+        assert_eq!(
+            only(&words("--only system-calls --quick")),
+            Ok((Some(("system-calls", "steady")), vec!["--quick"]))
+        );
+        for line in ["--only", "--only steady", "--only --quick"] {
+            let why = only(&words(line)).unwrap_err();
+            assert!(why.starts_with("`--only` needs one of budgets, hook,"), "{line}: {why}");
+        }
+        assert!(only(&words("--quik")).is_err_and(|why| why.starts_with("`--quik` is unknown")));
+    }
 }

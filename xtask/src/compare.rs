@@ -106,7 +106,7 @@ impl Built {
 
     /// With the programs where no other build puts its own.
     fn apart(self, workspace: &Workspace) -> Outcome<Self> {
-        let directory = sources::directory(workspace);
+        let directory = workspace.compared();
         let copied = |program: &PathBuf| {
             let copy = directory.join(program.file_name().unwrap_or_default());
             std::fs::copy(program, &copy).map_err(|error| format!("cannot write {}: {error}", copy.display()))?;

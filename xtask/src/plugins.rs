@@ -34,9 +34,11 @@ pub(crate) fn build(workspace: &Workspace) -> Outcome<PathBuf> {
     let mut cargo = workspace.cargo(&["build", "--profile", "plugin", "--target", TARGET]);
     let places = places(workspace)?;
     cargo.args(["--config", &remapped(&places)]).args(packages(&plugins));
+    let target = workspace.target_of_guests();
+    cargo.env("CARGO_TARGET_DIR", &target);
     run(&format!("building {} plugins for {TARGET}", plugins.len()), &mut cargo)?;
 
-    let built = workspace.target.join(TARGET).join("plugin");
+    let built = target.join(TARGET).join("plugin");
     let directory = workspace.plugins();
     let failed = |path: &Path| {
         let path = path.to_owned();

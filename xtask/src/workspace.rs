@@ -14,9 +14,10 @@ use crate::Outcome;
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
+    /// The root of the workspace that was asked: another one is the work tree of a commit to compare with, and shares the target
+    /// directory.
+    pub(crate) main: PathBuf,
     lock: File,
-    /// Whether it is the work tree of another commit, which shares the target directory.
-    is_other: bool,
 }
 
 impl Workspace {
@@ -39,7 +40,7 @@ impl Workspace {
             }
             Err(TryLockError::Error(error)) => return Err(format!("cannot lock {}: {error}", lock.display())),
         }
-        Ok(Self { root, target, lock: file, is_other: false })
+        Ok(Self { main: root.clone(), root, target, lock: file })
     }
 
     /// Lets others use the target directory during long work that does not touch it.
@@ -50,12 +51,39 @@ impl Workspace {
     /// The work tree of another commit. It shares what is compiled of the dependencies.
     pub(crate) fn other(&self, root: PathBuf) -> Outcome<Self> {
         let lock = self.lock.try_clone().map_err(|error| format!("cannot lock {}: {error}", self.target.display()))?;
-        Ok(Self { root, target: self.target.clone(), lock, is_other: true })
+        Ok(Self { root, target: self.target.clone(), main: self.main.clone(), lock })
+    }
+
+    /// One that no other process waits for.
+    #[cfg(test)]
+    pub(crate) fn of(root: &Path) -> Self {
+        let lock = File::open(env!("CARGO_MANIFEST_PATH")).expect("a manifest");
+        Self { root: root.into(), target: root.join("target"), main: root.into(), lock }
+    }
+
+    fn is_other(&self) -> bool {
+        self.root != self.main
+    }
+
+    /// Where all of the commit is that is compared with.
+    pub(crate) fn compared(&self) -> PathBuf {
+        self.target.join("compare")
+    }
+
+    /// The work tree of that commit.
+    pub(crate) fn compared_sources(&self) -> PathBuf {
+        self.compared().join("sources")
     }
 
     /// Where the built plugins are.
     pub(crate) fn plugins(&self) -> PathBuf {
-        if self.is_other { self.target.join("compare/plugins") } else { self.target.join("plugins") }
+        if self.is_other() { self.compared().join("plugins") } else { self.target.join("plugins") }
+    }
+
+    /// The target directory of guests. Cargo gives a component no name of its own for another work tree: in one directory, each of the two
+    /// would be linked again whenever the other one was.
+    pub(crate) fn target_of_guests(&self) -> PathBuf {
+        if self.is_other() { self.compared().join("guests") } else { self.target.clone() }
     }
 
     /// The cargo that runs us, in the workspace and with its target directory.
@@ -65,7 +93,7 @@ impl Workspace {
         for (name, _) in env::vars_os().filter(|(name, _)| is_about_xtask(&name.to_string_lossy())) {
             command.env_remove(name);
         }
-        if self.is_other {
+        if self.is_other() {
             // Cargo tells two copies of a workspace apart by nothing but this, a program that changes nothing. Otherwise it
             // would take what it compiled of the other one for ours.
             command.env("RUSTC_WORKSPACE_WRAPPER", "env");
@@ -125,10 +153,7 @@ mod tests {
 
     #[test]
     fn the_cargo_that_xtask_runs_is_told_nothing_of_the_package_xtask() {
-        let lock = File::open(env!("CARGO_MANIFEST_PATH")).unwrap();
-        let root = PathBuf::from("root");
-        let workspace = Workspace { root: root.clone(), target: root.join("target"), lock, is_other: false };
-        let cargo = workspace.cargo(&["build"]);
+        let cargo = Workspace::of("root".as_ref()).cargo(&["build"]);
         let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
         // Cargo sets these for this test as it does for xtask.
         for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
@@ -139,14 +164,15 @@ mod tests {
 
     #[test]
     fn the_work_tree_of_another_commit_is_compiled_apart() {
-        let lock = File::open(env!("CARGO_MANIFEST_PATH")).unwrap();
-        let workspace = Workspace { root: "root".into(), target: "target".into(), lock, is_other: false };
-        let other = workspace.other("target/compare/sources".into()).unwrap();
+        let workspace = Workspace::of("root".as_ref());
+        let other = workspace.other(workspace.compared_sources()).unwrap();
         let wrapper = |workspace: &Workspace| {
             let cargo = workspace.cargo(&["build"]);
             cargo.get_envs().any(|(name, value)| name == "RUSTC_WORKSPACE_WRAPPER" && value.is_some())
         };
         assert!(!wrapper(&workspace) && wrapper(&other));
         assert_ne!(workspace.plugins(), other.plugins());
+        assert_ne!(workspace.target_of_guests(), other.target_of_guests());
+        assert_eq!(workspace.target_of_guests(), workspace.target);
     }
 }

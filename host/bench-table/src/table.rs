@@ -32,7 +32,7 @@ impl Table {
             format!("{} ({} to {})", spoken(of.subject.median), spoken(of.subject.low), spoken(of.subject.high));
         let reference = format!("{} {reference}", spoken(of.reference.median));
         let budget = most.map_or(String::new(), |most| format!("≤ {most} ×"));
-        self.row(row, &measured, &reference, &format!("{:.2}", of.ratio), &budget, most.map(|_| within));
+        self.row(row, &measured, &reference, &printed(of.ratio), &budget, most.map(|_| within));
     }
 
     /// A row whose budget is absolute, beside what it is to be judged by.
@@ -42,7 +42,7 @@ impl Table {
 
     /// A row for comparison only, in figures that are no times.
     pub fn figures(&mut self, row: &Row<'_>, measured: &str, reference: &str, ratio: f64) {
-        self.row(row, measured, reference, &format!("{ratio:.2}"), "", None);
+        self.row(row, measured, reference, &printed(ratio), "", None);
     }
 
     /// A row whose budget is absolute.
@@ -84,6 +84,13 @@ impl Table {
     }
 }
 
+/// A ratio with two decimals, or with as many as two digits of it need.
+fn printed(ratio: f64) -> String {
+    // Without it, all that takes a hundredth of its reference or less would be nothing.
+    let zeros = if ratio > 0.0 { -ratio.log10().floor() } else { 0.0 };
+    format!("{ratio:.decimals$}", decimals = (zeros as usize + 1).max(2))
+}
+
 /// What a row is about.
 #[derive(Debug)]
 pub struct Row<'a> {
@@ -93,4 +100,24 @@ pub struct Row<'a> {
     pub log: &'a str,
     /// The known reason why it misses its budget; empty if there is none.
     pub why: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printed;
+
+    #[test]
+    fn a_small_ratio_keeps_two_digits() {
+        for (ratio, text) in [
+            (0.0, "0.00"),
+            (0.0041678, "0.0042"),
+            (0.0999, "0.100"),
+            (0.1, "0.10"),
+            (0.95, "0.95"),
+            (1.0, "1.00"),
+            (123.456, "123.46"),
+        ] {
+            assert_eq!(printed(ratio), text);
+        }
+    }
 }

@@ -56,8 +56,10 @@ impl Processes<'_> {
         let compared = compare(|| drop(self.alone.ask_alone(call)), || self.reference(call));
         row(table, call, name, PLUGIN, true, &verdict, &compared);
 
-        let hook = self.alone.large_hook();
-        let name = "`hookhost hook` that starts the resident host, and settles the call meanwhile";
+        // Where it settles nothing, the hook continues with the large program, and the row would be that one's.
+        is_right(&self.alone.ask_settle(call), "`hookhost-settle`")?;
+        let hook = self.alone.hook();
+        let name = "`hookhost-hook` that starts the resident host, and has `hookhost-settle` settle the call meanwhile";
         let mut last = Verdict::NoObjection;
         let started = |runs: u32| -> Duration {
             let times = (0..runs).map(|_| {

@@ -11,6 +11,9 @@ use std::thread;
 /// What the message is about, for the command line of hookhost.
 const ABOUT: [&str; 2] = ["claude-code", "PreToolUse"];
 
+/// The program that the hook starts where no resident host answers.
+const SETTLE: &str = "hookhost-settle";
+
 pub(crate) struct Home {
     directory: tempfile::TempDir,
     hookhost: PathBuf,
@@ -18,7 +21,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// With both programs beside each other, as they are installed, and this plugin.
+    /// With the programs beside each other, as they are installed, and this plugin. `hookhost-settle` is beside the hook.
     pub(crate) fn new(hookhost: &Path, hook: &Path, plugin: &Path) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| format!("no directory for a user: {error}"))?;
         let copied = |program: &Path, name: &str| {
@@ -26,6 +29,7 @@ impl Home {
             std::fs::copy(program, &file).map_err(|error| format!("cannot copy {}: {error}", program.display()))?;
             Ok::<_, String>(file)
         };
+        copied(&hook.with_file_name(SETTLE), SETTLE)?;
         let (hookhost, hook) = (copied(hookhost, "hookhost")?, copied(hook, "hookhost-hook")?);
         std::fs::create_dir(directory.path().join("project")).map_err(|error| format!("no project: {error}"))?;
         let home = Self { directory, hookhost, hook };
@@ -58,21 +62,24 @@ impl Home {
         words(&self.hook, &ABOUT)
     }
 
-    /// The large program as the hook.
-    pub(crate) fn large_hook(&self) -> Vec<OsString> {
-        words(&self.hookhost, &["hook", ABOUT[0], ABOUT[1]])
-    }
-
     /// Runs a hook about a call, from its start to its end.
     pub(crate) fn ask(&self, hook: &[OsString], call: &Call) -> Verdict {
         self.run(hook, call, |printed| printed)
     }
 
-    /// The same in one process of hookhost, which loads the plugin and settles the event by itself. It prints a frame of the hook's
-    /// protocol, with bytes around the reply that are no text.
+    /// The same in one process of hookhost, which loads the plugin and settles the event by itself.
     pub(crate) fn ask_alone(&self, call: &Call) -> Verdict {
-        let process = words(&self.hookhost, &["hook", "--alone", ABOUT[0], ABOUT[1]]);
-        self.run(&process, call, |frame| match (frame.find("{\""), frame.rfind('}')) {
+        self.ask_in_frames(&words(&self.hookhost, &["hook", "--alone", ABOUT[0], ABOUT[1]]), call)
+    }
+
+    /// The same in the small program, once the code of the plugin is in the cache.
+    pub(crate) fn ask_settle(&self, call: &Call) -> Verdict {
+        self.ask_in_frames(&words(&self.hook.with_file_name(SETTLE), &ABOUT), call)
+    }
+
+    /// Asks a program that prints a frame of the hook's protocol, with bytes around the reply that are no text.
+    fn ask_in_frames(&self, process: &[OsString], call: &Call) -> Verdict {
+        self.run(process, call, |frame| match (frame.find("{\""), frame.rfind('}')) {
             (Some(begin), Some(end)) if begin < end => &frame[begin..=end],
             _ => "",
         })

@@ -1,14 +1,10 @@
 //! The sources of the commit that is compared, in a work tree below the target directory.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     Outcome,
-    workspace::{Workspace, output, run},
+    workspace::{Workspace, output, say},
 };
 
 /// The crate that times and prints the rows.
@@ -17,11 +13,6 @@ const TABLE: &str = "host/bench-table/src";
 /// The file of it that takes turns.
 const TURNS: &str = "turns.rs";
 
-/// Where all of the other commit is.
-pub(crate) fn directory(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("compare")
-}
-
 /// The commit that this names.
 pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> {
     let commit = format!("{reference}^{{commit}}");
@@ -29,22 +20,37 @@ pub(crate) fn commit(workspace: &Workspace, reference: &str) -> Outcome<String> 
         .map_err(|_| format!("git knows no commit `{reference}` here"))
 }
 
-/// The workspace of that commit. One that is there is taken as it is, so that only what differs is built again.
+/// The workspace of that commit. What is there and does not differ stays untouched, and is not built again.
 pub(crate) fn check_out(workspace: &Workspace, commit: &str) -> Outcome<Workspace> {
-    let directory = directory(workspace);
-    let (sources, note) = (directory.join("sources"), directory.join("commit"));
+    let (directory, sources) = (workspace.compared(), workspace.compared_sources());
+    let note = directory.join("commit");
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", directory.display());
     fs::create_dir_all(&directory).map_err(failed)?;
-    if !fs::read_to_string(&note).is_ok_and(|noted| noted == commit) {
+    if !(sources.is_dir() && fs::read_to_string(&note).is_ok_and(|noted| noted == commit)) {
         let _ = fs::remove_file(&note);
-        // What is not there cannot be removed, and nobody needs to know.
-        let _ = git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
-        let mut add = git(workspace, &["worktree", "add", "--force", "--detach"]);
-        run(&format!("the sources of {commit}"), add.arg(&sources).arg(commit))?;
+        say(&format!("the sources of {commit}"));
+        if !switch(workspace, &sources, commit) {
+            // What is not there, or is of another clone, cannot be removed in this way, and nobody needs to know.
+            let _ = git(workspace, &["worktree", "remove", "--force"]).arg(&sources).output();
+            let _ = fs::remove_dir_all(&sources);
+            output(git(workspace, &["worktree", "add", "--quiet", "--force", "--detach"]).arg(&sources).arg(commit))?;
+        }
         fs::write(&note, commit).map_err(failed)?;
     }
     take_turns(&workspace.root.join(TABLE), &sources.join(TABLE))?;
     workspace.other(sources)
+}
+
+/// Makes a work tree that is there that of another commit. Whether it could.
+fn switch(workspace: &Workspace, sources: &Path, commit: &str) -> bool {
+    let there = |arguments: &[&str]| output(git(workspace, arguments).current_dir(sources));
+    // A directory that is no work tree is part of the one around it, which is the user's and has to stay as it is.
+    let is_work_tree = there(&["rev-parse", "--show-toplevel"])
+        .is_ok_and(|top| sources.canonicalize().is_ok_and(|sources| sources == Path::new(&top)));
+    // Without what this program has written there.
+    is_work_tree
+        && there(&["checkout", "--quiet", "--force", "--detach", commit]).is_ok()
+        && there(&["clean", "-ffdxq"]).is_ok()
 }
 
 /// A commit from before the turns gets the crate that times and prints the rows from this work tree. What is measured stays
@@ -78,6 +84,7 @@ fn git(workspace: &Workspace, arguments: &[&str]) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn directories(name: &str) -> (PathBuf, PathBuf) {
         let directory = std::env::temp_dir().join(format!("xtask-compare-{name}-{}", std::process::id()));
@@ -87,6 +94,50 @@ mod tests {
         fs::write(ours.join(TURNS), "turns").unwrap();
         fs::write(ours.join("table.rs"), "our table").unwrap();
         (ours, theirs)
+    }
+
+    #[test]
+    fn another_commit_takes_the_place_of_the_last_one_and_touches_only_what_differs() {
+        let (root, _) = directories("checkout");
+        let root = root.parent().unwrap().canonicalize().unwrap();
+        let workspace = Workspace::of(&root);
+        let git = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"];
+            output(git(&workspace, &identity).args(arguments)).unwrap()
+        };
+        git(&["init", "--quiet"]);
+        fs::create_dir_all(root.join(TABLE)).unwrap();
+        fs::write(root.join(TABLE).join(TURNS), "turns").unwrap();
+        fs::write(root.join("same"), "same").unwrap();
+        let commits = ["one", "two"].map(|text| {
+            fs::write(root.join("differs"), text).unwrap();
+            git(&["add", "same", "differs", TABLE]);
+            git(&["commit", "--quiet", "--message", text]);
+            git(&["rev-parse", "HEAD"])
+        });
+        let sources = workspace.compared_sources();
+        let differs = || fs::read_to_string(sources.join("differs")).unwrap();
+
+        assert_eq!(check_out(&workspace, &commits[0]).unwrap().root, sources);
+        assert_eq!(differs(), "one");
+        let written = || fs::metadata(sources.join("same")).unwrap().modified().unwrap();
+        let first_written = written();
+        fs::write(sources.join("written"), "by us").unwrap();
+        check_out(&workspace, &commits[1]).unwrap();
+        assert_eq!(differs(), "two");
+        assert!(!sources.join("written").exists());
+        assert_eq!(written(), first_written);
+
+        fs::remove_dir_all(&sources).unwrap();
+        check_out(&workspace, &commits[1]).unwrap();
+        assert_eq!(differs(), "two");
+        // Without its link to the clone, it is part of the work tree around it.
+        fs::remove_file(sources.join(".git")).unwrap();
+        fs::write(root.join("differs"), "not committed").unwrap();
+        check_out(&workspace, &commits[0]).unwrap();
+        assert_eq!(differs(), "one");
+        assert_eq!(fs::read_to_string(root.join("differs")).unwrap(), "not committed");
+        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
