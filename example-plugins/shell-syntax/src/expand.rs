@@ -393,7 +393,8 @@ fn braces(raw: &str) -> Vec<String> {
     words
 }
 
-/// How many expansions a here-document opens and does not close. At each the parser reads the rest again, several times.
+/// How many expansions a here-document opens and does not close, and indices within them: to the parser a `}` in an index closes
+/// nothing. At each the parser reads the rest again, several times.
 fn unclosed(text: &str) -> usize {
     let mut open: Vec<char> = Vec::new();
     let mut before = ' ';
@@ -404,6 +405,9 @@ fn unclosed(text: &str) -> usize {
             ('$', '(') => open.push(')'),
             ('$', '{') => open.push('}'),
             (_, '(') if !open.is_empty() => open.push(')'),
+            (before, '[') if open.last() == Some(&'}') && (before.is_ascii_alphanumeric() || before == '_') => {
+                open.push(']')
+            }
             (_, '`') => open.push('`'),
             _ => {}
         }

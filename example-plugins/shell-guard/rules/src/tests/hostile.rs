@@ -44,6 +44,19 @@ fn bombs_of_a_megabyte_are_asked_about_and_not_parsed() {
 }
 
 #[test]
+fn indices_that_a_document_leaves_open_are_asked_about_and_not_parsed() {
+    configure(json!({"stacks": []})).unwrap();
+    for body in ["${a[${a[}${r[${a[}${a", "${a[}${a[}", "${a[${a[${a[${a[${a[${a[${a["] {
+        let begin = Instant::now();
+        assert_eq!(word(&format!("cat <<EOF\n{body}\nEOF")), "ask", "{body}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "{body} took {:?}", begin.elapsed());
+    }
+    for body in ["${a[0]} ${b[@]} ${#c[*]} ${d[${e[1]}]}", "${a%%[*} ${b#[} ${c/[x/y} ${d[}", "x[1] $a[2] ${b}[3"] {
+        assert_eq!(word(&format!("cat <<EOF\n{body}\nEOF")), "allow", "{body}");
+    }
+}
+
+#[test]
 fn a_number_that_is_no_descriptor_is_asked_about() {
     configure(json!({"stacks": []})).unwrap();
     for operator in [">", ">>", "<", ">&", "<<<"] {
