@@ -34,12 +34,40 @@ pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
 }
 
+/// How many indices, `${a[`, have no `]` before the next `}`, wherever they are: the parser reads a here-document in a quoted
+/// substitution as a word, too.
+fn unclosed_indices(text: &[u8]) -> usize {
+    let mut count = 0;
+    // Those that are open at this place.
+    let mut open = 0;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        at += 1;
+        match byte {
+            b'$' if text.get(at) == Some(&b'{') => {
+                at += 1;
+                let name =
+                    text.iter().skip(at).take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+                at += name;
+                open += usize::from(name > 0 && text.get(at) == Some(&b'['));
+            }
+            b']' => open = 0,
+            b'}' => count += std::mem::take(&mut open),
+            _ => {}
+        }
+    }
+    count + open
+}
+
 /// Whether the parser can read `text` within bounds; else why not.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     if text.len() > MAX_LENGTH {
         return Err(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len()));
     }
     let bytes = text.as_bytes();
+    if text.contains("${") && unclosed_indices(bytes) > MAX_UNCLOSED_INDICES {
+        return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
+    }
     let mut scan = Scan {
         bytes,
         at: 0,
@@ -447,6 +475,13 @@ mod tests {
     fn what_closes_a_name_within_its_index_closes_nothing_for_the_parser() {
         assert!(check("echo ${x%%[*} ${y#[}").is_ok());
         assert!(check(&"${a[${a[}".repeat(8)).unwrap_err().contains("indices"));
+    }
+
+    #[test]
+    fn indices_that_are_open_in_a_document_within_a_word_are_counted() {
+        let of = |body: &str| check(&format!("echo \"$(cat <<'EOF'\n{body}\nEOF\n)\""));
+        assert!(of("{a[${a[${a[}${a[${a[}$$").unwrap_err().contains("indices"));
+        assert!(of("${a[").is_ok() && of("${a[0]} ${b[@]} ${c[${d[1]}]} ${e%%[*} ${f#[} ${g/[/x}").is_ok());
     }
 
     #[test]

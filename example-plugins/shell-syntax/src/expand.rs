@@ -406,7 +406,7 @@ fn unclosed(text: &str) -> usize {
             ('$', '{') => open.push('}'),
             (_, '(') if !open.is_empty() => open.push(')'),
             (before, '[') if open.last() == Some(&'}') && (before.is_ascii_alphanumeric() || before == '_') => {
-                open.push(']')
+                open.push(']');
             }
             (_, '`') => open.push('`'),
             _ => {}
