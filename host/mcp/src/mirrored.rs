@@ -16,8 +16,8 @@ const MAX_NOTES: usize = 8 * 1024 * 1024;
 const BESIDES: usize = 64;
 
 /// Why the headers of a call cannot be derived.
-const LEFT_OUT: &str =
-    "the service's listing says more of headers than is kept, so nobody knows which headers a call of this tool has";
+const LEFT_OUT: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
+     this tool are not known";
 
 /// Where the arguments of each tool are that have a header.
 #[derive(Clone, Debug, Default)]

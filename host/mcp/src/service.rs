@@ -502,8 +502,8 @@ impl Service {
             let is_first = request.params().is_ok_and(|params| params.get("cursor").is_none());
             if self.annotated().take_up(&result, is_first) {
                 (self.0.shared.tell.0)(
-                    "the service's listing says more of headers than is kept: some tools are left out, and requests whose \
-                     headers say what they say cannot call them",
+                    "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB): some tools \
+                     are left out, and requests of revision 2026-07-28 cannot call them",
                 );
             }
             return;

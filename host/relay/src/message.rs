@@ -421,6 +421,9 @@ pub fn on_one_line(bytes: Bytes) -> Bytes {
     bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
+/// Keys of an object that are compared with each other.
+const FEW: usize = 16;
+
 struct MembersVisitor;
 
 impl<'de> Visitor<'de> for MembersVisitor {
@@ -432,8 +435,21 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
         let mut members = Members::default();
+        let mut known = HashSet::new();
         while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            if members.get(&key).is_some() {
+            if members.0.len() >= MAX_VALUES {
+                return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
+            }
+            // A few are compared with each other, which takes the least time; many would take the square of it.
+            let is_twice = if members.0.len() < FEW {
+                members.get(&key).is_some()
+            } else {
+                if known.is_empty() {
+                    known.extend(members.0.iter().map(|(key, _)| key.clone()));
+                }
+                !known.insert(key.clone())
+            };
+            if is_twice {
                 return Err(A::Error::custom(if key == "id" { ID_TWICE } else { TWICE }));
             }
             members.0.push((key, value));
@@ -556,6 +572,16 @@ mod tests {
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Kind::Response { id: one });
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"1","error":{}}"#), Kind::Response { id: Id::Text("1".into()) });
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Kind::ErrorAboutNoRequest);
+    }
+
+    #[test]
+    fn an_object_of_many_keys_is_read_soon_or_refused() {
+        let of = |count: usize, last: &str| {
+            let keys: String = (0..count).map(|n| format!("\"k{n}\":0,")).collect();
+            read(&format!(r#"{{{keys}"{last}":0}}"#)).unwrap_err().to_string()
+        };
+        assert!(of(90_000, "k0").contains("twice") && of(90_000, "k89999").contains("twice"));
+        assert!(of(1_000_000, "k").contains("more than 100000"));
     }
 
     #[test]

@@ -274,12 +274,16 @@ impl<H: Handler> Relay<H> {
         let name = self.0.handler.name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
         let error = message::error(Some(id), INTERNAL_ERROR, &why);
-        // What waits for the answer learns that it is an error.
-        if let Ok(answer) = Message::of(error.clone()) {
-            drop(self.0.handler.answered(expected, &answer));
-        }
-        if !is_late {
-            self.lane(from.other()).put(error, None).await;
+        // What was asked for has perhaps happened: the error in the place of its result is recorded like one.
+        let judged = Message::of(error.clone()).ok().and_then(|answer| {
+            let expected = self.0.handler.answered(expected, &answer)?;
+            Some((expected, answer))
+        });
+        match judged {
+            Some((expected, answer)) if is_late => self.judged_late(id, expected, answer),
+            Some((expected, answer)) => self.judged(from, id, expected, answer, None).await,
+            None if is_late => {}
+            None => self.lane(from.other()).put(error, None).await,
         }
     }
 
@@ -378,6 +382,11 @@ impl<H: Handler> Relay<H> {
         let Some(expected) = self.0.handler.answered(expected, &message) else {
             return self.lane(from.other()).put(message.bytes, room).await;
         };
+        self.judged(from, id, expected, message, room).await;
+    }
+
+    /// Passes on what an answer is, once it is judged.
+    async fn judged(&self, from: Side, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
         let turn = Turn::new(self.lane(from.other()).place().await, room);
         let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
         tokio::spawn(async move {
@@ -395,6 +404,11 @@ impl<H: Handler> Relay<H> {
             return self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
         };
         let Some(expected) = self.0.handler.answered(expected, &message) else { return };
+        self.judged_late(id, expected, message);
+    }
+
+    /// Has an answer judged that nobody waits for.
+    fn judged_late(&self, id: &Id, expected: H::Expected, message: Message) {
         let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
         tokio::spawn(async move {
             let _one = one;

@@ -62,26 +62,8 @@ struct Key {
     session: String,
     kind: &'static str,
     id: String,
-    /// Of the content: nobody finds another one with the same digest. Zeros, where numbers are those of one call each.
+    /// Of the content: nobody finds another one with the same digest.
     content: [u8; 32],
-}
-
-/// What the numbers of an agent's calls say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Numbers {
-    /// An agent may give two calls of a session the same one.
-    MayRepeat,
-    /// hookhost's own proxies give each call another one.
-    Unique,
-}
-
-impl Numbers {
-    fn digest(self, content: impl FnOnce() -> String) -> [u8; 32] {
-        match self {
-            Self::MayRepeat => Sha256::digest(content()).into(),
-            Self::Unique => [0; 32],
-        }
-    }
 }
 
 /// One call, and its answer once there is one.
@@ -99,9 +81,9 @@ pub(crate) struct Slot {
 impl Once {
     /// The place of a call's answer under the rules of this revision; absent for what has no number, which is never taken for the
     /// same.
-    pub(crate) fn slot(&self, session: &str, rules: u64, call: &HookCall, numbers: Numbers) -> Option<Arc<Slot>> {
+    pub(crate) fn slot(&self, session: &str, rules: u64, call: &HookCall) -> Option<Arc<Slot>> {
         let (kind, id) = call.key()?;
-        let content = numbers.digest(|| content(call));
+        let content = Sha256::digest(content(call)).into();
         let key = Key { session: session.to_owned(), kind, id: id.to_owned(), content };
         let directory = call.session.cwd.clone();
         let mut answers = self.answers();
@@ -115,9 +97,9 @@ impl Once {
     }
 
     /// A call has run. A later report with its number is of another call, to which the agent has given that number again.
-    pub(crate) fn has_run(&self, session: &str, tool: &ToolUse, numbers: Numbers) {
+    pub(crate) fn has_run(&self, session: &str, tool: &ToolUse) {
         let Some(id) = &tool.id else { return };
-        let content = numbers.digest(|| content_of(tool));
+        let content = Sha256::digest(content_of(tool)).into();
         let mut answers = self.answers();
         for kind in ["before", "permission"] {
             answers.slots.remove(&Key { session: session.to_owned(), kind, id: id.clone(), content });

@@ -2,7 +2,7 @@
 
 use crate::claims::{Claim, Claimed, Claims};
 use crate::events::{self, Said};
-use crate::once::{Numbers, Once, Settled, content};
+use crate::once::{Once, Settled, content};
 use crate::proxies;
 use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
 use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
@@ -339,11 +339,10 @@ impl Settler {
         let can = adapter.abilities(call);
         let asked = Asked { adapter, call, can, handle: &handle, notes, rules: &rules.digest, claims, until, longest };
         asked.start().await;
-        let numbers = if proxies::by_name(name).is_some() { Numbers::Unique } else { Numbers::MayRepeat };
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
-            self.once.has_run(handle.session.id(), tool, numbers);
+            self.once.has_run(handle.session.id(), tool);
         }
-        let settled = match self.once.slot(handle.session.id(), rules.revision, call, numbers) {
+        let settled = match self.once.slot(handle.session.id(), rules.revision, call) {
             None => asked.settle(waits).await?,
             Some(slot) => {
                 let tell = |seconds| _ = slot.waiting.send_replace(seconds);

@@ -38,6 +38,21 @@ fn a_batch_of_answers_is_an_error_for_each_request_that_is_answered_in_it() {
 }
 
 #[test]
+fn the_error_in_the_place_of_an_answer_in_a_batch_is_recorded() {
+    let user = user();
+    let rules = json!([{ "on": "tools/call", "say": [r#"[{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}]"#] }]);
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("say", "says")], "rules": rules }));
+    proxied.begin(&json!({}));
+    let answer = proxied.call("say", &json!({}));
+    assert!(answer["error"]["message"].as_str().is_some_and(|why| why.contains("a batch")), "{answer}");
+    proxied.end();
+    let is_it = |record: &serde_json::Value| {
+        record["event"] == "after-tool-call" && record.to_string().contains("cannot be passed on: a batch")
+    };
+    user.records_once(|records| records.iter().any(is_it));
+}
+
+#[test]
 fn a_batch_of_answers_of_a_client_is_an_error_for_the_server() {
     let user = user();
     let asks = r#"{"jsonrpc":"2.0","id":"s","method":"roots/list"}"#;

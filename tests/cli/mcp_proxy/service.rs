@@ -250,7 +250,7 @@ fn a_tool_of_which_more_headers_would_be_known_than_is_kept_cannot_be_called() {
     let call = |tool: &str| json!({ "name": tool, "arguments": { "region": "eu" }, "_meta": meta });
     let refused = proxied.ask("tools/call", &call("wide"));
     let why = refused["error"]["message"].as_str().unwrap();
-    assert!(why.contains("says more of headers than is kept"), "{refused}");
+    assert!(why.contains("than the proxy keeps (8 MiB)"), "{refused}");
     assert!(service.got("tools/call").is_empty());
     assert_eq!(text(&proxied.ask("tools/call", &call("say"))), "in \"eu\"");
     let said = proxied.end().1;

@@ -2,6 +2,7 @@
 
 use super::{INVALID_REQUEST, Id, MAX_VALUES, Unreadable, probably};
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
 
@@ -43,12 +44,18 @@ impl<'de> Visitor<'de> for &mut Batch {
                 return Err(A::Error::custom(format!("it has more than {MAX_VALUES} messages")));
             }
             match probably(message.get()) {
-                (Some(id), true) => self.answers.push(id),
+                (Some(id), true) if has_outcome(message.get()) => self.answers.push(id),
                 _ => self.has_others = true,
             }
         }
         Ok(())
     }
+}
+
+/// Whether a message says what came of a request. What a server logs can have an `id` as well.
+fn has_outcome(text: &str) -> bool {
+    serde_json::from_str::<Value>(text)
+        .is_ok_and(|message| ["result", "error"].iter().any(|key| message.get(key).is_some()))
 }
 
 #[cfg(test)]
@@ -67,7 +74,7 @@ mod tests {
         assert_eq!(of(answers), (r#"1 "a""#.to_owned(), true));
         // What is wrong with one of them is not wrong with whose it is.
         let odd = r#"[{"id":1,"result":{},"result":{}},{"id":2,"id":3,"result":{}},{"id":4.0,"result":{}},{"id":5}]"#;
-        assert_eq!(of(odd), ("1 5".to_owned(), false));
+        assert_eq!(of(odd), ("1".to_owned(), false));
         let others = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},[{"id":2,"result":{}}],{"id":3,"result":{}},7]"#;
         assert_eq!(of(others), ("3".to_owned(), false));
         for none in ["[]", r#"[{"id":1,"result":{}}"#, r#"[{"id":1,"result":{}}] x"#, r#"[{"id":1,"method":"ping"}]"#] {

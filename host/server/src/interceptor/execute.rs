@@ -12,7 +12,7 @@ impl Interceptors {
     /// Runs all interceptors that are for a message, or those among them that are named.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
         let mut message = Intercepted::of(params)?;
-        let named = self.named(params)?;
+        let named = self.named(params, &message)?;
         let (began, within) = (Instant::now(), message.within);
         let (event, phase) = (message.event.clone(), message.phase);
         let mut done = Done::default();
@@ -52,16 +52,19 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// The interceptors that a request names; `None` where it names none, and all are meant.
-    fn named(&self, params: &Map<String, Value>) -> Result<Option<Vec<usize>>, Fault> {
+    /// The interceptors that a request names, each of which is for this message; `None` where it names none, and all are meant.
+    fn named(&self, params: &Map<String, Value>, message: &Intercepted) -> Result<Option<Vec<usize>>, Fault> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
+            // Nobody means a chain in which nobody is asked.
+            Some(Value::Array(names)) if names.is_empty() => return Ok(None),
             Some(Value::Array(names)) => names,
             Some(_) => return Err(Fault::new(-32602, "`interceptors` is not a list of names")),
         };
         let of = |name: &Value| {
             let found = self.exposed.iter().position(|exposed| name.as_str() == Some(&exposed.name));
-            found.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name} here")))
+            let found = found.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name} here")))?;
+            self.check_hook(found, message).map(|()| found)
         };
         names.iter().map(of).collect::<Result<_, _>>().map(Some)
     }

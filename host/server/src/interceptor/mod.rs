@@ -149,13 +149,19 @@ impl Interceptors {
         let index = self.exposed.iter().position(|exposed| exposed.name == name);
         let index = index.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name:?} here")))?;
         let message = Intercepted::of(params)?;
-        let exposed = &self.exposed[index];
-        if !exposed.hooks(&message.event) || !exposed.phases.contains(&message.phase) {
-            let why = format!("{name} is not for {} in the phase {}", message.event, message.phase.name());
-            let data = json!({ "interceptor": name, "advertisedHooks": exposed.descriptor()["hooks"] });
-            return Err(Fault { data: Some(data), ..Fault::new(-32602, why) });
-        }
+        self.check_hook(index, &message)?;
         self.run(index, &message).await
+    }
+
+    /// That an interceptor is for the event and the phase of a message.
+    fn check_hook(&self, index: usize, message: &Intercepted) -> Result<(), Fault> {
+        let exposed = &self.exposed[index];
+        if exposed.hooks(&message.event) && exposed.phases.contains(&message.phase) {
+            return Ok(());
+        }
+        let why = format!("{} is not for {} in the phase {}", exposed.name, message.event, message.phase.name());
+        let data = json!({ "interceptor": exposed.name, "advertisedHooks": exposed.descriptor()["hooks"] });
+        Err(Fault { data: Some(data), ..Fault::new(-32602, why) })
     }
 
     /// One interceptor's result.

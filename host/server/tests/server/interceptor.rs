@@ -220,6 +220,8 @@ async fn a_chain_runs_those_alone_that_are_named() {
     for unknown in [json!(["hookhost/check", "nobody"]), json!("hookhost/check"), json!([1])] {
         assert_eq!(run(unknown).await["error"]["code"], -32602);
     }
+    let all = run(json!([])).await["result"].clone();
+    assert_eq!((&all["status"], all["results"].as_array().map(Vec::len)), (&json!("success"), Some(2)), "{all}");
 }
 
 #[tokio::test]
