@@ -34,6 +34,20 @@ pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
 }
 
+/// Refuses a directory of the shell's stack, `~12`, whose number is greater than any stack: the parser panics.
+pub(super) fn check_tildes(text: &str) -> Result<(), String> {
+    /// Fewer than a number of 32 bits can have.
+    const MAX_DIGITS: usize = 9;
+    let is_long = |rest: &str| {
+        let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        rest.bytes().take_while(u8::is_ascii_digit).count() > MAX_DIGITS
+    };
+    if text.split('~').skip(1).any(is_long) {
+        return Err(format!("a number after `~` has more than {MAX_DIGITS} digits"));
+    }
+    Ok(())
+}
+
 /// How many indices, `${a[`, have no `]` before the next `}`, wherever they are: the parser reads a here-document in a quoted
 /// substitution as a word, too.
 fn unclosed_indices(text: &[u8]) -> usize {
@@ -64,6 +78,7 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
     if text.len() > MAX_LENGTH {
         return Err(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len()));
     }
+    check_tildes(text)?;
     let bytes = text.as_bytes();
     if text.contains("${") && unclosed_indices(bytes) > MAX_UNCLOSED_INDICES {
         return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));

@@ -1,5 +1,6 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
+use super::bounds;
 use super::read::{Reader, Unreadable, WORK_OF_PARSE};
 use super::word::{HOME, UNKNOWN, Word};
 use brush_parser::word::{
@@ -12,6 +13,8 @@ use std::ops::Range;
 const MAX_BRACES: usize = 32;
 /// Maximum number of expansions that a here-document may leave open.
 const MAX_UNCLOSED: usize = 3;
+/// Maximum number of digits in a word whose braces are read, with what is before them.
+const MAX_DIGITS: usize = 19;
 /// Maximum work that is spent on the braces of a word.
 const MAX_BRACE_WORK: usize = 8 * 1024;
 /// Maximum length of a word that is split, in bytes.
@@ -171,6 +174,8 @@ impl Reader<'_> {
         if raw.len() > MAX_WORD_BYTES {
             return Err(Unreadable(format!("a word of it is longer than {MAX_WORD_BYTES} bytes")));
         }
+        // Braces can have made it.
+        bounds::check_tildes(raw).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
@@ -381,7 +386,9 @@ fn is_plain(raw: &str) -> bool {
 fn braces(raw: &str) -> Vec<String> {
     let Some(open) = opening_brace(raw) else { return vec![raw.to_owned()] };
     let options = brush_parser::ParserOptions::default();
-    let is_usual = !raw.contains("${") && raw.len() < 1024 && brace_work(raw).is_some();
+    // The parser panics at a number that is none of 64 bits.
+    let has_long_number = raw.as_bytes().chunk_by(|_, next| next.is_ascii_digit()).any(|run| run.len() > MAX_DIGITS);
+    let is_usual = !raw.contains("${") && raw.len() < 1024 && !has_long_number && brace_work(raw).is_some();
     let pieces = if is_usual { brush_parser::word::parse_brace_expansions(raw, &options).ok() } else { None };
     let (mut words, is_whole) = match &pieces {
         Some(Some(pieces)) => product(pieces),

@@ -57,6 +57,30 @@ fn indices_that_a_document_leaves_open_are_asked_about_and_not_parsed() {
 }
 
 #[test]
+fn braces_with_a_number_of_more_than_64_bits_hide_nothing() {
+    configure(json!({"stacks": []})).unwrap();
+    let long = "9".repeat(19);
+    for braces in [format!("{{1..{long}}}"), format!("{{{long}..1}}"), format!("{{1..2..{long}}}"), format!("{{{long}")]
+    {
+        let (before, after) = (word(&format!("echo {braces}")), word(&format!("rm -rf / {braces}")));
+        assert!(before != "deny" && after == "deny", "{braces}: {before}, {after}");
+    }
+    assert_eq!(word(&format!("echo {{1..{}}}", "9".repeat(18))), "allow");
+}
+
+#[test]
+fn a_directory_of_the_stack_beyond_any_is_asked_about() {
+    configure(json!({"stacks": []})).unwrap();
+    let long = "9".repeat(30);
+    for text in
+        ["ls ~LONG", "ls ~+LONG/x", "ls ~-LONG", "a=~LONG", "ls ~{999999999999,x}", "ls ~99999{999999999999999999,x}"]
+    {
+        assert_eq!(word(&text.replace("LONG", &long)), "ask", "{text}");
+    }
+    assert_eq!(word("ls ~1 ~+2 ~-3 ~ ~+ ~-"), "allow");
+}
+
+#[test]
 fn a_number_that_is_no_descriptor_is_asked_about() {
     configure(json!({"stacks": []})).unwrap();
     for operator in [">", ">>", "<", ">&", "<<<"] {
