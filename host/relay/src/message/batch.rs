@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for &mut Batch {
     }
 }
 
-/// Whether a message says what came of a request. What a server logs can have an `id` as well.
+/// Whether a message has the outcome of a request. What a server logs can have an `id` as well.
 fn has_outcome(text: &str) -> bool {
     serde_json::from_str::<Value>(text)
         .is_ok_and(|message| ["result", "error"].iter().any(|key| message.get(key).is_some()))
