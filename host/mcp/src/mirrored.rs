@@ -267,7 +267,7 @@ mod tests {
         assert!(annotated.headers(&call("t48")).is_ok());
         for unknown in ["t49", "other"] {
             let why = annotated.headers(&call(unknown)).unwrap_err();
-            assert!(why.contains("more of headers than is kept"), "{why}");
+            assert!(why.contains("than the proxy keeps"), "{why}");
             let header = |name: &str| match name {
                 "mcp-protocol-version" => Some(&b"2026-07-28"[..]),
                 "mcp-method" => Some(&b"tools/call"[..]),
