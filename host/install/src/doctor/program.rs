@@ -1,10 +1,14 @@
-//! Whether the program that an agent's files name is there, and can be nobody else's.
+//! Whether the program that an agent's files name is there, with those that it starts, and can be nobody else's.
 
 use super::Installed;
 use crate::check::Check;
 use crate::find::is_executable;
 use hookhost_adapters::Agent;
 use std::path::{Path, PathBuf};
+
+/// What the hook starts: the first to have an event settled at all, the second to have it settled sooner while no resident host runs.
+const NEEDED: &str = "hookhost";
+const FASTER: &str = "hookhost-settle";
 
 /// A check for each program that the files name.
 pub(super) fn checks(agent: &Agent, installed: &[Installed]) -> Vec<Check> {
@@ -20,31 +24,48 @@ pub(super) fn checks(agent: &Agent, installed: &[Installed]) -> Vec<Check> {
 }
 
 fn check(agent: &Agent, program: &Path) -> Check {
-    let shown = program.display();
     let install = format!("hookhost install {}", agent.name);
     if !program.is_absolute() {
-        let says =
-            format!("the files name the program {shown} without its place, so anyone who changes the PATH chooses it");
+        let says = format!(
+            "the files name the program {} without its place, so anyone who changes the PATH chooses it",
+            program.display()
+        );
         return Check::problem("program", says, install);
     }
+    let needed = program.with_file_name(NEEDED);
+    let problem = problem(program, &install).or_else(|| problem(&needed, "install hookhost again"));
+    if let Some(problem) = problem {
+        return problem;
+    }
+    let faster = program.with_file_name(FASTER);
+    if !faster.exists() {
+        let says = format!(
+            "{} is there, and no {FASTER} beside it: calls take longer while no resident host runs",
+            program.display()
+        );
+        return Check::unknown("program", says, "put it there: `cargo xtask install` in a clone of hookhost builds it");
+    }
+    let says = format!("{} is there with what it starts, and nobody else can write it", program.display());
+    problem_of_others(&faster).unwrap_or_else(|| Check::ok("program", says))
+}
+
+/// Why a program cannot be relied on; `missing` is what helps where it is not there.
+fn problem(program: &Path, missing: &str) -> Option<Check> {
+    let shown = program.display();
     if !program.exists() {
-        return Check::problem("program", format!("the program {shown} is not there"), install);
+        return Some(Check::problem("program", format!("the program {shown} is not there"), missing));
     }
     if !is_executable(program) {
-        return Check::problem(
-            "program",
-            format!("the program {shown} cannot be executed"),
-            format!("chmod +x {shown}"),
-        );
+        let says = format!("the program {shown} cannot be executed");
+        return Some(Check::problem("program", says, format!("chmod +x {shown}")));
     }
-    match writable_by_others(program) {
-        Some((path, why)) => Check::problem(
-            "program",
-            format!("{} {why}, and it decides what the agent may do", path.display()),
-            format!("chmod go-w {}", path.display()),
-        ),
-        None => Check::ok("program", format!("{shown} is there, and nobody else can write it")),
-    }
+    problem_of_others(program)
+}
+
+fn problem_of_others(program: &Path) -> Option<Check> {
+    let (path, why) = writable_by_others(program)?;
+    let says = format!("{} {why}, and it decides what the agent may do", path.display());
+    Some(Check::problem("program", says, format!("chmod go-w {}", path.display())))
 }
 
 /// What of the way to a file others can write: the file, or the directory that holds it.

@@ -21,7 +21,9 @@ impl Home {
     pub(crate) fn new() -> Self {
         let home = Self { directory: tempfile::tempdir().unwrap() };
         fs::create_dir(home.path("bin")).unwrap();
-        fs::write(home.path("bin/hookhost-hook"), "").unwrap();
+        for program in ["hookhost-hook", "hookhost", "hookhost-settle"] {
+            fs::write(home.path("bin").join(program), "").unwrap();
+        }
         home
     }
 
