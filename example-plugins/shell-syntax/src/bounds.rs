@@ -27,11 +27,26 @@ const MAX_COMPOUNDS: usize = 64;
 /// parsed or filled in is one unit. Text within the bounds above takes far less, unless it multiplies itself.
 pub const MAX_WORK: usize = 256 * 1024;
 
+/// Times that the parsers may ask what is at a place, in all texts that a command nests: so many, and so many for each byte of it. Of a
+/// here-document that is full of expansions they ask some 25 times for each byte.
+const STEPS: u32 = 100_000;
+const STEPS_OF_A_BYTE: u32 = 32;
+
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
 
 /// What `work` units too many are said to be.
 pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
+}
+
+/// The steps that the parsers may take for `text`.
+pub(super) fn steps_for(text: &str) -> u32 {
+    u32::try_from(text.len()).map_or(STEPS, |length| STEPS.saturating_add(length.saturating_mul(STEPS_OF_A_BYTE)))
+}
+
+/// What it is said to be where the parsers have so many steps `left`.
+pub(super) fn check_steps(left: u32) -> Result<(), String> {
+    if left == 0 { Err("the parser tries too many readings of what it nests".into()) } else { Ok(()) }
 }
 
 /// Refuses a directory of the shell's stack, `~12`, whose number is greater than any stack: the parser panics.

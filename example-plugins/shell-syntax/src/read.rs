@@ -12,6 +12,7 @@ use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
+use peg_runtime::steps;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -85,6 +86,7 @@ pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str
 }
 
 fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
+    steps::allow(bounds::steps_for(text));
     let mut reader = Reader {
         places,
         likely,
@@ -133,7 +135,9 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     }
     reader.uncalled();
     let mut script = reader.script;
-    script.unreadable = result.err().map(|why| why.0).or(script.unreadable);
+    // Without steps left the parser takes a text for another one, or for none.
+    let steps = bounds::check_steps(steps::left());
+    script.unreadable = result.err().map(|why| why.0).or(script.unreadable).or(steps.err());
     script
 }
 

@@ -1,9 +1,12 @@
 //! What the parsers that `peg` makes need when they run, with its names. The crate of that name notes at each place what a text should have
 //! been; a guard says where a text ends to be one, and no more. Without the rest each place is a comparison, and its text is not in the
 //! component: docs/decisions/0017-shell-parser.md
+//!
+//! It also counts what the parsers do, and ends them: [`steps`].
 
 pub mod error;
 mod slice;
+pub mod steps;
 pub mod str;
 
 use std::fmt::Display;
@@ -60,7 +63,20 @@ pub fn call_custom_closure<I, T>(call: impl FnOnce(I, usize) -> RuleResult<T>, i
 #[cfg(test)]
 mod tests {
     use crate::error::ErrorState;
-    use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult};
+    use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult, steps};
+
+    #[test]
+    fn a_parser_without_steps_finds_nothing() {
+        steps::allow(3);
+        assert_eq!("ab".parse_elem(0), RuleResult::Matched(1, 'a'));
+        assert_eq!("ab".parse_string_literal(0, "x"), RuleResult::Failed);
+        assert_eq!((steps::left(), [1_u8].as_slice().parse_elem(0)), (1, RuleResult::Matched(1, 1)));
+        assert_eq!("ab".parse_elem(0), RuleResult::Failed);
+        assert_eq!("ab".parse_string_literal(0, "a"), RuleResult::Failed);
+        assert_eq!((steps::left(), [1_u8].as_slice().parse_elem(0)), (0, RuleResult::Failed));
+        steps::allow(1);
+        assert_eq!("ab".parse_string_literal(0, "a"), RuleResult::Matched(1, ()));
+    }
 
     #[test]
     fn a_text_is_read_by_its_characters() {

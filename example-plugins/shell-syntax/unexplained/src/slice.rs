@@ -1,6 +1,6 @@
 //! Lists as what is parsed.
 
-use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult};
+use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult, steps};
 
 impl<T> Parse for [T] {
     type PositionRepr = usize;
@@ -24,14 +24,16 @@ impl<'input, T: 'input + Copy> ParseElem<'input> for [T] {
 
     #[inline]
     fn parse_elem(&'input self, at: usize) -> RuleResult<T> {
-        self.get(at).map_or(RuleResult::Failed, |element| RuleResult::Matched(at + 1, *element))
+        let element = steps::take().and_then(|()| self.get(at));
+        element.map_or(RuleResult::Failed, |element| RuleResult::Matched(at + 1, *element))
     }
 }
 
 impl ParseLiteral for [u8] {
     #[inline]
     fn parse_string_literal(&self, at: usize, literal: &str) -> RuleResult<()> {
-        let is_there = self.get(at..).is_some_and(|rest| rest.starts_with(literal.as_bytes()));
+        let rest = steps::take().and_then(|()| self.get(at..));
+        let is_there = rest.is_some_and(|rest| rest.starts_with(literal.as_bytes()));
         if is_there { RuleResult::Matched(at + literal.len(), ()) } else { RuleResult::Failed }
     }
 }

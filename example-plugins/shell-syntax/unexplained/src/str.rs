@@ -1,6 +1,6 @@
 //! Texts as what is parsed.
 
-use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult};
+use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult, steps};
 use std::fmt::{self, Display, Formatter};
 
 /// A place in a text.
@@ -45,7 +45,7 @@ impl<'input> ParseElem<'input> for str {
 
     #[inline]
     fn parse_elem(&'input self, at: usize) -> RuleResult<char> {
-        let next = self[at..].chars().next();
+        let next = steps::take().and_then(|()| self[at..].chars().next());
         next.map_or(RuleResult::Failed, |next| RuleResult::Matched(at + next.len_utf8(), next))
     }
 }

@@ -465,8 +465,13 @@ fn is_of_some(wanted: &Match) -> bool {
 pub(crate) fn initials(name: &str) -> u32 {
     match name.bytes().next() {
         None | Some(b'*') => u32::MAX,
-        Some(byte) => 1 << (byte.to_ascii_lowercase() % 32),
+        Some(byte) => initial(byte),
     }
+}
+
+/// The bit of a byte that a name begins with, in either case.
+pub(crate) fn initial(byte: u8) -> u32 {
+    1 << (byte.to_ascii_lowercase() % 32)
 }
 
 /// Whether one of these names is that of the command's program.

@@ -81,8 +81,10 @@ pub(crate) struct Programs {
 impl Programs {
     pub(super) fn new(file: File) -> Self {
         let mut known = file.program;
-        let names = known.iter().enumerate().flat_map(|(at, program)| program.names.iter().map(move |name| (name, at)));
-        let by_name = names.map(|(name, at)| (Name(name, None), at)).collect();
+        let names =
+            (0..).zip(&known).flat_map(|(at, program)| program.names.iter().map(move |name| (Name(name, None), at)));
+        let firsts = names.clone().map(|(name, _)| name.first());
+        let by_name = Index::new(firsts, |first| names.clone().filter(move |(name, _)| name.first() == first));
         known.iter_mut().for_each(|program| program.names = Vec::new());
         Self { known, by_name }
     }

@@ -1,7 +1,7 @@
 //! All rules that hold, in the order in which they are asked.
 
 use super::answers::Answers;
-use super::matching::{Matcher, Subject, initials};
+use super::matching::{Matcher, Subject, initial, initials};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
 use super::words::{Index, Name};
@@ -183,15 +183,13 @@ impl Registry {
 
     fn indexed(mut self) -> Self {
         self.patterns = (0..self.rules.len()).filter(|at| self.rules[*at].pattern.is_some()).collect();
-        let mut named = Vec::new();
+        let mut named = Vec::with_capacity(self.matchers.len());
         for (number, matcher) in self.matchers.iter().enumerate() {
             let is_plain = |name: &str| !name.ends_with('*') && is_lower(name);
             if matcher.is_of_text() {
                 self.of_text.push(number);
             } else if matcher.programs().next().is_some() && matcher.programs().all(is_plain) {
-                for name in matcher.programs() {
-                    named.extend(matcher.first_words().map(|word| (Name(name, word), number)));
-                }
+                named.push((matcher.initials(), u32::try_from(number).unwrap_or(u32::MAX), matcher));
             } else if matcher.programs().next().is_some() {
                 self.general.named.push((matcher.initials(), number));
             } else if matcher.is_of_redirects() {
@@ -202,7 +200,15 @@ impl Registry {
                 self.general.any.push(number);
             }
         }
-        self.by_program = named.into_iter().collect();
+        let firsts = named.iter().flat_map(|(.., matcher)| matcher.programs()).map(|name| Name(name, None).first());
+        self.by_program = Index::new(firsts, |first| {
+            let initial = initial(first);
+            let about = named.iter().filter(move |(initials, ..)| initials & initial != 0);
+            about.flat_map(move |(_, number, matcher)| {
+                let names = matcher.programs().flat_map(|name| matcher.first_words().map(move |word| Name(name, word)));
+                names.filter(move |name| name.first() == first).map(|name| (name, *number))
+            })
+        });
         self
     }
 

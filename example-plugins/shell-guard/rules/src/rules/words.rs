@@ -141,26 +141,41 @@ impl Index {
     }
 }
 
-impl<'a> FromIterator<(Name<'a>, usize)> for Index {
-    fn from_iter<T: IntoIterator<Item = (Name<'a>, usize)>>(pairs: T) -> Self {
-        // Not a map of texts: what is let go of stays in the guest's memory.
-        let pairs = pairs.into_iter();
-        let mut sorted = Vec::with_capacity(pairs.size_hint().0);
-        sorted.extend(pairs.map(|pair| (pair.0.begin(), pair)));
-        // Most are told apart by their first bytes, as one number.
-        sorted.sort_unstable();
-        sorted.dedup();
-        let pairs: Vec<(Name<'a>, usize)> = sorted.into_iter().map(|(_, pair)| pair).collect();
+impl Index {
+    /// The index of the pairs that `pairs` gives for each of the bytes that names begin with, as [`Name::first`] tells it.
+    ///
+    /// A few names at a time, and each block as long as it gets: what is let go of stays in the guest's memory.
+    pub(super) fn new<'a, I: Iterator<Item = (Name<'a>, u32)>>(
+        firsts: impl Iterator<Item = u8>,
+        pairs: impl Fn(u8) -> I,
+    ) -> Self {
+        let mut begins = [false; 256];
+        firsts.for_each(|first| begins[usize::from(first)] = true);
+        let mut sorted = Vec::new();
+        let (mut bytes, mut names, mut numbers) = (0, 0, 0);
+        let mut each_sorted = |act: &mut dyn FnMut(&[(Name<'a>, u32)])| {
+            for first in (0..=u8::MAX).filter(|first| begins[usize::from(*first)]) {
+                sorted.clear();
+                sorted.extend(pairs(first));
+                sorted.sort_unstable();
+                sorted.dedup();
+                sorted.chunk_by(|one, other| one.0 == other.0).for_each(&mut *act);
+            }
+        };
+        each_sorted(&mut |named| {
+            bytes += named[0].0.length();
+            names += 1;
+            numbers += named.len();
+        });
+        let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), Vec::with_capacity(numbers));
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let same = |one: &(Name<'a>, usize), other: &(Name<'a>, usize)| one.0 == other.0;
-        let mut names = String::with_capacity(pairs.chunk_by(same).map(|named| named[0].0.length()).sum());
-        let mut ends = Vec::with_capacity(pairs.chunk_by(same).count());
-        let mut numbers = Vec::with_capacity(pairs.len());
-        for named in pairs.chunk_by(same) {
-            named[0].0.write(&mut names);
-            numbers.extend(named.iter().map(|(_, number)| small(*number)));
+        each_sorted(&mut |named| {
+            let (names, ends, numbers) = &mut index;
+            named[0].0.write(names);
+            numbers.extend(named.iter().map(|(_, number)| *number));
             ends.push((small(names.len()), small(numbers.len())));
-        }
+        });
+        let (names, ends, numbers) = index;
         Self { names: names.into(), ends: ends.into(), numbers: numbers.into() }
     }
 }
@@ -175,12 +190,9 @@ impl Name<'_> {
         self.0.len() + self.1.map_or(0, |inner| 1 + inner.len())
     }
 
-    /// Its first bytes, in the order of the names.
-    fn begin(self) -> u64 {
-        let mut bytes = [0; 8];
-        let length = self.0.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&self.0.as_bytes()[..length]);
-        u64::from_be_bytes(bytes)
+    /// The byte that it begins with; 0 for an empty one.
+    pub(super) fn first(self) -> u8 {
+        self.0.bytes().next().unwrap_or(0)
     }
 
     /// Its order relative to a written one.
@@ -325,6 +337,11 @@ mod tests {
         assert_eq!(error, "a word of 55296 bytes is more than the 55295 that a rule's may have");
     }
 
+    fn of_pairs(pairs: &[(Name<'_>, u32)]) -> Index {
+        let firsts = pairs.iter().map(|(name, _)| name.first());
+        Index::new(firsts, |first| pairs.iter().copied().filter(move |(name, _)| name.first() == first))
+    }
+
     #[test]
     fn an_index_gives_the_numbers_of_each_name_in_order() {
         let (push, pull, none) = (Some("push"), Some("pull"), None);
@@ -337,7 +354,7 @@ mod tests {
             ("é", push, 0),
             ("g", pull, 4),
         ];
-        let index: Index = pairs.into_iter().map(|(name, inner, number)| (Name(name, inner), number)).collect();
+        let index = of_pairs(&pairs.map(|(name, inner, number)| (Name(name, inner), number)));
         let of = |name, inner| index.get(Name(name, inner)).to_vec();
         assert_eq!((of("git", none), of("git", push), of("a", none)), (vec![1, 3], vec![2], vec![7]));
         assert_eq!((of("é", push), of("g", pull)), (vec![0], vec![4]));
@@ -360,10 +377,9 @@ mod tests {
                 map.entry((name, Some(*inner).filter(|_| at > 2))).or_default().push(number);
             }
         }
-        let pairs = map
-            .iter()
-            .flat_map(|((name, inner), numbers)| numbers.iter().map(|number| (Name(name, *inner), *number as usize)));
-        let index: Index = pairs.rev().collect();
+        let pairs =
+            map.iter().flat_map(|((name, inner), numbers)| numbers.iter().map(|number| (Name(name, *inner), *number)));
+        let index = of_pairs(&pairs.rev().collect::<Vec<_>>());
         for name in names {
             for inner in names.map(Some).into_iter().chain([None]) {
                 let mut expected = map.get(&(name, inner)).cloned().unwrap_or_default();
@@ -377,7 +393,7 @@ mod tests {
     fn an_index_gives_all_numbers_within_a_name() {
         let pairs =
             [("git", None, 3), ("git", Some("push"), 2), ("gi", Some("t"), 9), ("git-x", None, 5), ("a", None, 1)];
-        let index: Index = pairs.into_iter().map(|(name, inner, number)| (Name(name, inner), number)).collect();
+        let index = of_pairs(&pairs.map(|(name, inner, number)| (Name(name, inner), number)));
         for (name, expected) in [("git", vec![3, 2]), ("gi", vec![9]), ("a", vec![1]), ("g", vec![]), ("z", vec![])] {
             assert_eq!(index.within(name).collect::<Vec<_>>(), expected, "{name}");
         }

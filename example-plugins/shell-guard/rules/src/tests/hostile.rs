@@ -56,6 +56,38 @@ fn indices_that_a_document_leaves_open_are_asked_about_and_not_parsed() {
     }
 }
 
+/// The parser tries several readings of a bracket that is open, and of those within it. What it parses in which way depends on more
+/// than `bounds.rs` counts.
+#[test]
+fn a_parser_that_tries_one_reading_after_the_other_is_ended() {
+    configure(json!({"stacks": []})).unwrap();
+    for depth in [14, 20, 200] {
+        let brackets = "(".repeat(depth);
+        let texts = [
+            format!(" \"\0$(<<'EOF'\n{brackets}\"\0$(c;more.\nEOF\n)\""),
+            format!("git commit -m \"!$(cat <<'EOF'\nAdd x\n$x{brackets} -m \"!$(cat <<'EOF'\n$(cat =<'EOEO\nEOF\n)\""),
+        ];
+        for text in texts {
+            let begin = Instant::now();
+            assert_ne!(word(&text), "allow", "{text}");
+            assert!(begin.elapsed() < Duration::from_secs(20), "{text} took {:?}", begin.elapsed());
+        }
+    }
+}
+
+#[test]
+fn a_long_text_leaves_the_parser_steps() {
+    configure(json!({"stacks": []})).unwrap();
+    let texts = [
+        format!("cat <<E > x\n{}\nE", "a \"$x\" ${y:-z} ${#y} 'q'\n".repeat(60_000 / 25)),
+        "echo \"a $x ${y%.*}\" 'b' c\n".repeat(320),
+        format!("echo {}", "\"a$b\"'c'${d} ".repeat(200)),
+    ];
+    for text in texts {
+        assert_eq!(word(&text), "allow", "{} bytes of {:.60}: {:?}", text.len(), text, super::rules());
+    }
+}
+
 #[test]
 fn braces_with_a_number_of_more_than_64_bits_hide_nothing() {
     configure(json!({"stacks": []})).unwrap();
