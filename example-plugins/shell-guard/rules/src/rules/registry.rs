@@ -166,6 +166,8 @@ impl Registry {
             }
         }
         given.into_iter().try_for_each(|catalogue| loading.take_given(catalogue))?;
+        // What it unpacked makes room for what is made of the rules.
+        drop(embedded);
         let (rules, matchers, listing) = loading.finished()?;
         Self {
             rules,
