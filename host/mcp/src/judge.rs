@@ -21,6 +21,7 @@ use hookhost_relay::name::ServerName;
 use hookhost_relay::resident::{Resident, Waits};
 use questions::CameBack;
 use results::About;
+pub use results::is_question;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt;
@@ -145,6 +146,8 @@ pub enum Expected {
     Capabilities,
     /// The end of a subscription; it passes as it is. Until then its notifications pass.
     Subscription,
+    /// Nothing that passes: it asks the client's user or model something, and is no answer in which that is judged.
+    Question,
     /// A listing of tools.
     Listing {
         /// The page that was asked for.
