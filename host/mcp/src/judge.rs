@@ -96,6 +96,8 @@ struct Known {
     lock: Arc<Lock>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
     held: HeldTools,
+    /// Approved tools whose definitions have changed, and for which there is no room among those that are held back.
+    left_out: HashSet<String>,
     /// What decided about the last listing: what was approved of the server, and what the configuration says.
     seen: Option<(Option<Definitions>, Policy)>,
     /// How often that has changed.

@@ -58,7 +58,7 @@ impl Judge {
         }
         let own = known.lock.servers.get(self.server.as_str());
         let is_there = match own {
-            Some(tools) => tools.contains_key(tool),
+            Some(tools) => tools.contains_key(tool) && !known.left_out.contains(tool),
             // Nothing was listed yet.
             None => policy.definitions == Pinning::FirstUse,
         };
@@ -196,7 +196,12 @@ impl Judge {
         let is_listed: HashSet<&String> = listed.tools.iter().collect();
         known.held.retain(|tool, _| !is_whole && !is_listed.contains(tool));
         known.held.extend(listed.held);
+        let is_approved = |tool: &&String| lock.definition(self.server.as_str(), tool).is_some();
+        let changed: Vec<String> = known.held.keys().filter(is_approved).cloned().collect();
         let left_out = bound(&mut known.held);
+        known.left_out.retain(|tool| !is_whole && !is_listed.contains(tool));
+        let Known { held, left_out: unheld, .. } = &mut *known;
+        unheld.extend(changed.into_iter().filter(|tool| !held.contains_key(tool)));
         if left_out > 0 {
             let server = &self.server;
             self.tell(&format!(
