@@ -173,8 +173,8 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
 /// A tool whose definition is small, and of which far more would be kept: a long key leads to each of its arguments.
 fn wide() -> Value {
     let arguments: serde_json::Map<String, Value> =
-        (0..400).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
-    json!({ "name": "wide", "inputSchema": { "properties": { ("k".repeat(30_000)): { "properties": arguments } } } })
+        (0..250).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
+    json!({ "name": "wide", "inputSchema": { "properties": { ("k".repeat(40_000)): { "properties": arguments } } } })
 }
 
 /// A tool with more headers than are sent.

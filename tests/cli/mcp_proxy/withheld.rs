@@ -62,7 +62,7 @@ fn an_answer_of_a_client_to_a_question_is_judged_whatever_it_has_besides() {
     let key = json!({ "type": "text", "text": "sk-1" });
     for (response, why) in [
         (json!({ "roots": [], "content": key }), "a key"),
-        (json!({ "roots": [], "resultType": "sk-1" }), "a key"),
+        (json!({ "roots": [], "content": "sk-1" }), "a key"),
         (json!({ "action": "accept", "content": {}, "Content": { "x": "y" } }), "in case alone"),
     ] {
         let answer = ask(response);
