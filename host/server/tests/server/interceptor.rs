@@ -2,6 +2,7 @@
 
 use crate::support::of_rule;
 use hookhost::audit::{MemoryLog, Record};
+use hookhost::config::{Entry, Settings};
 use hookhost::contract::{
     Escalation, Json, Refusal, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict,
 };
@@ -189,7 +190,11 @@ async fn a_later_interceptor_of_a_chain_says_what_the_invoker_waits_and_not_the_
     });
     let (host, _log) = host(rule()).await;
     let quick = Exposed::new("quick", Kind::Validation);
-    let rules = host.load_rules(&of_rule(slow)).await.unwrap();
+    // The plugin itself may take longer than the invoker waits.
+    let mut entry = Entry::from_rule("slow", slow);
+    entry.limits.deadline = Some(Duration::from_secs(60));
+    let rules = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let rules = host.load_rules(&rules).await.unwrap();
     let slow = Exposed { rules: Some(rules), ..Exposed::new("slow", Kind::Validation) };
     let interceptors = Interceptors::of(host, "/work", "files", vec![quick, slow]);
     let whole = json!({ "event": "tools/call", "phase": "request", "payload": call("b"), "timeoutMs": 1000 });
