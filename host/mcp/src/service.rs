@@ -684,3 +684,28 @@ fn cause(error: &reqwest::Error) -> String {
     }
     cause.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{BufReader, Line, MAX_BYTES, Service, lines};
+    use tokio::io::AsyncWriteExt as _;
+
+    #[tokio::test]
+    async fn a_request_that_a_plugin_has_made_unsendable_is_an_error_and_the_next_one_is_taken() {
+        // Nobody is there, and nobody is asked.
+        let service = Service::new("http://127.0.0.1:9/mcp", None, &[], |_| {}).unwrap();
+        let (output, mut input) = service.connect();
+        let mut output = BufReader::new(output);
+        let long =
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\",\"params\":[\"{}\"]}}\n", "x".repeat(MAX_BYTES));
+        let twice = r#"{"jsonrpc":"2.0","id":8,"method":"x","params":{"a":1,"a":2}}"#;
+        for (request, id) in [(long, 7), (format!("{twice}\n"), 8)] {
+            input.write_all(request.as_bytes()).await.unwrap();
+            let Ok(Line::Whole(answer)) = lines::next(&mut output).await else { panic!("no answer to {id}") };
+            let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!(answer["id"], id);
+            let why = answer["error"]["message"].as_str().unwrap();
+            assert!(why.starts_with("the request cannot be passed on"), "{why}");
+        }
+    }
+}

@@ -139,6 +139,12 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
             let events = format!("data: [{other},{ping}]\n\ndata: {}\n\n", result(json!({})));
             ("200 OK", "content-type: text/event-stream\r\n", events)
         }
+        Some("ends-another") => {
+            let params = json!({ "requestId": "s" });
+            let end = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            let events = format!("data: {end}\n\ndata: {}\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
         Some("waits") => {
             while !noted.got.lock().unwrap().iter().any(|got| got.body["method"] == "release") {
                 std::thread::yield_now();
