@@ -257,8 +257,6 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let header = |name: &str| head.headers.get(name).map(HeaderValue::as_bytes);
     let revision = revision(&message);
     let differs = match &revision {
-        // A tool that is not there for the client has no headers that could be wrong: what they should say would tell that it is.
-        Some(_) if shared.stateless().await.is_ok_and(|judge| judge.lacks(&message)) => None,
         Some(revision) => mismatch(&shared.service.annotated(), &message, revision, header),
         None if header(VERSION.as_str()).is_some_and(|version| version >= STATELESS.as_bytes()) => {
             let why =
@@ -267,7 +265,10 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         }
         None => None,
     };
-    if let Some(why) = differs {
+    // A tool that is not there for the client has no headers that could be wrong: what they should say would tell that it is there.
+    if let Some(why) = differs
+        && !shared.stateless().await.is_ok_and(|judge| judge.lacks(&message))
+    {
         return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH, &why);
     }
     let session = if revision.is_some() {
