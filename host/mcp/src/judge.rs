@@ -21,6 +21,7 @@ use hookhost_relay::name::ServerName;
 use hookhost_relay::resident::{Resident, Waits};
 use questions::CameBack;
 use results::About;
+pub use results::is_question;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::fmt;
@@ -95,6 +96,8 @@ struct Known {
     lock: Arc<Lock>,
     stamp: Option<(PathBuf, Option<(SystemTime, u64)>)>,
     held: HeldTools,
+    /// Approved tools whose definitions have changed, and for which there is no room among those that are held back.
+    left_out: HashSet<String>,
     /// What decided about the last listing: what was approved of the server, and what the configuration says.
     seen: Option<(Option<Definitions>, Policy)>,
     /// How often that has changed.
@@ -145,6 +148,8 @@ pub enum Expected {
     Capabilities,
     /// The end of a subscription; it passes as it is. Until then its notifications pass.
     Subscription,
+    /// Nothing that passes: it asks the client's user or model something, and is no answer in which that is judged.
+    Question,
     /// A listing of tools.
     Listing {
         /// The page that was asked for.

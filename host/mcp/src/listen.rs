@@ -6,7 +6,7 @@
 use crate::events::event;
 use crate::headers;
 use crate::judge::Judge;
-use crate::mirrored::mismatch;
+use crate::mirrored::{MAX_HEADERS, mismatch};
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
 use crate::stdio;
@@ -15,7 +15,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
 use hookhost_relay::lines::{self, Line};
-use hookhost_relay::message::{self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message};
+use hookhost_relay::message::{
+    self, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Id, Kind, MAX_BYTES, Message, Unreadable,
+};
 use hookhost_relay::relay::Server;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -55,6 +57,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Upper bound of the connections at once.
 const MAX_CONNECTIONS: usize = 256;
+
+/// Upper bound of the headers of a request: those of a tool's arguments, and others.
+const MAX_HEADERS_OF_REQUEST: usize = MAX_HEADERS + 100;
 
 /// Upper bound of the sessions at once.
 const MAX_SESSIONS: usize = 64;
@@ -159,7 +164,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
                 async move { Ok::<_, Infallible>(respond(&shared, request).await) }
             });
             let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD);
+            server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD).max_headers(MAX_HEADERS_OF_REQUEST);
             // The client has gone.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
@@ -234,11 +239,12 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let message = match Message::of(body.clone()) {
         Ok(message) => message,
         Err(bad) => {
-            // The service waits for the answers that it has: the proxy refuses them, and says so.
+            // The service waits for the answers that it has: the proxy refuses them, and says so. What else is in a batch is refused here.
             if bad.answered().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
-                session.say(&body).await;
+                let answers = if bad.is_answer { body } else { bad.answers_alone() };
+                session.say(&answers).await;
             }
             return refused(StatusCode::BAD_REQUEST, bad.id.as_ref(), bad.code, &bad.why);
         }
@@ -259,7 +265,10 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         }
         None => None,
     };
-    if let Some(why) = differs {
+    // A tool that is not there for the client has no headers that could be wrong: what they should say would tell that it is there.
+    if let Some(why) = differs
+        && !shared.stateless().await.is_ok_and(|judge| judge.lacks(&message))
+    {
         return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH, &why);
     }
     let session = if revision.is_some() {
@@ -328,10 +337,15 @@ impl Shared {
         Ok(session)
     }
 
+    /// The judge of the requests that belong to no session.
+    async fn stateless(&self) -> Result<&Arc<Judge>, String> {
+        self.stateless.get_or_try_init(async || (self.judge)().map(Arc::new)).await
+    }
+
     /// What one request needs that belongs to no session.
     async fn for_one_request(&self) -> Result<Arc<Session>, String> {
-        let judge = self.stateless.get_or_try_init(async || (self.judge)().map(Arc::new)).await?;
-        Ok(Session::begin(None, &self.service, Arc::clone(judge), async {}))
+        let judge = Arc::clone(self.stateless().await?);
+        Ok(Session::begin(None, &self.service, judge, async {}))
     }
 }
 
@@ -468,14 +482,22 @@ async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
     let mut reader = BufReader::new(output);
     loop {
         match lines::next(&mut reader).await {
-            // The proxy has written it.
-            Ok(Line::Whole(line)) => {
-                if let Ok(message) = Message::of(line) {
-                    lock(streams).deliver(message);
-                }
-            }
-            Ok(Line::TooLong { .. }) => {}
+            Ok(Line::Whole(line)) => match Message::of(line) {
+                Ok(message) => lock(streams).deliver(message),
+                Err(refused) => undeliverable(&refused, streams),
+            },
+            Ok(Line::TooLong { head, tail }) => undeliverable(&message::too_long(&head, &tail), streams),
             Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// Says why an answer does not come that a plugin has changed to what no message can be: its client waits for it.
+fn undeliverable(refused: &Unreadable, streams: &Mutex<Streams>) {
+    for id in refused.answered() {
+        let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
+        if let Ok(error) = Message::of(error) {
+            lock(streams).deliver(error);
         }
     }
 }
@@ -687,6 +709,7 @@ fn text(status: StatusCode, body: &str) -> Answer {
 mod tests {
     use super::{Id, Message, Post, Streams};
     use serde_json::json;
+    use tokio::io::AsyncWriteExt as _;
     use tokio::sync::mpsc;
 
     #[test]
@@ -727,6 +750,30 @@ mod tests {
         let (send, mut listening) = mpsc::channel(9);
         streams.listen(send);
         assert!(listening.try_recv().is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_message_any_more_is_an_error_for_the_one_that_waits() {
+        let streams = super::Mutex::new(Streams::new());
+        let (output, mut proxy) = tokio::io::duplex(super::BUFFER);
+        let open = |id: i128| {
+            let (messages, received) = mpsc::channel(9);
+            let post = Post { id: Id::Number(id), token: None, is_subscription: false, messages };
+            assert!(streams.lock().unwrap().open(post));
+            received
+        };
+        let mut waits = [open(1), open(2)];
+        let twice = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":1,\"a\":2}}\n".to_vec();
+        let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":\"{}\"}}\n", "x".repeat(super::MAX_BYTES));
+        let write = async move {
+            proxy.write_all(&[twice, long.into_bytes()].concat()).await.unwrap();
+            drop(proxy);
+        };
+        tokio::join!(super::deliver(output, &streams), write);
+        for messages in &mut waits {
+            let answer = messages.try_recv().unwrap();
+            assert!(answer.is_answer && String::from_utf8_lossy(&answer.bytes).contains("cannot be passed on"));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use hookhost_relay::message::{Members, Message};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Largest integer that every reader of JSON has exactly.
 const MAX_SAFE: i64 = (1 << 53) - 1;
@@ -15,9 +15,20 @@ const MAX_NOTES: usize = 8 * 1024 * 1024;
 /// What a note takes besides its texts, in bytes.
 const BESIDES: usize = 64;
 
-/// Why the headers of a call cannot be derived.
+/// Upper bound of the arguments of one tool that have a header: a table of headers has room for 32 768.
+pub(crate) const MAX_HEADERS: usize = 256;
+
+/// Why the headers of a call cannot be derived of whose tool nothing is kept.
 const LEFT_OUT: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
      this tool are not known";
+
+/// Why the headers of a call are not derived of a tool that would have too many.
+pub(crate) const TOO_MANY: &str =
+    "the tool has more than 256 arguments with headers of their own, which is more than the proxy sends";
+
+/// Why the headers of a call are not derived where one would have two values.
+const TWICE: &str =
+    "the tool has two arguments with the same header, so what the header of a call should say is not known";
 
 /// Where the arguments of each tool are that have a header.
 #[derive(Clone, Debug, Default)]
@@ -25,77 +36,141 @@ pub struct Annotated {
     tools: HashMap<String, Notes>,
     /// What they take.
     bytes: usize,
-    /// Whether tools are left out of them.
+    /// Whether tools are left out of them, or were dropped for want of room.
     is_bounded: bool,
+    /// The number of the listing that is taken up.
+    listing: u64,
+    /// The cursor of its next page; `None` where all its pages have come.
+    next: Option<String>,
+    /// Whether a tool of it is left out.
+    leaves_out: bool,
 }
 
 /// What is kept of a tool.
 #[derive(Clone, Debug)]
 struct Notes {
-    /// The names of headers, each with the keys that lead to the argument.
-    headers: Vec<(String, Vec<String>)>,
+    /// The names of headers, each with the keys that lead to the argument; or why calls cannot be made.
+    headers: Result<Vec<(String, Vec<String>)>, &'static str>,
     /// What this takes.
     bytes: usize,
+    /// The number of the listing that had the tool last.
+    listing: u64,
+}
+
+/// Why no more is taken up of a tool.
+enum Stop {
+    /// It would take more than is left.
+    Room,
+    /// Its calls cannot be made.
+    Unfit(&'static str),
 }
 
 impl Notes {
     /// Of a tool; `None` where they would take more than is left.
-    fn of(name: &str, schema: Option<&Value>, left: usize) -> Option<Self> {
-        let mut notes = Self { headers: Vec::new(), bytes: name.len() + BESIDES };
-        if let Some(schema) = schema {
-            notes.take_up(schema, &mut Vec::new(), left)?;
-        }
-        (notes.bytes <= left).then_some(notes)
+    fn of(name: &str, schema: Option<&Value>, listing: u64, left: usize) -> Option<Self> {
+        let own = name.len() + BESIDES;
+        let mut notes = Taken { headers: Vec::new(), names: HashSet::new(), bytes: own, left };
+        let taken = schema.map_or(Ok(()), |schema| notes.take_up(schema, &mut Vec::new()));
+        let (headers, bytes) = match taken {
+            Ok(()) => (Ok(notes.headers), notes.bytes),
+            Err(Stop::Unfit(why)) => (Err(why), own),
+            Err(Stop::Room) => return None,
+        };
+        (bytes <= left).then_some(Self { headers, bytes, listing })
     }
+}
 
+/// What was taken up of a tool so far.
+struct Taken {
+    headers: Vec<(String, Vec<String>)>,
+    /// Their names, in lower case.
+    names: HashSet<String>,
+    bytes: usize,
+    left: usize,
+}
+
+impl Taken {
     /// Takes up the annotated properties, which are reached by `properties` alone.
-    fn take_up(&mut self, schema: &Value, path: &mut Vec<String>, left: usize) -> Option<()> {
+    fn take_up(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), Stop> {
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(key.clone());
             if let Some(name) = property.get("x-mcp-header").and_then(Value::as_str).filter(|name| is_token(name)) {
+                if self.headers.len() >= MAX_HEADERS {
+                    return Err(Stop::Unfit(TOO_MANY));
+                }
+                if !self.names.insert(name.to_ascii_lowercase()) {
+                    return Err(Stop::Unfit(TWICE));
+                }
                 // Before it is kept: a long key can lead to many arguments.
                 self.bytes += name.len() + BESIDES + path.iter().map(|key| key.len() + BESIDES).sum::<usize>();
-                if self.bytes > left {
-                    return None;
+                if self.bytes > self.left {
+                    return Err(Stop::Room);
                 }
                 self.headers.push((name.to_owned(), path.clone()));
             }
-            self.take_up(property, path, left)?;
+            self.take_up(property, path)?;
             path.pop();
         }
-        Some(())
+        Ok(())
     }
 }
 
 impl Annotated {
-    /// Takes up what a listing of tools says. `is_first` where it is the first page: what was known before is forgotten. Returns
-    /// whether a tool of the listing is left out, and none was before.
+    /// Takes up what a page of a listing of tools says: that of this cursor, or the first one. What an earlier listing said of other
+    /// tools counts until all pages have come: a client can ask for the first one alone. Returns whether a tool of the listing is left
+    /// out, and none was before.
     #[must_use]
-    pub fn take_up(&mut self, listing: &Value, is_first: bool) -> bool {
-        if is_first {
-            *self = Self::default();
+    pub fn take_up(&mut self, page: &Value, cursor: Option<&str>) -> bool {
+        let is_next = cursor.is_some() && cursor == self.next.as_deref();
+        if cursor.is_none() {
+            self.listing += 1;
+            self.leaves_out = false;
         }
-        let was_bounded = self.is_bounded;
-        for tool in listing.get("tools").and_then(Value::as_array).into_iter().flatten() {
+        let left_out = self.leaves_out;
+        for tool in page.get("tools").and_then(Value::as_array).into_iter().flatten() {
             let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
-            if let Some(earlier) = self.tools.remove(name) {
-                self.bytes -= earlier.bytes;
-            }
-            match Notes::of(name, tool.get("inputSchema"), MAX_NOTES - self.bytes) {
-                Some(notes) => {
-                    self.bytes += notes.bytes;
-                    self.tools.insert(name.to_owned(), notes);
-                }
-                None => self.is_bounded = true,
+            self.leaves_out |= !self.keep(name, tool.get("inputSchema"));
+        }
+        self.is_bounded |= self.leaves_out;
+        if cursor.is_none() || is_next {
+            let next = page.get("nextCursor").and_then(Value::as_str);
+            self.next = next.map(str::to_owned);
+            if next.is_none() {
+                self.drop_earlier();
+                self.is_bounded = self.leaves_out;
             }
         }
-        self.is_bounded && !was_bounded
+        self.leaves_out && !left_out
+    }
+
+    /// Keeps what is known of a tool; `false` where there is no room for it.
+    fn keep(&mut self, name: &str, schema: Option<&Value>) -> bool {
+        if let Some(earlier) = self.tools.remove(name) {
+            self.bytes -= earlier.bytes;
+        }
+        let notes = Notes::of(name, schema, self.listing, MAX_NOTES - self.bytes).or_else(|| {
+            // The service may list those no longer.
+            self.is_bounded |= self.drop_earlier();
+            Notes::of(name, schema, self.listing, MAX_NOTES - self.bytes)
+        });
+        let Some(notes) = notes else { return false };
+        self.bytes += notes.bytes;
+        self.tools.insert(name.to_owned(), notes);
+        true
+    }
+
+    /// Drops what only earlier listings said; whether there was something.
+    fn drop_earlier(&mut self) -> bool {
+        let before = self.tools.len();
+        self.tools.retain(|_, notes| notes.listing == self.listing);
+        self.bytes = self.tools.values().map(|notes| notes.bytes).sum();
+        self.tools.len() < before
     }
 
     /// The headers of a request, each as it is sent.
     ///
     /// # Errors
-    /// As a sentence, if they are not known: the listing was too large.
+    /// As a sentence, if they are not known: the listing was too large, or the tool has too many of them.
     pub fn headers(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         Ok(self.values(message)?.into_iter().map(|(name, value)| (name, encoded(&value))).collect())
     }
@@ -122,6 +197,7 @@ impl Annotated {
             // The service could read the arguments of a call in headers that are missing.
             return if self.is_bounded { Err(LEFT_OUT.to_owned()) } else { Ok(Vec::new()) };
         };
+        let headers = notes.headers.as_ref().map_err(|why| (*why).to_owned())?;
         let arguments = params.value("arguments").unwrap_or_default();
         let value_of = |path: &Vec<String>| path.iter().try_fold(&arguments, |value, key| value.get(key));
         let header = |(name, path): &(String, Vec<String>)| {
@@ -136,7 +212,7 @@ impl Annotated {
             };
             Some((format!("mcp-param-{}", name.to_ascii_lowercase()), text))
         };
-        Ok(notes.headers.iter().filter_map(header).collect())
+        Ok(headers.iter().filter_map(header).collect())
     }
 }
 
@@ -183,7 +259,7 @@ fn encoded(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Annotated, MAX_NOTES, encoded, mismatch};
+    use super::{Annotated, MAX_HEADERS, MAX_NOTES, encoded, mismatch};
     use hookhost_relay::message::Message;
     use serde_json::{Value, json};
 
@@ -200,7 +276,7 @@ mod tests {
             "at": { "properties": { "n": { "x-mcp-header": "N" }, "gone": { "x-mcp-header": "Gone" } } },
             "bad": { "x-mcp-header": "a b" }, "items": { "items": { "properties": { "x": { "x-mcp-header": "X" } } } },
         } } }] }),
-            true,
+            None,
         );
         assert!(!is_bounded);
         let arguments = json!({ "region": "世", "at": { "n": 7, "gone": null }, "bad": "x", "items": [{ "x": 1 }] });
@@ -224,7 +300,7 @@ mod tests {
         let is_bounded = annotated.take_up(
             &json!({ "tools": [{ "name": "sql", "inputSchema": { "properties": {
             "region": { "x-mcp-header": "Region" } } } }] }),
-            true,
+            None,
         );
         assert!(!is_bounded);
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
@@ -261,7 +337,7 @@ mod tests {
         let mut annotated = Annotated::default();
         let key = "k".repeat(MAX_NOTES / 50);
         let page = |n: usize| json!({ "tools": [tool(&format!("t{n}"), &key)], "nextCursor": "more" });
-        let told: Vec<usize> = (0..200).filter(|n| annotated.take_up(&page(*n), *n == 0)).collect();
+        let told: Vec<usize> = (0..200).filter(|n| annotated.take_up(&page(*n), (*n > 0).then_some("more"))).collect();
         assert_eq!(told, [49], "once");
         assert!(annotated.bytes <= MAX_NOTES && annotated.tools.len() == 49);
         assert!(annotated.headers(&call("t48")).is_ok());
@@ -275,20 +351,70 @@ mod tests {
             };
             assert_eq!(mismatch(&annotated, &call(unknown), "2026-07-28", header), Some(why));
         }
-        // What is listed again takes no more room, and another listing begins with none.
-        assert!(!annotated.take_up(&json!({ "tools": [tool("t48", "short")] }), false));
-        assert!(!annotated.take_up(&page(199), false) && annotated.headers(&call("t199")).is_ok());
-        assert!(!annotated.take_up(&page(0), true));
+        // What is listed again takes no more room, and another listing drops what it does not have.
+        assert!(!annotated.take_up(&json!({ "tools": [tool("t48", "short")] }), Some("other")));
+        assert!(!annotated.take_up(&page(199), Some("other")) && annotated.headers(&call("t199")).is_ok());
+        assert!(!annotated.take_up(&json!({ "tools": [tool("t0", &key)] }), None));
         assert!(annotated.headers(&call("t49")).is_ok() && annotated.bytes < MAX_NOTES / 49);
+    }
+
+    #[test]
+    fn a_first_page_that_is_fetched_again_forgets_nothing_of_the_other_pages() {
+        let mut annotated = Annotated::default();
+        let large = "k".repeat(MAX_NOTES);
+        let first = json!({ "tools": [tool("first", "a")], "nextCursor": "c2" });
+        let second = json!({ "tools": [tool("second", "a"), tool("large", &large)] });
+        assert!(!annotated.take_up(&first, None));
+        assert!(annotated.take_up(&second, Some("c2")));
+        assert!(!annotated.take_up(&first, None));
+        let with_key = |name: &str| {
+            let params = json!({ "name": name, "arguments": { "a": "v" } });
+            let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+            annotated.headers(&Message::of(call.to_string().into()).unwrap())
+        };
+        assert!(with_key("large").unwrap_err().contains("than the proxy keeps"));
+        assert_eq!(with_key("second").unwrap()[2], ("mcp-param-key".to_owned(), "v".to_owned()));
+        // A whole listing without them says that they are no more.
+        assert!(!annotated.take_up(&first, None));
+        assert!(!annotated.take_up(&json!({ "tools": [] }), Some("c2")));
+        assert!(annotated.headers(&call("large")).is_ok());
+        assert_eq!(annotated.tools.keys().collect::<Vec<_>>(), ["first"]);
+    }
+
+    #[test]
+    fn an_earlier_listing_makes_room_and_its_tools_are_not_called_without_headers() {
+        let mut annotated = Annotated::default();
+        let key = "k".repeat(MAX_NOTES / 2);
+        assert!(!annotated.take_up(&json!({ "tools": [tool("old", &key)] }), None));
+        assert!(!annotated.take_up(&json!({ "tools": [tool("new", &key)], "nextCursor": "c2" }), None));
+        assert!(annotated.headers(&call("new")).is_ok() && annotated.headers(&call("old")).is_err());
+        assert!(annotated.bytes <= MAX_NOTES);
+    }
+
+    #[test]
+    fn a_tool_with_too_many_headers_or_with_one_of_two_values_is_not_called() {
+        let with = |count: usize, more: Value| {
+            let mut arguments: serde_json::Map<String, Value> =
+                (0..count).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
+            arguments.insert("more".to_owned(), more);
+            let mut annotated = Annotated::default();
+            let listing = json!({ "tools": [{ "name": "t", "inputSchema": { "properties": arguments } }] });
+            assert!(!annotated.take_up(&listing, None));
+            annotated.headers(&call("t"))
+        };
+        assert!(with(MAX_HEADERS, json!({})).is_ok());
+        assert!(with(MAX_HEADERS, json!({ "x-mcp-header": "More" })).unwrap_err().contains("more than 256 arguments"));
+        assert!(with(33_000, json!({})).unwrap_err().contains("more than 256 arguments"));
+        assert!(with(1, json!({ "x-mcp-header": "a0" })).unwrap_err().contains("the same header"));
     }
 
     #[test]
     fn a_long_key_that_leads_to_many_arguments_is_not_kept_with_each() {
         let arguments: serde_json::Map<String, Value> =
-            (0..1000).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
+            (0..200).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
         let schema = json!({ "properties": { ("k".repeat(MAX_NOTES / 10)): { "properties": arguments } } });
         let mut annotated = Annotated::default();
-        assert!(annotated.take_up(&json!({ "tools": [{ "name": "many", "inputSchema": schema }] }), true));
+        assert!(annotated.take_up(&json!({ "tools": [{ "name": "many", "inputSchema": schema }] }), None));
         assert_eq!((annotated.bytes, annotated.tools.len()), (0, 0));
     }
 

@@ -2,7 +2,7 @@
 //! answered with are lines.
 
 use crate::events::Events;
-use crate::mirrored::Annotated;
+use crate::mirrored::{Annotated, TOO_MANY};
 use crate::subscription::{self, LISTEN, cancelled};
 use bytes::{Bytes, BytesMut};
 use hookhost_relay::lines::{self, Line};
@@ -251,10 +251,24 @@ impl Service {
     async fn serve(&self, told: DuplexStream) {
         let mut reader = BufReader::new(told);
         let mut requests = JoinSet::new();
-        while let Ok(Line::Whole(line)) = lines::next(&mut reader).await {
+        loop {
+            let read = match lines::next(&mut reader).await {
+                Ok(Line::Whole(line)) => Message::of(line),
+                Ok(Line::TooLong { head, tail }) => Err(message::too_long(&head, &tail)),
+                Ok(Line::End) | Err(_) => break,
+            };
             while requests.try_join_next().is_some() {}
-            // The proxy has written it.
-            let Ok(message) = Message::of(line) else { continue };
+            let message = match read {
+                Ok(message) => message,
+                // A plugin has changed it to what cannot be sent.
+                Err(refused) => {
+                    if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
+                        let why = format!("the request cannot be passed on: {refused}");
+                        self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
+                    }
+                    continue;
+                }
+            };
             let service = self.clone();
             if self.has_given_up(&message).await {
                 continue;
@@ -418,9 +432,7 @@ impl Service {
                 request = request.header(VERSION, version);
             }
             if is_stateless(message) {
-                for (name, value) in self.annotated().headers(message)? {
-                    request = request.header(name, value);
-                }
+                request = request.headers(mirrored(&self.annotated(), message)?);
             }
         }
         let sent = request.body(message.bytes.clone()).send().await;
@@ -465,8 +477,10 @@ impl Service {
                     }
                     Err(why) if why.is_answer => continue,
                     // The proxy refuses it, and says so.
-                    Err(_) => {
-                        self.say(data).await;
+                    Err(why) => {
+                        // Answers in it are to requests of other streams: as far as this one goes, the batch has none.
+                        let has_answers = why.answered().next().is_some();
+                        self.say(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
                         continue;
                     }
                 };
@@ -485,6 +499,9 @@ impl Service {
                         self.say(message.bytes).await;
                         return Ok(());
                     }
+                    // It would end the subscription of another stream.
+                    (Kind::Notification { .. }, _)
+                        if cancelled(&message).is_some_and(|id| self.state().subscriptions.contains_key(&id)) => {}
                     _ => self.say(message.bytes).await,
                 }
             }
@@ -499,8 +516,8 @@ impl Service {
         }
         let Some(result) = answer.members.value("result") else { return };
         if !is_beginning {
-            let is_first = request.params().is_ok_and(|params| params.get("cursor").is_none());
-            if self.annotated().take_up(&result, is_first) {
+            let cursor = request.params().unwrap_or_default().text("cursor");
+            if self.annotated().take_up(&result, cursor.as_deref()) {
                 (self.0.shared.tell.0)(
                     "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB): some tools \
                      are left out, and requests of revision 2026-07-28 cannot call them",
@@ -625,6 +642,20 @@ fn is_stream(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
+/// The headers that say again what a request says.
+fn mirrored(annotated: &Annotated, message: &Message) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in annotated.headers(message)? {
+        let cannot =
+            |_| "an argument with a header of its own has a name or a value that no header can have".to_owned();
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| cannot(()))?;
+        let value = HeaderValue::from_str(&value).map_err(|_| cannot(()))?;
+        // A table that is full would end the task.
+        headers.try_append(name, value).map_err(|_| TOO_MANY)?;
+    }
+    Ok(headers)
+}
+
 /// The revision that a request says itself.
 pub(crate) fn revision(message: &Message) -> Option<String> {
     let meta = message.params().ok()?.value("_meta")?;
@@ -652,4 +683,29 @@ fn cause(error: &reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BufReader, Line, MAX_BYTES, Service, lines};
+    use tokio::io::AsyncWriteExt as _;
+
+    #[tokio::test]
+    async fn a_request_that_a_plugin_has_made_unsendable_is_an_error_and_the_next_one_is_taken() {
+        // Nobody is there, and nobody is asked.
+        let service = Service::new("http://127.0.0.1:9/mcp", None, &[], |_| {}).unwrap();
+        let (output, mut input) = service.connect();
+        let mut output = BufReader::new(output);
+        let long =
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\",\"params\":[\"{}\"]}}\n", "x".repeat(MAX_BYTES));
+        let twice = r#"{"jsonrpc":"2.0","id":8,"method":"x","params":{"a":1,"a":2}}"#;
+        for (request, id) in [(long, 7), (format!("{twice}\n"), 8)] {
+            input.write_all(request.as_bytes()).await.unwrap();
+            let Ok(Line::Whole(answer)) = lines::next(&mut output).await else { panic!("no answer to {id}") };
+            let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+            assert_eq!(answer["id"], id);
+            let why = answer["error"]["message"].as_str().unwrap();
+            assert!(why.starts_with("the request cannot be passed on"), "{why}");
+        }
+    }
 }

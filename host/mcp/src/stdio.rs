@@ -1,6 +1,6 @@
 //! The proxy between a client and a server that both speak lines.
 
-use crate::judge::{Begun, Client, Decision, Expected, Judge, Request};
+use crate::judge::{Begun, Client, Decision, Expected, Judge, Request, is_question};
 use crate::operation::Method;
 use crate::subscription::{self, Subscriptions};
 use bytes::Bytes;
@@ -188,19 +188,20 @@ impl Handler for Proxy {
     }
 
     fn answered(&self, expected: Expected, message: &Message) -> Option<Expected> {
+        let question = || is_question(message).then_some(Expected::Question);
         match expected {
-            Expected::Anything => None,
+            Expected::Anything => question(),
             Expected::Subscription => {
                 if let Kind::Response { id } = &message.kind {
                     self.ended(id);
                 }
-                None
+                question()
             }
             Expected::Capabilities => {
                 let tells = message.members.value("result");
                 let tells = tells.as_ref().and_then(|result| result.pointer("/capabilities/tools/listChanged"));
                 self.tells_changes.store(tells == Some(&Value::Bool(true)), Ordering::Relaxed);
-                None
+                question()
             }
             expected => Some(expected),
         }

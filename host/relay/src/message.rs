@@ -62,16 +62,31 @@ impl fmt::Display for Id {
     }
 }
 
-/// Of a message that cannot be read: its identifier, and whether it is an answer. It only serves to answer the side that waits.
-fn probably(text: &str) -> (Option<Id>, bool) {
-    match Members::of(text) {
-        Ok(members) => (members.value("id").as_ref().and_then(Id::of), members.get("method").is_none()),
-        // Which of two it is cannot be told.
-        Err(why) if why.contains(ID_TWICE) => (None, false),
-        Err(_) => {
-            let value: Value = serde_json::from_str(text).unwrap_or_default();
-            (value.get("id").and_then(Id::of), value.is_object() && value.get("method").is_none())
+/// What can be told of a message that cannot be read. It only serves to answer the side that waits.
+#[derive(Default)]
+struct Guess {
+    id: Option<Id>,
+    is_answer: bool,
+    /// Whether it has the outcome of a request. What a server logs can have an `id` as well.
+    has_outcome: bool,
+}
+
+impl Guess {
+    fn of(text: &str) -> Self {
+        match Members::of(text) {
+            Ok(members) => Self::by(members.value("id").as_ref(), |key| members.get(key).is_some()),
+            // Which of two it is cannot be told.
+            Err(why) if why.contains(ID_TWICE) => Self::default(),
+            Err(_) => match serde_json::from_str(text) {
+                Ok(Value::Object(fields)) => Self::by(fields.get("id"), |key| fields.contains_key(key)),
+                _ => Self::default(),
+            },
         }
+    }
+
+    fn by(id: Option<&Value>, has: impl Fn(&str) -> bool) -> Self {
+        let has_outcome = has("result") || has("error");
+        Self { id: id.and_then(Id::of), is_answer: !has("method"), has_outcome }
     }
 }
 
@@ -159,6 +174,13 @@ impl Unreadable {
     pub fn answered(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
+
+    /// The answers of a batch, as a batch of their own that is refused likewise: nobody answers it.
+    #[must_use]
+    pub fn answers_alone(&self) -> Bytes {
+        let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
+        Bytes::from(format!("[{}]", self.answers.iter().map(answer).collect::<Vec<_>>().join(",")))
+    }
 }
 
 /// The code of what is no JSON.
@@ -178,10 +200,13 @@ impl Message {
     /// # Errors
     /// If it is not one JSON object in UTF-8 of version 2.0, has a key twice anywhere, or is too large.
     pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
-        let unreadable = |code, (id, is_answer), why| Unreadable { code, id, is_answer, answers: Vec::new(), why };
+        let unreadable = |code, Guess { id, is_answer, .. }, why| {
+            let answers = Vec::new();
+            Unreadable { code, id, is_answer, answers, why }
+        };
         if bytes.len() > MAX_BYTES {
             let why = format!("a message has more than {MAX_BYTES} bytes");
-            return Err(unreadable(INVALID_REQUEST, (None, false), why));
+            return Err(unreadable(INVALID_REQUEST, Guess::default(), why));
         }
         let is_batch = |text: &str| text.trim_start().starts_with('[');
         let text = std::str::from_utf8(&bytes).map_err(|error| {
@@ -189,17 +214,20 @@ impl Message {
             if is_batch(&text) {
                 return batch::refused(&text);
             }
-            unreadable(PARSE_ERROR, probably(&text), format!("a message is not UTF-8: {error}"))
+            unreadable(PARSE_ERROR, Guess::of(&text), format!("a message is not UTF-8: {error}"))
         })?;
         if is_batch(text) {
             return Err(batch::refused(text));
         }
         let members =
-            Members::of(text).map_err(|why| unreadable(PARSE_ERROR, probably(text), format!("a message {why}")))?;
+            Members::of(text).map_err(|why| unreadable(PARSE_ERROR, Guess::of(text), format!("a message {why}")))?;
         let id = members.value("id");
         let known = id.as_ref().and_then(Id::of);
         let is_answer = members.get("method").is_none();
-        let refused = |why: &str| unreadable(INVALID_REQUEST, (known.clone(), is_answer), why.to_owned());
+        let refused = |why: &str| {
+            let guess = Guess { id: known.clone(), is_answer, has_outcome: false };
+            unreadable(INVALID_REQUEST, guess, why.to_owned())
+        };
         // Only here: where the message can be told apart from others, its sender learns which one it was.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE) {

@@ -59,6 +59,16 @@ enum Done {
     Here(Vec<Outcome>, Option<Claimed>),
 }
 
+/// An event that an agent reports.
+#[derive(Clone, Copy)]
+struct Reported<'a> {
+    adapter: &'static dyn Adapter,
+    call: &'a HookCall,
+    /// Until when people and plugins can be waited for.
+    until: Instant,
+    waits: Waits<'a>,
+}
+
 /// Whether somebody asks.
 #[derive(Debug)]
 struct Usage {
@@ -209,7 +219,8 @@ impl Settler {
                 Some(Claim::Mine(claimed)) => Some(claimed),
                 None => None,
             };
-            let outcomes = self.all_settled(adapter, &call, time.for_others, waits).await?;
+            let reported = Reported { adapter, call: &call, until: time.for_others, waits };
+            let outcomes = self.all_settled(reported).await?;
             Ok(Done::Here(outcomes, claim))
         };
         let mut ends = self.ends.subscribe();
@@ -283,31 +294,20 @@ impl Settler {
     }
 
     /// Settles each event of a message, in order. What the agent cannot express is made stricter.
-    async fn all_settled(
-        &self,
-        adapter: &'static dyn Adapter,
-        call: &HookCall,
-        until: Instant,
-        waits: Waits<'_>,
-    ) -> Result<Vec<Outcome>, String> {
-        if call.further.is_empty() {
-            return Ok(vec![self.one_settled(adapter, call, until, waits).await?]);
+    async fn all_settled(&self, reported: Reported<'_>) -> Result<Vec<Outcome>, String> {
+        if reported.call.further.is_empty() {
+            return Ok(vec![self.one_settled(reported).await?]);
         }
         let mut outcomes = Vec::new();
-        for part in call.parts() {
-            outcomes.push(self.one_settled(adapter, &part, until, waits).await?);
+        for part in reported.call.parts() {
+            outcomes.push(self.one_settled(Reported { call: &part, ..reported }).await?);
         }
         Ok(outcomes)
     }
 
-    async fn one_settled(
-        &self,
-        adapter: &'static dyn Adapter,
-        call: &HookCall,
-        until: Instant,
-        waits: Waits<'_>,
-    ) -> Result<Outcome, String> {
-        let (outcome, handle, event) = self.settled(adapter, call, until, waits).await?;
+    async fn one_settled(&self, reported: Reported<'_>) -> Result<Outcome, String> {
+        let (outcome, handle, event) = self.settled(reported).await?;
+        let Reported { adapter, call, .. } = reported;
         let (outcome, lost) = degrade(call, outcome, adapter.abilities(call));
         for degradation in lost {
             let note = degradation.sentence();
@@ -316,13 +316,8 @@ impl Settler {
         Ok(outcome)
     }
 
-    async fn settled(
-        &self,
-        adapter: &'static dyn Adapter,
-        call: &HookCall,
-        until: Instant,
-        waits: Waits<'_>,
-    ) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
+    async fn settled(&self, reported: Reported<'_>) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
+        let Reported { adapter, call, until, waits } = reported;
         // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
         let canary = is_canary(call).then(|| in_own_session(call));
         let rules = match &canary {

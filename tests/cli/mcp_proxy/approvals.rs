@@ -47,6 +47,22 @@ fn a_definition_that_changes_after_its_approval_is_held_back_and_cannot_be_calle
 }
 
 #[test]
+fn a_changed_definition_for_which_there_is_no_room_among_those_held_back_cannot_be_called() {
+    let user = user();
+    let mut proxied = Proxied::start(&user, &json!({ "tools": [tool("zzz", "says"), tool("read", "reads")] }));
+    assert_eq!(proxied.begin(&json!({})), ["zzz", "read"]);
+    let mut tools: Vec<Value> = (0..140).map(|n| tool(&format!("t{n}"), &"x".repeat(63_000))).collect();
+    tools.extend([tool("zzz", &"y".repeat(63_000)), tool("read", "reads")]);
+    proxied.rewrite(&json!({ "tools": tools }));
+    assert_eq!(proxied.listed(), ["read"]);
+    assert!(proxied.call("zzz", &json!({}))["error"]["message"].as_str().unwrap().contains("Unknown tool"));
+    assert!(proxied.told_of("tools/call").is_empty());
+    proxied.rewrite(&json!({ "tools": [tool("zzz", "says"), tool("read", "reads")] }));
+    assert_eq!(proxied.listed(), ["zzz", "read"]);
+    assert_eq!(text(&proxied.call("zzz", &json!({}))), "ran zzz {}");
+}
+
+#[test]
 fn a_shadowed_name_and_a_rename_are_held_back_even_on_first_use() {
     let user = user();
     Proxied::start_as(&user, "mail", &json!({ "tools": [tool("send_mail", "sends")] })).begin(&json!({}));

@@ -215,6 +215,47 @@ fn a_header_that_says_something_else_than_the_body_is_refused() {
 }
 
 #[test]
+fn a_forbidden_tool_is_not_found_like_an_unknown_one_whatever_the_headers_say() {
+    let forbidden = "[mcp-proxy.servers.files]\nforbidden-tools = [\"say\"]\n";
+    let user = User::new();
+    user.configure(&(super::FIRST_USE.to_owned() + forbidden));
+    let service = Service::start();
+    let listening = Listening::start(&user, &service, &[]);
+    // The headers of the tool are known: a session has listed it.
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let begun = listening.post(&[], &request(0, "initialize", &params));
+    let named = [("mcp-session-id", begun.headers["mcp-session-id"].as_str())];
+    let listed = listening.post(&named, &request(1, "tools/list", &json!({})));
+    assert_eq!(listed.messages[0]["result"]["tools"], json!([]), "{listed:?}");
+    let got = |tool: &str, change: Option<(&'static str, Option<&str>)>| {
+        let (mut call, mut headers) = stateless(1, "eu");
+        call["params"]["name"] = json!(tool);
+        headers.retain(|(name, _)| *name != "mcp-name");
+        headers.push(("mcp-name", tool.to_owned()));
+        if let Some((changed, value)) = change {
+            headers.retain(|(name, _)| *name != changed);
+            headers.extend(value.map(|value| (changed, value.to_owned())));
+        }
+        let got = listening.post(&borrowed(&headers), &call);
+        let mut kinds: Vec<String> = got.headers.into_keys().collect();
+        kinds.sort();
+        (got.status, got.messages[0].to_string().replace(tool, "…"), kinds)
+    };
+    let unknown = got("nobody", None);
+    assert!(unknown.1.contains("Unknown tool: …"), "{unknown:?}");
+    for name in ["mcp-method", "mcp-name", "mcp-param-region", "mcp-protocol-version"] {
+        for value in [Some("other"), None] {
+            for tool in ["say", "nobody"] {
+                assert_eq!(got(tool, Some((name, value))), unknown, "{tool} {name} {value:?}");
+            }
+        }
+    }
+    assert_eq!(got("say", None), unknown);
+    assert!(service.got("tools/call").is_empty());
+}
+
+#[test]
 fn a_header_that_occurs_twice_is_refused_whichever_of_both_is_right() {
     let (user, service) = (user(), Service::start());
     let listening = Listening::start(&user, &service, &[]);
@@ -309,6 +350,38 @@ fn a_service_learns_that_an_answer_which_cannot_be_read_is_an_error() {
         let why = answers()[times - 1]["error"]["message"].to_string();
         assert!(why.contains("the answer of the client cannot be passed on"), "{why}");
     }
+}
+
+#[test]
+fn a_batch_is_refused_once_and_the_answers_in_it_are_an_error_for_the_service() {
+    let (user, service) = (user(), Service::start());
+    let listening = Listening::start(&user, &service, &[]);
+    let session = listening.begin();
+    let named = [("mcp-session-id", session.as_str())];
+    let mut told = TcpStream::connect(&listening.address).unwrap();
+    told.set_read_timeout(Some(LONG)).unwrap();
+    let head =
+        format!("GET /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nmcp-session-id: {session}\r\n\r\n");
+    told.write_all(head.as_bytes()).unwrap();
+    let mut told = BufReader::new(told);
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert!(line.contains("200"), "{line}");
+    let got = listening.post(&named, &request(7, "asks", &json!({})));
+    assert_eq!(got.status, 200, "{got:?}");
+    let batch = r#"[{"jsonrpc":"2.0","id":"q","result":{"roots":[]}},{"jsonrpc":"2.0","id":8,"method":"ping"}]"#;
+    let refused = listening.send("POST", &named, batch);
+    assert_eq!((refused.status, &refused.messages[0]["error"]["code"]), (400, &json!(-32600)));
+    let since = std::time::Instant::now();
+    while !service.got("POST").iter().any(|got| got.body["id"] == "q" && got.body["error"].is_object()) {
+        assert!(since.elapsed() < LONG, "the service is not told");
+    }
+    // What came before this answer has come, and the end of the session ends the stream.
+    assert_eq!(listening.post(&named, &request(9, "ping", &json!({}))).status, 200);
+    assert_eq!(listening.send("DELETE", &named, "").status, 200);
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("a batch of messages"), "{rest}");
 }
 
 #[test]

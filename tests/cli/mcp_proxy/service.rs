@@ -110,6 +110,9 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
             let schema =
                 json!({ "type": "object", "properties": { "region": { "type": "string", "x-mcp-header": "Region" } } });
             let mut tools = vec![json!({ "name": "say", "inputSchema": schema })];
+            if body["params"]["_meta"]["many"] == true {
+                tools.push(many());
+            }
             if body["params"]["_meta"]["wide"] == true {
                 tools.push(wide());
             }
@@ -127,6 +130,32 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
         Some("batched") => {
             let events = format!("data: [{}]\n\n", result(json!({})));
             ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
+        // Beside what is no answer, the answer to a request of another stream.
+        Some("mixed") => {
+            let waiting = noted.got.lock().unwrap().iter().find(|got| got.body["method"] == "waits").cloned();
+            let other = json!({ "jsonrpc": "2.0", "id": waiting?.body["id"], "result": {} });
+            let ping = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
+            let events = format!("data: [{other},{ping}]\n\ndata: {}\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
+        Some("ends-another") => {
+            let params = json!({ "requestId": "s" });
+            let end = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            let events = format!("data: {end}\n\ndata: {}\n\n", result(json!({})));
+            ("200 OK", "content-type: text/event-stream\r\n", events)
+        }
+        Some("waits") => {
+            while !noted.got.lock().unwrap().iter().any(|got| got.body["method"] == "release") {
+                std::thread::yield_now();
+            }
+            ("200 OK", "content-type: application/json\r\n", result(json!({ "is": "its own" })))
+        }
+        Some("questions") => {
+            let form =
+                json!({ "method": "elicitation/create", "params": { "message": "who?", "requestedSchema": {} } });
+            let asked = json!({ "resultType": "input_required", "inputRequests": { "a": form }, "requestState": "s" });
+            ("200 OK", "content-type: application/json\r\n", result(asked))
         }
         Some("asks") => {
             let asked = json!({ "jsonrpc": "2.0", "id": "q", "method": "roots/list" });
@@ -150,8 +179,15 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
 /// A tool whose definition is small, and of which far more would be kept: a long key leads to each of its arguments.
 fn wide() -> Value {
     let arguments: serde_json::Map<String, Value> =
-        (0..400).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
-    json!({ "name": "wide", "inputSchema": { "properties": { ("k".repeat(30_000)): { "properties": arguments } } } })
+        (0..250).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
+    json!({ "name": "wide", "inputSchema": { "properties": { ("k".repeat(40_000)): { "properties": arguments } } } })
+}
+
+/// A tool with more headers than are sent.
+fn many() -> Value {
+    let arguments: serde_json::Map<String, Value> =
+        (0..257).map(|n| (format!("a{n}"), json!({ "x-mcp-header": format!("A{n}") }))).collect();
+    json!({ "name": "many", "inputSchema": { "properties": arguments } })
 }
 
 /// Answers by a stream that ends as the first resource of the request says, and notes when the client has gone.
@@ -255,6 +291,50 @@ fn a_tool_of_which_more_headers_would_be_known_than_is_kept_cannot_be_called() {
     assert_eq!(text(&proxied.ask("tools/call", &call("say"))), "in \"eu\"");
     let said = proxied.end().1;
     assert!(said.contains("some tools are left out"), "{said}");
+}
+
+#[test]
+fn a_call_with_more_headers_than_are_sent_is_refused_and_others_are_made() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}, "many": true });
+    let listed = proxied.ask("tools/list", &json!({ "_meta": meta }));
+    assert_eq!(listed["result"]["tools"][1]["name"], "many");
+    let arguments: serde_json::Map<String, Value> = (0..257).map(|n| (format!("a{n}"), json!("x"))).collect();
+    let refused = proxied.ask("tools/call", &json!({ "name": "many", "arguments": arguments, "_meta": meta }));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("more than 256 arguments"), "{refused}");
+    assert!(service.got("tools/call").is_empty());
+    let made = proxied.ask("tools/call", &json!({ "name": "say", "arguments": { "region": "eu" }, "_meta": meta }));
+    assert_eq!(text(&made), "in \"eu\"");
+}
+
+#[test]
+fn a_batch_on_a_stream_does_not_answer_the_request_of_another_stream() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    proxied.send(&json!({ "jsonrpc": "2.0", "id": "other", "method": "waits" }));
+    let since = std::time::Instant::now();
+    while service.got("waits").is_empty() {
+        assert!(since.elapsed() < super::LONG, "the service is not asked");
+    }
+    assert!(proxied.ask("mixed", &json!({}))["result"].is_object());
+    proxied.send(&json!({ "jsonrpc": "2.0", "method": "release" }));
+    let answer = proxied.next();
+    assert_eq!((&answer["id"], &answer["result"]["is"]), (&json!("other"), &json!("its own")), "{answer}");
+    let said = proxied.end().1;
+    assert!(said.contains("a batch of messages is not taken"), "{said}");
+}
+
+#[test]
+fn a_question_in_an_answer_that_nobody_judges_is_not_passed_on() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    let refused = proxied.ask("questions", &json!({}));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("is no place for that"), "{refused}");
+    assert!(!refused.to_string().contains("who?"), "{refused}");
 }
 
 #[test]

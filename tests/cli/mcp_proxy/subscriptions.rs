@@ -186,6 +186,20 @@ fn a_service_whose_stream_was_closed_frees_the_id_at_once() {
 }
 
 #[test]
+fn a_service_ends_a_subscription_on_its_own_stream_alone() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = service::start(&user, &service);
+    let listen = json!({ "jsonrpc": "2.0", "id": "s", "method": "subscriptions/listen", "params": wanted("open") });
+    proxied.send(&listen);
+    assert_eq!(proxied.next()["params"]["_meta"][TAG], "s");
+    assert_eq!(proxied.next()["params"]["uri"], "file:///a");
+    assert!(proxied.ask("ends-another", &json!({}))["result"].is_object());
+    assert!(proxied.others.is_empty(), "{:?}", proxied.others);
+    proxied.send(&listen);
+    assert!(proxied.next()["error"]["message"].as_str().unwrap().contains("under way"), "its id is still taken");
+}
+
+#[test]
 fn a_change_of_withheld_tools_alone_is_a_message_after_which_the_listing_is_the_same() {
     let user = user();
     user.configure(&(super::FIRST_USE.to_owned() + "[mcp-proxy.servers.files]\nforbidden-tools = [\"write*\"]\n"));

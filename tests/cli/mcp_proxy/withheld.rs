@@ -52,6 +52,27 @@ fn a_result_that_cannot_be_read_says_nothing_in_the_error_in_its_place() {
 }
 
 #[test]
+fn an_answer_of_a_client_to_a_question_is_judged_whatever_it_has_besides() {
+    let user = user();
+    let mut proxied = begun(&user);
+    let mut ask = |response: Value| {
+        let params = json!({ "name": "say", "arguments": {}, "inputResponses": { "a": response } });
+        proxied.ask("tools/call", &params)
+    };
+    let key = json!({ "type": "text", "text": "sk-1" });
+    for (response, why) in [
+        (json!({ "roots": [], "content": key }), "a key"),
+        (json!({ "roots": [], "content": "sk-1" }), "a key"),
+        (json!({ "action": "accept", "content": {}, "Content": { "x": "y" } }), "in case alone"),
+    ] {
+        let answer = ask(response);
+        assert!(answer["result"]["isError"] == true && text(&answer).contains(why), "{answer}");
+    }
+    assert_eq!(text(&ask(json!({ "roots": [{ "uri": "file:///sk-1" }] }))), "ran say {}");
+    assert_eq!(proxied.told_of("tools/call").len(), 1);
+}
+
+#[test]
 fn a_result_in_which_something_has_another_type_is_there_whole_for_plugins() {
     let user = user();
     let mut proxied = begun(&user);

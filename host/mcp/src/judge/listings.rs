@@ -1,5 +1,6 @@
 //! Listings of tools: which definitions the client gets, and which tools it can call therefore.
 
+use super::results::{ASKS, asks};
 use super::{Begun, Judge, Known, failed};
 use crate::answer;
 use crate::listing::Pins;
@@ -8,7 +9,7 @@ use crate::operation::Method;
 use crate::policy::{Pinning, Policy};
 use bytes::Bytes;
 use hookhost_adapters::mcp_proxy::Point;
-use hookhost_relay::message::{Id, Members, Message};
+use hookhost_relay::message::{Id, Kind, Members, Message};
 use hookhost_relay::resident::Waits;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -57,7 +58,7 @@ impl Judge {
         }
         let own = known.lock.servers.get(self.server.as_str());
         let is_there = match own {
-            Some(tools) => tools.contains_key(tool),
+            Some(tools) => tools.contains_key(tool) && !known.left_out.contains(tool),
             // Nothing was listed yet.
             None => policy.definitions == Pinning::FirstUse,
         };
@@ -66,6 +67,17 @@ impl Judge {
         } else {
             refused(answer::no_such_tool(id, tool), "it was called, and nobody has approved it")
         }
+    }
+
+    /// Whether a message calls a tool that is not there for its client: it is answered here, whatever else is wrong with it.
+    #[must_use]
+    pub fn lacks(&self, message: &Message) -> bool {
+        let Kind::Request { id, method } = &message.kind else { return false };
+        if method != Method::CallTool.name() {
+            return false;
+        }
+        let tool = message.params().unwrap_or_default().text("name");
+        tool.is_some_and(|tool| self.is_missing(id, &tool, true).is_some())
     }
 
     /// Records that tools are held back, each with why.
@@ -129,6 +141,9 @@ impl Judge {
             return Ok(message.bytes.clone());
         }
         let result = message.members.within("result")?;
+        if asks(&result) {
+            return Err(ASKS.to_owned());
+        }
         let policy = self.rules.policy(&self.server)?;
         let (listed, new) = self.filtered(cursor, &result, &policy)?;
         for (tool, why) in &new {
@@ -181,7 +196,12 @@ impl Judge {
         let is_listed: HashSet<&String> = listed.tools.iter().collect();
         known.held.retain(|tool, _| !is_whole && !is_listed.contains(tool));
         known.held.extend(listed.held);
+        let is_approved = |tool: &&String| lock.definition(self.server.as_str(), tool).is_some();
+        let changed: Vec<String> = known.held.keys().filter(is_approved).cloned().collect();
         let left_out = bound(&mut known.held);
+        known.left_out.retain(|tool| !is_whole && !is_listed.contains(tool));
+        let Known { held, left_out: unheld, .. } = &mut *known;
+        unheld.extend(changed.into_iter().filter(|tool| !held.contains_key(tool)));
         if left_out > 0 {
             let server = &self.server;
             self.tell(&format!(

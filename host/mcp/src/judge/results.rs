@@ -10,6 +10,7 @@ use hookhost_adapters::proxies::Settled;
 use hookhost_adapters::reason;
 use hookhost_contract::ToolResult;
 use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Members, Message, REJECTED, raw};
+use hookhost_relay::name::folded;
 use hookhost_relay::resident::Waits;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -41,6 +42,13 @@ const OF_RESULT: &[&str] = &[
 /// The members of a question of a server to the client's user or model.
 const OF_INPUT_REQUEST: &[&str] = &["method", "params"];
 
+/// The members of an answer with the client's roots, which is not judged, and has nothing else.
+const OF_ROOTS: &[&str] = &["roots", "_meta"];
+
+/// Why an answer is not passed on that asks something where no answer may.
+pub(super) const ASKS: &str =
+    "the server asks the client's user or model in the answer to a request whose answer is no place for that";
+
 /// Upper bound of the questions in one result: each is an event.
 const MAX_INPUT_REQUESTS: usize = 64;
 
@@ -62,6 +70,10 @@ impl Judge {
     pub async fn answer(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
         match expected {
             Expected::Anything | Expected::Capabilities | Expected::Subscription => message.bytes.clone(),
+            Expected::Question => {
+                self.tell(ASKS);
+                message::error(Some(id), INTERNAL_ERROR, &failed(ASKS))
+            }
             Expected::Listing { cursor } => match self.listing(cursor.as_deref(), message, waits).await {
                 Ok(bytes) => bytes,
                 Err(why) => {
@@ -226,9 +238,10 @@ impl Judge {
         let keys: Vec<String> = responses.keys().map(str::to_owned).collect();
         for key in keys {
             let response = responses.within(&key)?;
+            let is_of_roots = |key: &str| OF_ROOTS.contains(&key);
             let method = if response.get("action").is_some() {
                 Method::Elicit
-            } else if response.get("roots").is_some() {
+            } else if response.get("roots").is_some() && response.keys().all(is_of_roots) {
                 continue;
             } else {
                 Method::Sample
@@ -236,6 +249,7 @@ impl Judge {
             let operation = Operation { method, tool: method.name().to_owned(), arguments: json!({}) };
             let id = self.event(Point::Result, None).id;
             let about = About { operation: &operation, event: &id, policy, waits };
+            let response = self.whole(about, Ok(response)).await?;
             if let Some(changed) = self.result(about, &response).await? {
                 responses = responses.with(&key, raw(&changed));
             }
@@ -289,6 +303,17 @@ impl Judge {
 pub(super) fn check_responses(params: &Members) -> Result<(), String> {
     let responses = params.within("inputResponses")?;
     responses.keys().try_for_each(|key| responses.within(key).map(drop))
+}
+
+/// Whether a result asks the client's user or model something, as any reader could read it.
+pub(super) fn asks(result: &Members) -> bool {
+    result.keys().any(|key| folded(key) == folded("inputRequests"))
+}
+
+/// Whether an answer does that which passes as it is otherwise: nobody would judge the question.
+#[must_use]
+pub fn is_question(answer: &Message) -> bool {
+    answer.members.within("result").is_ok_and(|result| asks(&result))
 }
 
 /// The code of an error; one of ours where it has something else in that place.

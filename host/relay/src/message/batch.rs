@@ -1,8 +1,7 @@
 //! Batches: lists of messages. None is taken, and whose answers are in it is read all the way.
 
-use super::{INVALID_REQUEST, Id, MAX_VALUES, Unreadable, probably};
+use super::{Guess, INVALID_REQUEST, Id, MAX_VALUES, Unreadable};
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
 
@@ -43,19 +42,13 @@ impl<'de> Visitor<'de> for &mut Batch {
             if count > MAX_VALUES {
                 return Err(A::Error::custom(format!("it has more than {MAX_VALUES} messages")));
             }
-            match probably(message.get()) {
-                (Some(id), true) if has_outcome(message.get()) => self.answers.push(id),
+            match Guess::of(message.get()) {
+                Guess { id: Some(id), is_answer: true, has_outcome: true } => self.answers.push(id),
                 _ => self.has_others = true,
             }
         }
         Ok(())
     }
-}
-
-/// Whether a message has the outcome of a request. What a server logs can have an `id` as well.
-fn has_outcome(text: &str) -> bool {
-    serde_json::from_str::<Value>(text)
-        .is_ok_and(|message| ["result", "error"].iter().any(|key| message.get(key).is_some()))
 }
 
 #[cfg(test)]
@@ -82,6 +75,8 @@ mod tests {
         }
         let many = format!("[{}0]", r#"{"id":1,"result":0},"#.repeat(MAX_VALUES));
         assert_eq!(of(&many), (String::new(), false), "it has too many messages");
+        let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_alone();
+        assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
         let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
         assert_eq!((refused.answers, refused.is_answer), (vec![Id::Number(7)], true));
     }

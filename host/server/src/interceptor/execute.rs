@@ -1,19 +1,16 @@
 //! Several interceptors in order: what is sent is changed and then checked, what is received is checked and then changed.
 
 use super::exposed::{Kind, Phase};
-use super::{Fault, Intercepted, Interceptors, TOO_LATE};
+use super::{Fault, Intercepted, Interceptors, TIMEOUT, TOO_LATE};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
-
-/// The draft's word for a chain that took longer than its invoker waits.
-const TIMEOUT: &str = "timeout";
 
 impl Interceptors {
     /// Runs all interceptors that are for a message, or those among them that are named.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
         let mut message = Intercepted::of(params)?;
         let named = self.named(params, &message)?;
-        let (began, within) = (Instant::now(), message.within);
+        let began = Instant::now();
         let (event, phase) = (message.event.clone(), message.phase);
         let mut done = Done::default();
         let order = match phase {
@@ -25,8 +22,6 @@ impl Interceptors {
                 if named.as_ref().is_some_and(|named| !named.contains(&index)) {
                     continue;
                 }
-                // The time is that of all together.
-                message.within = within.map(|within| within.saturating_sub(began.elapsed()));
                 self.one(index, &mut message, &mut done).await;
                 if done.aborted.is_some() && (kind == Kind::Mutation || done.status() == TIMEOUT) {
                     break;
@@ -56,14 +51,14 @@ impl Interceptors {
     fn named(&self, params: &Map<String, Value>, message: &Intercepted) -> Result<Option<Vec<usize>>, Fault> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
-            // Nobody means a chain in which nobody is asked.
+            // A chain in which nobody is asked is not meant by anyone.
             Some(Value::Array(names)) if names.is_empty() => return Ok(None),
             Some(Value::Array(names)) => names,
             Some(_) => return Err(Fault::new(-32602, "`interceptors` is not a list of names")),
         };
         let of = |name: &Value| {
             let found = self.exposed.iter().position(|exposed| name.as_str() == Some(&exposed.name));
-            let found = found.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name} here")))?;
+            let found = found.ok_or_else(|| Fault::no_such(name))?;
             self.check_hook(found, message).map(|()| found)
         };
         names.iter().map(of).collect::<Result<_, _>>().map(Some)

@@ -33,8 +33,12 @@ const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 /// The session of a client that names none.
 const NO_SESSION: &str = "mcp";
 
-/// The code of what took longer than the invoker waits.
+/// The code of what took longer than the invoker waits, as the extension's repository has it. A later draft has -32603 in this
+/// place, with the same reason.
 const TOO_LATE: i32 = -32_000;
+
+/// The reason of that.
+const TIMEOUT: &str = "timeout";
 
 /// Upper bound of the sessions whose handles are kept. A session outlives its handle.
 const MAX_SESSIONS: usize = 1000;
@@ -147,7 +151,7 @@ impl Interceptors {
     async fn invoke(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
         let index = self.exposed.iter().position(|exposed| exposed.name == name);
-        let index = index.ok_or_else(|| Fault::new(-32602, format!("there is no interceptor {name:?} here")))?;
+        let index = index.ok_or_else(|| Fault::no_such(&json!(name)))?;
         let message = Intercepted::of(params)?;
         self.check_hook(index, &message)?;
         self.run(index, &message).await
@@ -160,8 +164,11 @@ impl Interceptors {
             return Ok(());
         }
         let why = format!("{} is not for {} in the phase {}", exposed.name, message.event, message.phase.name());
-        let data = json!({ "interceptor": exposed.name, "advertisedHooks": exposed.descriptor()["hooks"] });
-        Err(Fault { data: Some(data), ..Fault::new(-32602, why) })
+        let data = json!({
+            "name": exposed.name, "event": message.event, "phase": message.phase.name(),
+            "advertisedHooks": exposed.descriptor()["hooks"],
+        });
+        Err(Fault { data: Some(data), ..Fault::new(-32602, why) }.of(exposed))
     }
 
     /// One interceptor's result.
@@ -169,10 +176,13 @@ impl Interceptors {
         let exposed = &self.exposed[index];
         let began = Instant::now();
         let outcome = self.outcome(index, message);
-        let outcome = match message.within {
+        let outcome = match message.limit {
             None => outcome.await,
-            Some(within) => {
-                tokio::time::timeout(within, outcome).await.map_err(|_| self.too_late(index, message, within))?
+            // Of a chain whose time is over, nobody is asked any more.
+            Some(limit) if limit.until <= began => return Err(self.too_late(index, message, limit)),
+            Some(limit) => {
+                let in_time = tokio::time::timeout_at(limit.until.into(), outcome).await;
+                in_time.map_err(|_| self.too_late(index, message, limit))?
             }
         };
         let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -189,15 +199,15 @@ impl Interceptors {
     }
 
     /// What the invoker is told where plugins took longer than it waits. The event was given up, so that the log says it here.
-    fn too_late(&self, index: usize, message: &Intercepted, within: Duration) -> Fault {
+    fn too_late(&self, index: usize, message: &Intercepted, limit: Limit) -> Fault {
         let (name, phase) = (&self.exposed[index].name, message.phase.name());
         if let Ok(served) = self.served(index, message) {
             let point = format!("{}/{phase}", message.event);
-            let why = format!("{name} took longer than the {within:?} that its invoker waits");
+            let why = format!("the {:?} that the invoker waits were over before {name} had an answer", limit.said);
             served.session.note_delivery(None, &point, DeliveryKind::Unanswered, &why);
         }
-        let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-        let data = json!({ "interceptor": name, "timeoutMs": millis, "phase": phase });
+        let millis = u64::try_from(limit.said.as_millis()).unwrap_or(u64::MAX);
+        let data = json!({ "interceptor": name, "reason": TIMEOUT, "timeoutMs": millis, "phase": phase });
         Fault { data: Some(data), ..Fault::new(TOO_LATE, "Interceptor execution timeout") }
     }
 
@@ -345,8 +355,17 @@ struct Intercepted {
     phase: Phase,
     payload: Value,
     session: String,
-    /// How long an interceptor may take.
-    within: Option<Duration>,
+    /// How long the interceptor may take, or the whole chain.
+    limit: Option<Limit>,
+}
+
+/// How long the invoker waits.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// As it says.
+    said: Duration,
+    /// When that is over.
+    until: Instant,
 }
 
 impl Intercepted {
@@ -358,16 +377,18 @@ impl Intercepted {
         let payload = params.get("payload").cloned().ok_or_else(|| Fault::new(-32602, "`payload` is missing"))?;
         let session = params.get("context").and_then(|context| context.get("sessionId")).and_then(Value::as_str);
         let session = session.filter(|session| !session.is_empty()).unwrap_or(NO_SESSION).to_owned();
-        let within = match params.get("timeoutMs") {
+        let limit = match params.get("timeoutMs") {
             None | Some(Value::Null) => None,
             Some(said) => {
                 let millis = said.as_u64().filter(|millis| *millis > 0);
-                Some(Duration::from_millis(millis.ok_or_else(|| {
+                let said = Duration::from_millis(millis.ok_or_else(|| {
                     Fault::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
-                })?))
+                })?);
+                // What no clock reaches is no limit.
+                Instant::now().checked_add(said).map(|until| Limit { said, until })
             }
         };
-        Ok(Self { event: event.to_owned(), phase, payload, session, within })
+        Ok(Self { event: event.to_owned(), phase, payload, session, limit })
     }
 }
 
@@ -384,6 +405,12 @@ struct Fault {
 impl Fault {
     fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None, is_verdict: false }
+    }
+
+    /// That nothing of this name is served.
+    fn no_such(name: &Value) -> Self {
+        let data = Some(json!({ "name": name }));
+        Self { data, ..Self::new(-32602, format!("there is no interceptor {name} here")) }
     }
 
     /// The same, with whose it is.

@@ -2,6 +2,7 @@
 
 use crate::support::of_rule;
 use hookhost::audit::{MemoryLog, Record};
+use hookhost::config::{Entry, Settings};
 use hookhost::contract::{
     Escalation, Json, Refusal, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult, ToolResultVerdict,
 };
@@ -134,7 +135,12 @@ async fn an_error_says_whose_it_is_and_why() {
     let other = invoke(&interceptors, "only", "response", json!({ "content": [] })).await;
     let hooks = json!([{ "events": ["*"], "phase": "request" }]);
     assert_eq!(other["error"]["code"], -32602);
-    assert_eq!(other["error"]["data"], json!({ "interceptor": "only", "advertisedHooks": hooks }));
+    let data = &other["error"]["data"];
+    let says = ["interceptor", "name", "event", "phase"].map(|key| data[key].as_str().unwrap());
+    assert_eq!(says, ["only", "only", "tools/call", "response"]);
+    assert_eq!((&data["advertisedHooks"], &data["reason"]), (&hooks, &other["error"]["message"]));
+    let unknown = invoke(&interceptors, "nobody", "request", call("a")).await;
+    assert_eq!(unknown["error"]["data"], json!({ "name": "nobody" }));
     let any = ask(&interceptors, "interceptors/list", json!({ "event": "*" })).await;
     assert_eq!(any["error"]["code"], -32602);
     let begun = ask(&interceptors, "initialize", json!({ "protocolVersion": "2025-11-25" })).await;
@@ -157,7 +163,7 @@ async fn an_interceptor_has_the_time_that_the_invoker_gives_it() {
     };
     let late = ask(&interceptors, "interceptor/invoke", within(json!(5))).await;
     assert_eq!(late["error"]["code"], -32000);
-    let data = json!({ "interceptor": "hookhost/check", "timeoutMs": 5, "phase": "request" });
+    let data = json!({ "interceptor": "hookhost/check", "reason": "timeout", "timeoutMs": 5, "phase": "request" });
     assert_eq!(late["error"]["data"], data);
     let is_told = log.records().iter().any(|record| matches!(record, Record::Delivery(_)));
     assert!(is_told, "the log says that an event was given up: {:?}", log.records());
@@ -172,6 +178,35 @@ async fn an_interceptor_has_the_time_that_the_invoker_gives_it() {
     drop(done);
     let settled = ask(&interceptors, "interceptor/invoke", within(json!(30_000))).await;
     assert_eq!(settled["result"]["valid"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_interceptor_of_a_chain_says_what_the_invoker_waits_and_not_the_rest_of_it() {
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let slow = Rule::new().before_tool_call(move |_, _: &ToolCall| {
+        let _ = waits.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        ToolCallVerdict::Allow
+    });
+    let (host, _log) = host(rule()).await;
+    let quick = Exposed::new("quick", Kind::Validation);
+    // The plugin itself may take longer than the invoker waits.
+    let mut entry = Entry::from_rule("slow", slow);
+    entry.limits.deadline = Some(Duration::from_secs(60));
+    let rules = Config::from_entries(vec![entry], Settings::default()).unwrap();
+    let rules = host.load_rules(&rules).await.unwrap();
+    let slow = Exposed { rules: Some(rules), ..Exposed::new("slow", Kind::Validation) };
+    let interceptors = Interceptors::of(host, "/work", "files", vec![quick, slow]);
+    let whole = json!({ "event": "tools/call", "phase": "request", "payload": call("b"), "timeoutMs": 1000 });
+    let chain = ask(&interceptors, "interceptor/executeChain", whole).await["result"].clone();
+    drop(done);
+    assert_eq!((&chain["results"][0]["valid"], &chain["status"]), (&json!(true), &json!("timeout")), "{chain}");
+    let data = json!({ "interceptor": "slow", "reason": "timeout", "timeoutMs": 1000, "phase": "request" });
+    assert_eq!(chain["results"][1]["error"]["data"], data);
+    // A number that no clock reaches is no limit, and no panic.
+    let endless = json!({ "event": "tools/call", "phase": "request", "payload": call("c"), "timeoutMs": u64::MAX });
+    let chain = ask(&interceptors, "interceptor/executeChain", endless).await["result"].clone();
+    assert_eq!(chain["status"], "success", "{chain}");
 }
 
 #[tokio::test]
