@@ -1,9 +1,12 @@
-//! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`.
+//! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`. Texts that it puts into files by programs that
+//! copy what they read: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
-use super::Command;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
-use super::word::Word;
+use super::secrets::{copies_files, made_by};
+use super::simple::printed_by;
+use super::word::{UNKNOWN, Word};
+use super::{Command, RedirectKind, program_name};
 
 impl Reader<'_> {
     /// Notes which program of the system a command copies, moves or links.
@@ -40,4 +43,81 @@ impl Reader<'_> {
         let found = self.copied.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
         Ok(found.and_then(|(_, original)| original.clone()))
     }
+    /// Notes the texts that a command copies into files.
+    pub(super) fn copies_texts(&mut self, command: &Command) -> Result<(), Unreadable> {
+        let program = command.program.as_str();
+        let is_file = copies_files(program);
+        if !is_file && !matches!(program, "tee" | "gtee" | "sponge" | "dd" | "gdd") {
+            return Ok(());
+        }
+        self.spend(command.args.len())?;
+        let operands = || command.args.iter().filter(|word| !word.text.starts_with('-') || word.text == "-");
+        let source = if is_file {
+            operands().next().and_then(|word| self.text_at(word, command))
+        } else {
+            let from = command.args.iter().find_map(|word| word.text.strip_prefix("if="));
+            from.map_or_else(|| self.input_of(command), |file| self.text_at(&Word::marked(file), command))
+        };
+        let Some(text) = source.filter(|text| !is_nothing(text)) else { return Ok(()) };
+        let is_more = command.args.iter().any(|word| matches!(word.text.as_str(), "-a" | "--append"));
+        for file in made_by(command) {
+            self.write(&file, &text.with_mark(), is_more && !is_file)?;
+        }
+        Ok(())
+    }
+
+    /// What a command reads, where that is known.
+    fn input_of(&self, command: &Command) -> Option<Word> {
+        let mut read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+        let from_file = || self.text_at(&read.next()?.target, command);
+        command.input.clone().or_else(from_file).or_else(|| self.stdin.clone())
+    }
+
+    /// What a file holds that the text has written, that a substitution prints, or that is the input of a command.
+    fn text_at(&self, file: &Word, command: &Command) -> Option<Word> {
+        match file.text.as_str() {
+            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => {
+                command.input.clone().or_else(|| self.stdin.clone())
+            }
+            text if text.starts_with("/dev/fd/") => self.substitution_at(text),
+            _ => self.text_in(file).map(Word::literal),
+        }
+    }
+
+    /// What a command prints: `echo` its words, `cat` and `tee` what they read.
+    pub(super) fn printed(&self, words: &[Word], command: &Command) -> Option<Word> {
+        let (program, args) = words.split_first()?;
+        match program_name(&program.text) {
+            name @ ("echo" | "printf") => {
+                let whole = args.last().filter(|word| word.text.trim_matches(UNKNOWN).is_empty() && !word.is_known());
+                // Nothing of it is known, but that it is all that is there.
+                printed_by(name, args).or_else(|| whole.map(|_| Word::unknown()))
+            }
+            "tee" | "gtee" => self.input_of(command),
+            "cat" | "gcat" if args.iter().all(|word| word.text.starts_with('-')) => self.input_of(command),
+            "cat" | "gcat" => {
+                let texts = args.iter().map(|word| Some(self.text_at(word, command)?.with_mark().into_owned()));
+                texts.collect::<Option<Vec<_>>>().map(|texts| Word::marked(texts.concat()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads the commands in the recipes of a makefile that the text has written, or that `make -f -` is given: those without variables.
+    pub(super) fn recipes(&mut self, args: &[Word], command: &Command) -> Result<(), Unreadable> {
+        let named = args.iter().position(|word| word.text == "-f").and_then(|at| args.get(at + 1));
+        let usual = ["Makefile", "makefile", "GNUmakefile"].map(Word::literal);
+        let files = named.map_or(usual.as_slice(), std::slice::from_ref);
+        let Some(text) = files.iter().find_map(|file| self.text_at(file, command)) else { return Ok(()) };
+        let recipes = text.text.lines().filter_map(|line| line.strip_prefix('\t'));
+        for line in recipes.filter(|line| !line.replace("$$", "").contains('$')) {
+            self.text("make", &line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether nothing is known of a text.
+fn is_nothing(text: &Word) -> bool {
+    text.text.trim_matches(UNKNOWN).is_empty()
 }

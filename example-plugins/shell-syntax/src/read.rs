@@ -465,7 +465,7 @@ impl Reader<'_> {
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
-            self.keeps(stages[stages.len() - 1], &upstream)?;
+            self.keeps(begin, stages[stages.len() - 1])?;
         }
         self.piped_secrets(begin)?;
         stages.push(self.script.commands.len());
@@ -644,11 +644,26 @@ impl Reader<'_> {
                 self.test(other)
             }
             ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
-            ast::ExtendedTestExpr::UnaryTest(_, word) => self.word(&word.value, None).map(drop),
+            ast::ExtendedTestExpr::UnaryTest(_, word) => self.tested(word),
             ast::ExtendedTestExpr::BinaryTest(_, one, other) => {
-                self.word(&one.value, None)?;
-                self.word(&other.value, None).map(drop)
+                self.tested(one)?;
+                self.tested(other)
             }
+        }
+    }
+
+    fn tested(&mut self, word: &ast::Word) -> Result<(), Unreadable> {
+        let word = self.word(&word.value, None)?;
+        self.indexed(&word);
+        Ok(())
+    }
+
+    /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
+    /// `[[ -v 'a[$(x)]' ]]`. Where it cannot be read, the shell does not run it either.
+    pub(super) fn indexed(&mut self, word: &Word) {
+        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.contains('`'));
+        if let Some(begin) = begin {
+            let _ = self.within_word(&word.text[begin..]);
         }
     }
 
@@ -676,6 +691,7 @@ impl Reader<'_> {
         command.location = self.location;
         self.fetches(&command)?;
         self.copies(&command)?;
+        self.copies_texts(&command)?;
         self.secrets(&command)?;
         self.push(command)
     }
@@ -781,8 +797,13 @@ impl Reader<'_> {
         let before = self.files.get(&path).cloned().flatten().filter(|_| append);
         let before = before.map(|before| before.text).unwrap_or_default();
         self.spend(before.len())?;
+        let is_hook = ["/.git/hooks/", "/.husky/"].iter().any(|directory| path.contains(directory));
         self.files.insert(path, Some(Word::literal(format!("{before}{text}\n"))));
-        Ok(())
+        // git runs it.
+        match self.written_in(file).filter(|_| is_hook) {
+            Some(text) => self.text("sh", &text),
+            None => Ok(()),
+        }
     }
 
     /// What the text has written into a file.

@@ -65,7 +65,7 @@ impl Reader<'_> {
             self.spend(length)?;
         }
         let is_shadowed = self.defines(program);
-        let printed = printed(&words, command.input.as_ref()).filter(|_| !is_shadowed);
+        let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
         if let Some(text) = &printed {
             for redirect in command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read) {
                 self.write(&redirect.target, &text.with_mark(), redirect.kind == RedirectKind::Append)?;
@@ -229,16 +229,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `echo` and `printf` print, and `cat` of what it is given.
-fn printed(words: &[Word], input: Option<&Word>) -> Option<Word> {
-    let (program, args) = words.split_first()?;
-    match program_name(&program.text) {
-        name @ ("echo" | "printf") => printed_by(name, args),
-        "cat" if args.is_empty() => input.cloned(),
-        _ => None,
-    }
-}
-
+/// What `echo` and `printf` print.
 pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
     if args.iter().any(|word| !word.is_known()) {
         return None;
