@@ -1,6 +1,8 @@
 //! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`. Texts that it puts into files by programs that
 //! copy what they read: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
+use super::code::{Language, language};
+use super::names;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
 use super::secrets::{copies_files, made_by};
@@ -101,6 +103,18 @@ impl Reader<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a command makes a text of words that are there, in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.
+    pub(super) fn makes_text(&self, words: &[Word], command: &Command) -> bool {
+        let is_there = |input: &Word| input.is_known() && !input.text.is_empty();
+        let [program, option, ..] = words else { return command.input.as_ref().is_some_and(is_there) };
+        let is_code = || match language(names::usual(program_name(&program.text))) {
+            Some(Language::Awk) => option.text.contains("BEGIN"),
+            Some(language) => language.texts().contains(&option.text.as_str()),
+            None => false,
+        };
+        command.input.as_ref().is_some_and(is_there) || is_code()
     }
 
     /// Reads the commands in the recipes of a makefile that the text has written, or that `make -f -` is given: those without variables.

@@ -100,7 +100,10 @@ impl Reader<'_> {
         if (is_script_runner || !led.is_empty()) && reads().any(|redirect| is_fetched(&redirect.target, true)) {
             return true;
         }
-        if is_script_runner && scripts(&command.args).any(|word| is_fetched(word, true)) {
+        // Their first operand may be a subcommand.
+        let has_subcommands = matches!(name, "go" | "dotnet" | "swift" | "deno" | "bun");
+        let may_be_inner = |word: &Word| !has_subcommands || word.text.contains(['/', '.']);
+        if is_script_runner && scripts(name, &command.args).any(|word| is_fetched(word, may_be_inner(word))) {
             return true;
         }
         if led.iter().any(|option| self.is_led_by(option, command)) {
@@ -235,7 +238,8 @@ impl Reader<'_> {
     fn holds(&self, path: &str) -> bool {
         self.unpacked.iter().any(|(directory, is_own)| {
             let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
-            let Some(inner) = inner else { return false };
+            // What an environment of Python's own starts with is made there.
+            let Some(inner) = inner.filter(|inner| !inner.ends_with("bin/activate")) else { return false };
             let Some((first, _)) = inner.split_once('/').filter(|_| !is_own) else { return *is_own };
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
             let name = first[..end].to_ascii_lowercase();
@@ -340,7 +344,8 @@ fn is_script(program: &str) -> bool {
 }
 
 /// The words that may name the script: the first operand, and the value of each option before it.
-fn scripts(args: &[Word]) -> impl Iterator<Item = &Word> {
+fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word> + use<'a> {
+    let has_modules = program == "python";
     let mut is_value = false;
     let mut is_done = false;
     args.iter().filter(move |word| {
@@ -352,6 +357,8 @@ fn scripts(args: &[Word]) -> impl Iterator<Item = &Word> {
         if text.starts_with('/') && text.len() <= 3 {
             return false;
         }
+        // A module is found elsewhere.
+        is_done = has_modules && text == "-m";
         if text.starts_with(['-', '+']) && text.len() > 1 {
             let long = ["--rcfile", "--init-file", "--require", "--import"];
             is_value = if text.starts_with("--") {
@@ -392,7 +399,7 @@ fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>,
                 }
                 _ => {}
             }
-        } else if remote.is_some_and(|(_, name)| name == text) {
+        } else if remote.is_some_and(|(_, name)| text.starts_with(name)) {
             is_remote = true;
         } else if !text.starts_with('-') {
             addresses.push(text);

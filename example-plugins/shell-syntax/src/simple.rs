@@ -66,7 +66,10 @@ impl Reader<'_> {
         }
         let is_shadowed = self.defines(program);
         let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
-        if let Some(text) = &printed {
+        // Made by another program of what is there: a text that nobody can read.
+        let is_made = printed.is_none() && !command.redirects.is_empty() && self.makes_text(&words, &command);
+        let made = is_made.then(Word::unknown);
+        if let Some(text) = printed.as_ref().or(made.as_ref()) {
             for redirect in command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read) {
                 self.write(&redirect.target, &text.with_mark(), redirect.kind == RedirectKind::Append)?;
             }

@@ -422,7 +422,7 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HOOKS, List, is_hook};
+    use super::{FETCHERS, HOOKS, List, is_fetcher, is_hook};
     use crate::Word;
 
     #[test]
@@ -432,6 +432,20 @@ mod tests {
         assert_eq!((of("a"), of("b"), of("bb"), of("z")), (vec![""], vec!["c", "d e"], vec![""], vec!["y"]));
         assert!(["", "aa", "b c", "c", "zz"].iter().all(|word| of(word).is_empty()));
         assert_eq!(List("").of_first_word("a").count(), 0);
+    }
+
+    #[test]
+    fn each_fetcher_is_found_by_its_words_in_their_order() {
+        for fetcher in FETCHERS.iter() {
+            let words = fetcher.replace('*', "x").replace(':', "h:x");
+            let (program, words) = words.split_once(' ').unwrap_or((&words, ""));
+            let args: Vec<Word> =
+                words.split_terminator(' ').flat_map(|word| ["-v", word]).map(Word::literal).collect();
+            assert!(is_fetcher(program, &args), "{fetcher}");
+            assert_eq!(is_fetcher(program, &[]), args.is_empty(), "{fetcher}");
+        }
+        let args = |text: &str| text.split(' ').map(Word::literal).collect::<Vec<_>>();
+        assert!(!is_fetcher("aws", &args("cp s3 s3://b/x")) && !is_fetcher("git", &args("clone ../x")));
     }
 
     #[test]
