@@ -2,6 +2,7 @@
 //! copy what they read: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
 use super::code::{Language, language};
+use super::expand::MAX_VALUE;
 use super::names;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
@@ -61,6 +62,7 @@ impl Reader<'_> {
             from.map_or_else(|| self.input_of(command), |file| self.text_at(&Word::marked(file), command))
         };
         let Some(text) = source.filter(|text| !is_nothing(text)) else { return Ok(()) };
+        self.spend(text.text.len())?;
         let is_more = command.args.iter().any(|word| matches!(word.text.as_str(), "-a" | "--append"));
         for file in made_by(command) {
             self.write(&file, &text.with_mark(), is_more && !is_file)?;
@@ -98,8 +100,14 @@ impl Reader<'_> {
             "tee" | "gtee" => self.input_of(command),
             "cat" | "gcat" if args.iter().all(|word| word.text.starts_with('-')) => self.input_of(command),
             "cat" | "gcat" => {
-                let texts = args.iter().map(|word| Some(self.text_at(word, command)?.with_mark().into_owned()));
-                texts.collect::<Option<Vec<_>>>().map(|texts| Word::marked(texts.concat()))
+                let mut all = String::new();
+                for word in args {
+                    all += &self.text_at(word, command)?.with_mark();
+                    if all.len() > MAX_VALUE {
+                        return None;
+                    }
+                }
+                Some(Word::marked(all))
             }
             _ => None,
         }
@@ -123,6 +131,7 @@ impl Reader<'_> {
         let usual = ["Makefile", "makefile", "GNUmakefile"].map(Word::literal);
         let files = named.map_or(usual.as_slice(), std::slice::from_ref);
         let Some(text) = files.iter().find_map(|file| self.text_at(file, command)) else { return Ok(()) };
+        self.spend(text.text.len())?;
         let recipes = text.text.lines().filter_map(|line| line.strip_prefix('\t'));
         for line in recipes.filter(|line| !line.replace("$$", "").contains('$')) {
             self.text("make", &line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$"))?;

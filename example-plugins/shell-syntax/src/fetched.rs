@@ -133,8 +133,10 @@ impl Reader<'_> {
 
     fn is_fetched(&self, word: &Word, is_script: bool, command: &Command) -> bool {
         let Some(path) = self.path_of(word, command) else { return false };
+        // One that is soon compared: `*.deb`.
+        let is_pattern = word.glob && path.bytes().filter(|byte| matches!(byte, b'*' | b'[')).count() == 1;
         let has = |path: &String| self.fetched.contains(path) || (is_script && self.holds(path));
-        has(&path) || (word.glob && self.fetched.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
+        has(&path) || (is_pattern && self.fetched.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
     }
 
     /// Whether a word is a directory that was fetched: `pip install ./x`.

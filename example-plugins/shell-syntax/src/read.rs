@@ -659,11 +659,11 @@ impl Reader<'_> {
     }
 
     /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
-    /// `[[ -v 'a[$(x)]' ]]`. Where it cannot be read, the shell does not run it either.
+    /// `[[ -v 'a[$(x)]' ]]`.
     pub(super) fn indexed(&mut self, word: &Word) {
         let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.contains('`'));
         if let Some(begin) = begin {
-            let _ = self.within_word(&word.text[begin..]);
+            self.within_quoted(&word.text[begin..]);
         }
     }
 
@@ -800,10 +800,8 @@ impl Reader<'_> {
         let is_hook = ["/.git/hooks/", "/.husky/"].iter().any(|directory| path.contains(directory));
         self.files.insert(path, Some(Word::literal(format!("{before}{text}\n"))));
         // git runs it.
-        match self.written_in(file).filter(|_| is_hook) {
-            Some(text) => self.text("sh", &text),
-            None => Ok(()),
-        }
+        let hook = if is_hook { self.written_in(file) } else { None };
+        hook.map_or(Ok(()), |text| self.text("sh", &text))
     }
 
     /// What the text has written into a file.

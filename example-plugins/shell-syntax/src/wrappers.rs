@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn each_fetcher_is_found_by_its_words_in_their_order() {
         for fetcher in FETCHERS.iter() {
-            let words = fetcher.replace('*', "x").replace(':', "h:x");
+            let words = fetcher.replace('*', "x").replace(" :", " h:x");
             let (program, words) = words.split_once(' ').unwrap_or((&words, ""));
             let args: Vec<Word> =
                 words.split_terminator(' ').flat_map(|word| ["-v", word]).map(Word::literal).collect();
