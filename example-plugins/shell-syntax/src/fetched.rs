@@ -163,17 +163,21 @@ impl Reader<'_> {
         self.spend(command.args.len())?;
         let is_remote = |word: &&Word| is_elsewhere(&word.text);
         let operands: Vec<&Word> = command.args.iter().filter(|word| !word.text.starts_with('-')).collect();
-        let is_hub = matches!(command.program.as_str(), "gh" | "glab");
+        let program = command.program.as_str();
+        let is_hub = matches!(program, "gh" | "glab");
         if is_hub {
             for option in ["-o", "--output", "-p", "--pattern"] {
                 found.extend(value_of(&command.args, option));
             }
         }
-        let is_cloned = |word: &&&Word| is_remote(word) || (is_hub && word.text.contains('/'));
+        // These name a repository by its owner.
+        let is_short =
+            matches!(program, "degit" | "giget") || (is_hub && operands.iter().any(|word| word.text == "clone"));
+        let is_clone = is_short || matches!(program, "git" | "hg" | "svn");
+        let is_cloned = |word: &&&Word| is_remote(word) || (is_short && word.text.contains('/'));
         let Some(from) = operands.iter().find(is_cloned) else { return Ok(found) };
-        let takes_none = matches!(command.program.as_str(), "git" | "hg" | "svn" | "sftp" | "s3cmd" | "gh" | "glab");
         // What is last is where it goes.
-        if is_cloned(&operands.last().unwrap_or(from)) && !takes_none {
+        if is_cloned(&operands.last().unwrap_or(from)) && !is_clone && !matches!(program, "sftp" | "s3cmd") {
             return Ok(found);
         }
         let address = from.text.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
@@ -181,11 +185,10 @@ impl Reader<'_> {
         let to = operands.last().filter(|word| !is_cloned(word));
         let name = Word::literal(name.strip_suffix(".git").unwrap_or(name));
         let to_name = to.map(|to| Word { text: format!("{}/{}", to.text, name.text), ..(**to).clone() });
-        let is_clone = matches!(command.program.as_str(), "git" | "hg" | "svn" | "gh" | "glab");
         let is_tree = is_clone
             || command.args.iter().any(|word| {
                 matches!(word.text.as_str(), "-r" | "-R" | "--recursive" | "--recurse" | "sync" | "mirror")
-                    || (command.program == "rsync" && word.text.starts_with('-') && word.text.contains(['a', 'r']))
+                    || (program == "rsync" && word.text.starts_with('-') && word.text.contains(['a', 'r']))
             });
         if is_tree {
             let inner = [to_name.clone(), Some(name.clone())].into_iter().flatten().map(|name| (name, true));
@@ -290,6 +293,8 @@ fn only_looks(program: &str, first: &str) -> bool {
         "dpkg" => matches!(first, "-I" | "-c" | "--info" | "--contents" | "-f" | "--field"),
         "rpm" => first.starts_with("-q") || matches!(first, "-K" | "--checksig" | "--query"),
         "pip" => matches!(first, "hash" | "inspect" | "download"),
+        "pacman" => first.starts_with("-Q"),
+        "gem" => matches!(first, "spec" | "unpack" | "contents"),
         _ => first == "info" || first == "show",
     }
 }
