@@ -9,7 +9,7 @@ use super::read::{Reader, Unreadable};
 use super::secrets::{copies_files, made_by};
 use super::simple::printed_by;
 use super::word::{UNKNOWN, Word};
-use super::{Command, RedirectKind, program_name};
+use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
     /// Notes which program of the system a command copies, moves or links.
@@ -56,7 +56,7 @@ impl Reader<'_> {
         self.spend(command.args.len())?;
         let operands = || command.args.iter().filter(|word| !word.text.starts_with('-') || word.text == "-");
         let source = if is_file {
-            operands().next().and_then(|word| self.text_at(word, command))
+            operands().find_map(|word| self.text_at(word, command))
         } else {
             let from = command.args.iter().find_map(|word| word.text.strip_prefix("if="));
             from.map_or_else(|| self.input_of(command), |file| self.text_at(&Word::marked(file), command))
@@ -65,7 +65,7 @@ impl Reader<'_> {
         self.spend(text.text.len())?;
         let is_more = command.args.iter().any(|word| matches!(word.text.as_str(), "-a" | "--append"));
         for file in made_by(command) {
-            self.write(&file, &text.with_mark(), is_more && !is_file)?;
+            self.write(&file, &format!("{}\n", text.with_mark()), is_more && !is_file)?;
         }
         Ok(())
     }
@@ -111,6 +111,33 @@ impl Reader<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Notes what the commands from `begin` on print together into files: `{ echo …; curl …; } > x`.
+    pub(super) fn printed_since(&mut self, begin: usize, redirects: Vec<Redirect>) -> Result<(), Unreadable> {
+        if redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read) {
+            return Ok(());
+        }
+        self.spend(self.script.commands.len() - begin)?;
+        let mut text = String::new();
+        let is_shown = |command: &&Command| command.redirects.is_empty() && command.downstream.is_empty();
+        for command in self.script.commands[begin..].iter().filter(is_shown) {
+            let printed = match command.program.as_str() {
+                "cat" if command.args.is_empty() => command.input.clone(),
+                name @ ("echo" | "printf") => printed_by(name, &command.args),
+                _ => None,
+            };
+            if let Some(printed) = printed.filter(|printed| text.len() + printed.text.len() < MAX_VALUE) {
+                text += &printed.with_mark();
+                text.push('\n');
+            }
+        }
+        let is_fetched = self.has_fetcher(begin);
+        for redirect in redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read && !text.is_empty()) {
+            self.write(&redirect.target, &text, redirect.kind == RedirectKind::Append)?;
+        }
+        let cwd = self.scope.cwd.clone();
+        if is_fetched { self.keep(&[], &Command { redirects, cwd, ..Command::default() }) } else { Ok(()) }
     }
 
     /// Whether a command makes a text of words that are there, in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.

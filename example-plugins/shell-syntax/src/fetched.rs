@@ -18,7 +18,9 @@ impl Reader<'_> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
         let is_fetcher = wrappers::is_fetcher(&command.program, &command.args);
-        let mut is_copy = is_fetcher || command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]));
+        let is_fed = command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]));
+        let mut is_copy = is_fetcher || is_fed;
+        self.script.runs_fetched |= is_fed && obeys_input(command);
         if !self.fetched.is_empty() || !self.unpacked.is_empty() {
             let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS_BYTES_PER_UNIT);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
@@ -206,6 +208,11 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// Whether one of the commands from `begin` on fetches.
+    pub(super) fn has_fetcher(&self, begin: usize) -> bool {
+        self.script.commands[begin..].iter().any(|command| wrappers::is_fetcher(&command.program, &command.args))
+    }
+
     /// Notes the files into which commands put what others fetch, those from `stage` on, in a pipeline from `begin` on:
     /// `curl … | tee x`.
     pub(super) fn keeps(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
@@ -213,6 +220,7 @@ impl Reader<'_> {
         if !before.iter().any(|command| wrappers::is_fetcher(&command.program, &command.args)) {
             return Ok(());
         }
+        self.script.runs_fetched |= self.script.commands[stage..].iter().any(obeys_input);
         for at in stage..self.script.commands.len() {
             let command = self.script.commands[at].clone();
             self.spend(command.args.len())?;
@@ -255,7 +263,7 @@ impl Reader<'_> {
     }
 
     /// Notes these files and those that the output of the command leads to.
-    fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for word in written.iter().chain(redirected.map(|redirect| &redirect.target)) {
             let path = self.path_of(word, command);
@@ -279,6 +287,20 @@ impl Reader<'_> {
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
         let path = self.places.path(word, command.cwd.as_deref());
         path.or_else(|| (word.text.len() > MIN_UNKNOWN && !word.is_known()).then(|| word.text.clone()))
+    }
+}
+
+/// Whether a program that is led by files takes what it reads for one: `… | psql`, `… | make -f -`.
+fn obeys_input(command: &Command) -> bool {
+    let has = |words: &[&str]| command.args.iter().any(|word| words.contains(&word.text.as_str()));
+    let operands = command.args.iter().filter(|word| !word.text.starts_with('-')).count();
+    match command.program.as_str() {
+        "make" | "kubectl" => has(&["-"]),
+        "sqlite3" if operands > 1 => false,
+        program => {
+            wrappers::LED.of_first_word(program).any(|option| option == "<")
+                && !has(&["-c", "--command", "-e", "--execute", "-q", "--query", "-Q"])
+        }
     }
 }
 

@@ -494,8 +494,14 @@ impl Reader<'_> {
         match command {
             ast::Command::Simple(simple) => return self.simple(simple, input),
             ast::Command::Compound(compound, redirects) => {
+                let at = self.script.commands.len();
                 let input = self.redirects(redirects.as_ref())?.1.or(input);
+                let begin = self.script.commands.len();
                 self.compound(compound, input)?;
+                if redirects.is_some() {
+                    let redirects = self.script.commands.get(at).map(|command| command.redirects.clone());
+                    self.printed_since(begin, redirects.unwrap_or_default())?;
+                }
             }
             ast::Command::Function(function) => self.define(function)?,
             ast::Command::ExtendedTest(test, redirects) => {
@@ -798,7 +804,7 @@ impl Reader<'_> {
         let before = before.map(|before| before.text).unwrap_or_default();
         self.spend(before.len())?;
         let is_hook = ["/.git/hooks/", "/.husky/"].iter().any(|directory| path.contains(directory));
-        self.files.insert(path, Some(Word::literal(format!("{before}{text}\n"))));
+        self.files.insert(path, Some(Word::literal(format!("{before}{text}"))));
         // git runs it.
         let hook = if is_hook { self.written_in(file) } else { None };
         hook.map_or(Ok(()), |text| self.text("sh", &text))
