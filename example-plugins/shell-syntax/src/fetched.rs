@@ -96,7 +96,7 @@ impl Reader<'_> {
         }
         let name = command.program.as_str();
         let name = if name == "." { name } else { name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') };
-        let is_script_runner = wrappers::RUNNERS.contains(name);
+        let is_script_runner = wrappers::RUNNERS.contains(name) && !only_checks(name, &command.args);
         let led: Vec<&str> = wrappers::LED.of_first_word(&command.program).collect();
         let reads = || command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         if (is_script_runner || !led.is_empty()) && reads().any(|redirect| is_fetched(&redirect.target, true)) {
@@ -116,9 +116,13 @@ impl Reader<'_> {
             return self.is_fetched_directory(&Word::literal("."), command);
         }
         let is_module = name == "python" && words().zip(words().skip(1)).any(|pair| pair == ("-m", "pip"));
-        (is_module || wrappers::INSTALLERS.contains(name))
-            && !only_looks(name, words().next().unwrap_or_default())
-            && command.args.iter().any(|word| is_fetched(word, false) || self.is_fetched_directory(word, command))
+        if !(is_module || wrappers::INSTALLERS.contains(name)) || only_looks(name, words().next().unwrap_or_default()) {
+            return false;
+        }
+        // What is installed so is worked on.
+        let is_edited = words().any(|word| matches!(word, "-e" | "--editable"));
+        let is_source = |word: &Word| !is_edited && self.is_fetched_directory(word, command);
+        command.args.iter().any(|word| is_fetched(word, false) || is_source(word))
     }
 
     /// Whether an option of a command names a file that was fetched; without an option, a file of that name in its directory is meant.
@@ -307,6 +311,20 @@ fn obeys_input(command: &Command) -> bool {
 /// Whether a path ends with these names.
 fn ends_with(path: &str, names: &str) -> bool {
     path.strip_suffix(names).is_some_and(|before| before.ends_with('/'))
+}
+
+/// Whether a program only looks at the syntax of a script.
+fn only_checks(program: &str, args: &[Word]) -> bool {
+    let mut options = args.iter().map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
+    match program {
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "fish" => {
+            options.any(|text| !text.starts_with("--") && text.contains('n') && !text.contains(['o', 'O', 'i']))
+        }
+        "node" => options.any(|text| matches!(text, "-c" | "--check")),
+        "perl" | "ruby" => options.any(|text| matches!(text, "-c" | "-wc")),
+        "php" => options.any(|text| text == "-l"),
+        _ => false,
+    }
 }
 
 /// Whether a program that installs is asked what is in a file, or what its checksum is.
