@@ -11,6 +11,11 @@ fn guarded(config: Value) -> User {
     user
 }
 
+/// A config by which a rule rewrites that gives a hint otherwise.
+fn rewriting() -> Value {
+    json!({ "stacks": ["rust"], "answers": { "rule:rust.cargo.target_dir_conflict": "rewrite" } })
+}
+
 fn judge(user: &User, command: &str) -> Ended {
     user.run(["dispatch", "--shell", command])
 }
@@ -35,7 +40,7 @@ fn a_refusal_names_each_rule_below_the_part_that_it_is_about() {
 
 #[test]
 fn a_rewrite_shows_the_command_that_would_run() {
-    let ended = judge(&guarded(json!({ "stacks": ["rust"] })), "cargo check && echo done");
+    let ended = judge(&guarded(rewriting()), "cargo check && echo done");
     ended.expect(0, &[]);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines[0], "allowed, changed by shell-guard");
@@ -126,7 +131,7 @@ fn of_several_lines_those_are_shown_that_a_rule_is_about() {
 
 #[test]
 fn json_is_the_record_that_the_payload_of_such_a_call_gives() {
-    let user = guarded(json!({ "stacks": ["rust"] }));
+    let user = guarded(rewriting());
     let command = "cargo check";
     let ended = user.run(["dispatch", "--shell", command, "--json"]);
     ended.expect(0, &[]);

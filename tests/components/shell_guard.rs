@@ -350,7 +350,8 @@ async fn where_no_stack_can_be_detected_a_finding_says_so() {
 
     let directory = tempfile::tempdir().expect("a directory");
     let granted = |directory: &Path| {
-        let mut entry = entry("shell-guard", json!({}));
+        let answers = json!({ "rule:rust.cargo.target_dir_conflict": "rewrite" });
+        let mut entry = entry("shell-guard", json!({ "answers": answers }));
         entry.grants.read_dirs = [("/workspace".into(), directory.into())].into();
         entry
     };

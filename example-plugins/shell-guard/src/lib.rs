@@ -1,5 +1,5 @@
 //! Understands the shell commands that an agent wants to run: refuses those that destroy, asks about those that may,
-//! corrects known slips, and reports each rule that had something to say.
+//! points out known slips, and reports each rule that had something to say.
 //!
 //! ```toml
 //! [[plugin]]

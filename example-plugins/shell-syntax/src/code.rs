@@ -44,7 +44,7 @@ pub(super) fn language(program: &str) -> Option<Language> {
 
 impl Language {
     /// The options whose value is code.
-    fn texts(self) -> &'static [&'static str] {
+    pub(super) fn texts(self) -> &'static [&'static str] {
         match self {
             Self::Python | Self::Tcl => &["-c"],
             Self::Perl => &["-e", "-E"],

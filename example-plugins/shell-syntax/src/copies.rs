@@ -1,9 +1,15 @@
-//! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`.
+//! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`. Texts that it puts into files by programs that
+//! copy what they read: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
-use super::Command;
+use super::code::{Language, language};
+use super::expand::MAX_VALUE;
+use super::names;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
-use super::word::Word;
+use super::secrets::{copies_files, made_by};
+use super::simple::printed_by;
+use super::word::{UNKNOWN, Word};
+use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
     /// Notes which program of the system a command copies, moves or links.
@@ -40,4 +46,128 @@ impl Reader<'_> {
         let found = self.copied.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
         Ok(found.and_then(|(_, original)| original.clone()))
     }
+    /// Notes the texts that a command copies into files.
+    pub(super) fn copies_texts(&mut self, command: &Command) -> Result<(), Unreadable> {
+        let program = command.program.as_str();
+        let is_file = copies_files(program);
+        if !is_file && !matches!(program, "tee" | "gtee" | "sponge" | "dd" | "gdd") {
+            return Ok(());
+        }
+        self.spend(command.args.len())?;
+        let operands = || command.args.iter().filter(|word| !word.text.starts_with('-') || word.text == "-");
+        let source = if is_file {
+            operands().find_map(|word| self.text_at(word, command))
+        } else {
+            let from = command.args.iter().find_map(|word| word.text.strip_prefix("if="));
+            from.map_or_else(|| self.input_of(command), |file| self.text_at(&Word::marked(file), command))
+        };
+        let Some(text) = source.filter(|text| !is_nothing(text)) else { return Ok(()) };
+        self.spend(text.text.len())?;
+        let is_more = command.args.iter().any(|word| matches!(word.text.as_str(), "-a" | "--append"));
+        for file in made_by(command) {
+            self.write(&file, &format!("{}\n", text.with_mark()), is_more && !is_file)?;
+        }
+        Ok(())
+    }
+
+    /// What a command reads, where that is known.
+    fn input_of(&self, command: &Command) -> Option<Word> {
+        let mut read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+        let from_file = || self.text_at(&read.next()?.target, command);
+        command.input.clone().or_else(from_file).or_else(|| self.stdin.clone())
+    }
+
+    /// What a file holds that the text has written, that a substitution prints, or that is the input of a command.
+    fn text_at(&self, file: &Word, command: &Command) -> Option<Word> {
+        match file.text.as_str() {
+            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => {
+                command.input.clone().or_else(|| self.stdin.clone())
+            }
+            text if text.starts_with("/dev/fd/") => self.substitution_at(text),
+            _ => self.text_in(file).map(Word::literal),
+        }
+    }
+
+    /// What a command prints: `echo` its words, `cat` and `tee` what they read.
+    pub(super) fn printed(&self, words: &[Word], command: &Command) -> Option<Word> {
+        let (program, args) = words.split_first()?;
+        match program_name(&program.text) {
+            name @ ("echo" | "printf") => {
+                let whole = args.last().filter(|word| word.text.trim_matches(UNKNOWN).is_empty() && !word.is_known());
+                // Nothing of it is known, but that it is all that is there.
+                printed_by(name, args).or_else(|| whole.map(|_| Word::unknown()))
+            }
+            "tee" | "gtee" => self.input_of(command),
+            "cat" | "gcat" if args.iter().all(|word| word.text.starts_with('-')) => self.input_of(command),
+            "cat" | "gcat" => {
+                let mut all = String::new();
+                for word in args {
+                    all += &self.text_at(word, command)?.with_mark();
+                    if all.len() > MAX_VALUE {
+                        return None;
+                    }
+                }
+                Some(Word::marked(all))
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes what the commands from `begin` on print together into files: `{ echo …; curl …; } > x`.
+    pub(super) fn printed_since(&mut self, begin: usize, redirects: Vec<Redirect>) -> Result<(), Unreadable> {
+        if redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read) {
+            return Ok(());
+        }
+        self.spend(self.script.commands.len() - begin)?;
+        let mut text = String::new();
+        let is_shown = |command: &&Command| command.redirects.is_empty() && command.downstream.is_empty();
+        for command in self.script.commands[begin..].iter().filter(is_shown) {
+            let printed = match command.program.as_str() {
+                "cat" if command.args.is_empty() => command.input.clone(),
+                name @ ("echo" | "printf") => printed_by(name, &command.args),
+                _ => None,
+            };
+            if let Some(printed) = printed.filter(|printed| text.len() + printed.text.len() < MAX_VALUE) {
+                text += &printed.with_mark();
+                text.push('\n');
+            }
+        }
+        let is_fetched = self.has_fetcher(begin);
+        for redirect in redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read && !text.is_empty()) {
+            self.write(&redirect.target, &text, redirect.kind == RedirectKind::Append)?;
+        }
+        let cwd = self.scope.cwd.clone();
+        if is_fetched { self.keep(&[], &Command { redirects, cwd, ..Command::default() }) } else { Ok(()) }
+    }
+
+    /// Whether a command makes a text of words that are there, in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.
+    pub(super) fn makes_text(&self, words: &[Word], command: &Command) -> bool {
+        let is_there = |input: &Word| input.is_known() && !input.text.is_empty();
+        let [program, option, ..] = words else { return command.input.as_ref().is_some_and(is_there) };
+        let is_code = || match language(names::usual(program_name(&program.text))) {
+            Some(Language::Awk) => option.text.contains("BEGIN"),
+            Some(language) => language.texts().contains(&option.text.as_str()),
+            None => false,
+        };
+        command.input.as_ref().is_some_and(is_there) || is_code()
+    }
+
+    /// Reads the commands in the recipes of a makefile that the text has written, or that `make -f -` is given: those without variables.
+    pub(super) fn recipes(&mut self, args: &[Word], command: &Command) -> Result<(), Unreadable> {
+        let named = args.iter().position(|word| word.text == "-f").and_then(|at| args.get(at + 1));
+        let usual = ["Makefile", "makefile", "GNUmakefile"].map(Word::literal);
+        let files = named.map_or(usual.as_slice(), std::slice::from_ref);
+        let Some(text) = files.iter().find_map(|file| self.text_at(file, command)) else { return Ok(()) };
+        self.spend(text.text.len())?;
+        let recipes = text.text.lines().filter_map(|line| line.strip_prefix('\t'));
+        for line in recipes.filter(|line| !line.replace("$$", "").contains('$')) {
+            self.text("make", &line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether nothing is known of a text.
+fn is_nothing(text: &Word) -> bool {
+    text.text.trim_matches(UNKNOWN).is_empty()
 }

@@ -151,6 +151,14 @@ impl Reader<'_> {
         if text.contains(['$', '`']) { self.value(text).map(drop) } else { Ok(()) }
     }
 
+    /// The same of what quotes held together until now. Where it cannot be read, the shell does not run it either.
+    pub(super) fn within_quoted(&mut self, text: &str) {
+        let is_read = bounds::check(text).is_ok() && unclosed(text) <= MAX_UNCLOSED;
+        if is_read && self.spend(text.len()).is_ok() {
+            let _ = self.within_word(text);
+        }
+    }
+
     /// Reads the commands within a here-document that the shell expands, and its text where that is known.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
         if !text.contains(['$', '`']) {

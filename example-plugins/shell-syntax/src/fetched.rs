@@ -2,9 +2,9 @@
 
 use super::places::Class;
 use super::read::{Reader, Unreadable};
-use super::secrets::{copies_files, hands_on, made_by};
+use super::secrets::{copies_files, fits, hands_on, made_by};
 use super::word::Word;
-use super::{Command, RedirectKind, lower};
+use super::{Command, RedirectKind, lower, wrappers};
 
 /// Bytes of addresses per unit of work: they are only searched.
 const ADDRESS_BYTES_PER_UNIT: usize = 16;
@@ -17,23 +17,14 @@ impl Reader<'_> {
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
-        let mut is_copy = command.upstream.iter().any(|program| fetches(program));
+        let is_fetcher = wrappers::is_fetcher(&command.program, &command.args);
+        let is_fed = command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]));
+        let mut is_copy = is_fetcher || is_fed;
+        self.script.runs_fetched |= is_fed && obeys_input(command);
         if !self.fetched.is_empty() || !self.unpacked.is_empty() {
             let known = self.fetched.len() + self.unpacked.len() * (1 + self.addresses.len() / ADDRESS_BYTES_PER_UNIT);
             self.spend(known * (1 + command.args.len() + command.redirects.len()))?;
-            let is_fetched = |word: &Word, is_script: bool| {
-                let path = self.path_of(word, command);
-                path.is_some_and(|path| self.fetched.contains(&path) || (is_script && self.holds(&path)))
-            };
-            let program = &command.program_word;
-            let is_file = command.windows || program.text.contains(['/', '\\']) || program.text.ends_with(".exe");
-            let mut runs = is_file && is_fetched(program, is_script(&command.program));
-            if runs_files(&command.program) {
-                let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
-                runs |= scripts(&command.args)
-                    .chain(read.map(|redirect| &redirect.target))
-                    .any(|word| is_fetched(word, true));
-            }
+            let is_fetched = |word: &Word, is_script: bool| self.is_fetched(word, is_script, command);
             unpacks = is_unpacker(command) && command.args.iter().any(|word| is_fetched(word, false));
             if matches!(command.program.as_str(), "gunzip" | "bunzip2" | "unxz" | "gzip" | "xz" | "zstd" | "unzstd") {
                 for word in command.args.iter().filter(|word| is_fetched(word, false)) {
@@ -45,23 +36,20 @@ impl Reader<'_> {
             let mut sources = command.args.iter().chain(read.map(|redirect| &redirect.target));
             let source =
                 |word: &Word| is_fetched(&word.text.strip_prefix("if=").map_or(word.clone(), Word::marked), false);
-            if (copies_files(&command.program) || hands_on(&command.program)) && sources.any(source) {
+            let makes = matches!(
+                command.program.as_str(),
+                "gcc" | "cc" | "g++" | "clang" | "clang++" | "rustc" | "javac" | "go"
+            );
+            if (makes || copies_files(&command.program) || hands_on(&command.program)) && sources.any(source) {
                 written.extend(made_by(command));
                 is_copy = true;
             }
-            // Found where programs are looked for.
-            runs |= !program.text.is_empty()
-                && !program.text.contains('/')
-                && self.fetched.iter().any(|path| {
-                    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-                    name == program.text && directory.rsplit('/').next().is_some_and(|last| last.ends_with("bin"))
-                });
-            self.script.runs_fetched |= runs;
+            self.script.runs_fetched |= self.runs_one(command);
         }
         if unpacks {
             self.unpack(command)?;
         }
-        if fetches(&command.program) {
+        if is_fetcher {
             for word in command.args.iter().filter(|word| word.text.contains('/')) {
                 self.spend(word.text.len())?;
                 self.addresses += "/";
@@ -75,28 +63,172 @@ impl Reader<'_> {
             written.push(Word::literal(file.trim()));
             is_copy = true;
         }
+        if written.is_empty() && !is_copy {
+            return Ok(());
+        }
         written.extend(match command.program.as_str() {
-            "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name"))),
-            "wget" => outputs(&command.args, 'O', "--output-document", None),
-            "aria2c" | "axel" | "fetch" => outputs(&command.args, 'o', "--out", None),
+            "curl" => outputs(&command.args, 'o', "--output", Some(('O', "--remote-name")), "--output-dir"),
+            "wget" => outputs(&command.args, 'O', "--output-document", None, "-P"),
+            "aria2c" | "axel" | "fetch" => outputs(&command.args, 'o', "--out", None, "-d"),
             "iwr" | "irm" | "invoke-webrequest" | "invoke-restmethod" => value_of(&command.args, "-outfile"),
             "start-bitstransfer" => value_of(&command.args, "-destination"),
-            _ if written.is_empty() && !is_copy => return Ok(()),
+            _ if is_fetcher => self.copied_here(command)?,
             _ => Vec::new(),
         });
         self.keep(&written, command)
     }
 
-    /// Notes the files into which commands put what others fetch, those from `begin` on: `curl … | tee x`.
-    pub(super) fn keeps(&mut self, begin: usize, upstream: &[String]) -> Result<(), Unreadable> {
-        if !upstream.iter().any(|program| fetches(program)) {
+    /// Whether a command runs, installs or is led by a file that was fetched.
+    fn runs_one(&self, command: &Command) -> bool {
+        let is_fetched = |word: &Word, is_script: bool| self.is_fetched(word, is_script, command);
+        let program = &command.program_word;
+        let is_file = command.windows || program.text.contains(['/', '\\']) || program.text.ends_with(".exe");
+        if is_file && is_fetched(program, is_script(&command.program)) {
+            return true;
+        }
+        // Found where programs are looked for.
+        let is_installed = |path: &String| {
+            let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+            name == program.text && directory.rsplit('/').next().is_some_and(|last| last.ends_with("bin"))
+        };
+        if !program.text.is_empty() && !program.text.contains('/') && self.fetched.iter().any(is_installed) {
+            return true;
+        }
+        let name = command.program.as_str();
+        let name = if name == "." { name } else { name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') };
+        let is_script_runner = wrappers::RUNNERS.contains(name) && !only_checks(name, &command.args);
+        let led: Vec<&str> = wrappers::LED.of_first_word(&command.program).collect();
+        let reads = || command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+        if (is_script_runner || !led.is_empty()) && reads().any(|redirect| is_fetched(&redirect.target, true)) {
+            return true;
+        }
+        // Their first operand may be a subcommand.
+        let has_subcommands = matches!(name, "go" | "dotnet" | "swift" | "deno" | "bun");
+        let may_be_inner = |word: &Word| !has_subcommands || word.text.contains(['/', '.']);
+        if is_script_runner && scripts(name, &command.args).any(|word| is_fetched(word, may_be_inner(word))) {
+            return true;
+        }
+        if led.iter().any(|option| self.is_led_by(option, command)) {
+            return true;
+        }
+        let words = || command.args.iter().map(|word| word.text.as_str());
+        if matches!(name, "make" | "ninja" | "just") && words().any(|word| word == "install") {
+            return self.is_fetched_directory(&Word::literal("."), command);
+        }
+        let is_module = name == "python" && words().zip(words().skip(1)).any(|pair| pair == ("-m", "pip"));
+        if !(is_module || wrappers::INSTALLERS.contains(name)) || only_looks(name, words().next().unwrap_or_default()) {
+            return false;
+        }
+        // What is installed so is worked on.
+        let is_edited = words().any(|word| matches!(word, "-e" | "--editable"));
+        let is_source = |word: &Word| !is_edited && self.is_fetched_directory(word, command);
+        command.args.iter().any(|word| is_fetched(word, false) || is_source(word))
+    }
+
+    /// Whether an option of a command names a file that was fetched; without an option, a file of that name in its directory is meant.
+    fn is_led_by(&self, option: &str, command: &Command) -> bool {
+        if !option.starts_with('-') {
+            return self.is_fetched(&Word::literal(option), false, command);
+        }
+        command.args.iter().enumerate().any(|(at, word)| match wrappers::attached(&word.text, option) {
+            Some("") => command.args.get(at + 1).is_some_and(|word| self.is_fetched(word, true, command)),
+            Some(value) => self.is_fetched(&Word::marked(value), true, command),
+            None => false,
+        })
+    }
+
+    fn is_fetched(&self, word: &Word, is_script: bool, command: &Command) -> bool {
+        let Some(path) = self.path_of(word, command) else { return false };
+        // One that is soon compared: `*.deb`.
+        let is_pattern = word.glob && path.bytes().filter(|byte| matches!(byte, b'*' | b'[')).count() == 1;
+        let has = |path: &String| self.fetched.contains(path) || (is_script && self.holds(path));
+        has(&path) || (is_pattern && self.fetched.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
+    }
+
+    /// Whether a word is a directory that was fetched: `pip install ./x`.
+    fn is_fetched_directory(&self, word: &Word, command: &Command) -> bool {
+        let is_path = word.text.contains('/') || word.text == ".";
+        let path = if is_path { self.path_of(word, command) } else { None };
+        path.is_some_and(|path| self.holds(&format!("{}/x", path.trim_end_matches('/'))))
+    }
+
+    /// Whether a variable leads a program to a file that was fetched: `LD_PRELOAD=./x.so`.
+    pub(super) fn preloads(&mut self, variable: &str, value: &Word) {
+        let is_one =
+            matches!(variable, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "BASH_ENV" | "PYTHONSTARTUP");
+        if is_one && !self.fetched.is_empty() {
+            let command = Command { cwd: self.scope.cwd.clone(), ..Command::default() };
+            self.script.runs_fetched |= self.is_fetched(value, true, &command);
+        }
+    }
+
+    /// The files that a program copies from another machine: `scp h:x y`, `aws s3 cp s3://b/x y`. What comes with all below it is a
+    /// directory that was unpacked.
+    fn copied_here(&mut self, command: &Command) -> Result<Vec<Word>, Unreadable> {
+        let mut found = made_by(command);
+        self.spend(command.args.len())?;
+        let is_remote = |word: &&Word| is_elsewhere(&word.text);
+        let operands: Vec<&Word> = command.args.iter().filter(|word| !word.text.starts_with('-')).collect();
+        let program = command.program.as_str();
+        let is_hub = matches!(program, "gh" | "glab");
+        if is_hub {
+            for option in ["-o", "--output", "-p", "--pattern"] {
+                found.extend(value_of(&command.args, option));
+            }
+        }
+        // These name a repository by its owner.
+        let is_short =
+            matches!(program, "degit" | "giget") || (is_hub && operands.iter().any(|word| word.text == "clone"));
+        let is_clone = is_short || matches!(program, "git" | "hg" | "svn");
+        let is_cloned = |word: &&&Word| is_remote(word) || (is_short && word.text.contains('/'));
+        let Some(from) = operands.iter().find(is_cloned) else { return Ok(found) };
+        // What is last is where it goes.
+        if is_cloned(&operands.last().unwrap_or(from)) && !is_clone && !matches!(program, "sftp" | "s3cmd") {
+            return Ok(found);
+        }
+        let address = from.text.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        let name = address.rsplit(['/', ':']).next().unwrap_or_default();
+        let to = operands.last().filter(|word| !is_cloned(word));
+        let name = Word::literal(name.strip_suffix(".git").unwrap_or(name));
+        let to_name = to.map(|to| Word { text: format!("{}/{}", to.text, name.text), ..(**to).clone() });
+        let is_tree = is_clone
+            || command.args.iter().any(|word| {
+                matches!(word.text.as_str(), "-r" | "-R" | "--recursive" | "--recurse" | "sync" | "mirror")
+                    || (program == "rsync" && word.text.starts_with('-') && word.text.contains(['a', 'r']))
+            });
+        if is_tree {
+            let inner = [to_name.clone(), Some(name.clone())].into_iter().flatten().map(|name| (name, true));
+            let outer = to.map(|to| ((*to).clone(), is_clone || to.text != "."));
+            for (directory, is_own) in inner.chain(outer) {
+                let path = self.path_of(&directory, command);
+                self.spend(path.as_ref().map_or(0, String::len))?;
+                self.unpacked.extend(path.map(|path| (path, is_own)));
+            }
+        }
+        if !is_clone {
+            found.extend(to.map_or_else(|| vec![name], |to| vec![(*to).clone()]));
+            found.extend(to_name);
+        }
+        Ok(found)
+    }
+
+    /// Whether one of the commands from `begin` on fetches.
+    pub(super) fn has_fetcher(&self, begin: usize) -> bool {
+        self.script.commands[begin..].iter().any(|command| wrappers::is_fetcher(&command.program, &command.args))
+    }
+
+    /// Notes the files into which commands put what others fetch, those from `stage` on, in a pipeline from `begin` on:
+    /// `curl … | tee x`.
+    pub(super) fn keeps(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
+        let before = &self.script.commands[begin..stage];
+        if !before.iter().any(|command| wrappers::is_fetcher(&command.program, &command.args)) {
             return Ok(());
         }
-        for at in begin..self.script.commands.len() {
+        self.script.runs_fetched |= self.script.commands[stage..].iter().any(obeys_input);
+        for at in stage..self.script.commands.len() {
             let command = self.script.commands[at].clone();
             self.spend(command.args.len())?;
-            let operands = command.args.iter().filter(|word| command.program == "tee" && !word.text.starts_with('-'));
-            self.keep(&operands.cloned().collect::<Vec<_>>(), &command)?;
+            self.keep(&made_by(&command), &command)?;
             if is_unpacker(&command) {
                 self.unpack(&command)?;
             }
@@ -123,7 +255,8 @@ impl Reader<'_> {
     fn holds(&self, path: &str) -> bool {
         self.unpacked.iter().any(|(directory, is_own)| {
             let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
-            let Some(inner) = inner else { return false };
+            // What an environment of Python's own starts with is made there.
+            let Some(inner) = inner.filter(|inner| !inner.ends_with("bin/activate")) else { return false };
             let Some((first, _)) = inner.split_once('/').filter(|_| !is_own) else { return *is_own };
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
             let name = first[..end].to_ascii_lowercase();
@@ -134,14 +267,24 @@ impl Reader<'_> {
     }
 
     /// Notes these files and those that the output of the command leads to.
-    fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
+    pub(super) fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for word in written.iter().chain(redirected.map(|redirect| &redirect.target)) {
             let path = self.path_of(word, command);
             self.spend(path.as_ref().map_or(0, String::len))?;
+            self.script.runs_fetched |= path.as_ref().is_some_and(|path| self.runs_by_itself(word, path, command));
             self.fetched.extend(path);
         }
         Ok(())
+    }
+
+    /// Whether a file is run without a further word: when a shell starts, when somebody commits, at a time.
+    fn runs_by_itself(&self, word: &Word, path: &str, command: &Command) -> bool {
+        let is_there = |at: &str| match at.strip_suffix('/') {
+            Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),
+            None => ends_with(path, at) && self.places.class(word, command.cwd.as_deref()) == Class::Home,
+        };
+        wrappers::STARTUP.iter().any(is_there)
     }
 
     /// The path of a file. One that is not known whole is told by its words: `$T/x.sh` is `$T/x.sh`, as long as nobody sets it.
@@ -151,21 +294,61 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a program fetches what a server sends.
-fn fetches(program: &str) -> bool {
-    matches!(
-        program,
-        "curl"
-            | "wget"
-            | "aria2c"
-            | "axel"
-            | "fetch"
-            | "iwr"
-            | "irm"
-            | "invoke-webrequest"
-            | "invoke-restmethod"
-            | "start-bitstransfer"
-    )
+/// Whether a program that is led by files takes what it reads for one: `… | psql`, `… | make -f -`.
+fn obeys_input(command: &Command) -> bool {
+    let has = |words: &[&str]| command.args.iter().any(|word| words.contains(&word.text.as_str()));
+    let operands = command.args.iter().filter(|word| !word.text.starts_with('-')).count();
+    match command.program.as_str() {
+        "make" | "kubectl" => has(&["-"]),
+        "sqlite3" if operands > 1 => false,
+        program => {
+            wrappers::LED.of_first_word(program).any(|option| option == "<")
+                && !has(&["-c", "--command", "-e", "--execute", "-q", "--query", "-Q"])
+        }
+    }
+}
+
+/// Whether a path ends with these names.
+fn ends_with(path: &str, names: &str) -> bool {
+    path.strip_suffix(names).is_some_and(|before| before.ends_with('/'))
+}
+
+/// Whether a program only looks at the syntax of a script.
+fn only_checks(program: &str, args: &[Word]) -> bool {
+    let mut options = args.iter().map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
+    match program {
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "fish" => {
+            options.any(|text| !text.starts_with("--") && text.contains('n') && !text.contains(['o', 'O', 'i']))
+        }
+        "node" => options.any(|text| matches!(text, "-c" | "--check")),
+        "perl" | "ruby" => options.any(|text| matches!(text, "-c" | "-wc")),
+        "php" => options.any(|text| text == "-l"),
+        _ => false,
+    }
+}
+
+/// Whether a program that installs is asked what is in a file, or what its checksum is.
+fn only_looks(program: &str, first: &str) -> bool {
+    match program {
+        "dpkg" => matches!(first, "-I" | "-c" | "--info" | "--contents" | "-f" | "--field"),
+        "rpm" => first.starts_with("-q") || matches!(first, "-K" | "--checksig" | "--query"),
+        "pip" => matches!(first, "hash" | "inspect" | "download"),
+        "pacman" => first.starts_with("-Q"),
+        "gem" => matches!(first, "spec" | "unpack" | "contents"),
+        _ => first == "info" || first == "show",
+    }
+}
+
+/// Whether a word names something on another machine: `s3://b/x`, `host:x`.
+fn is_elsewhere(text: &str) -> bool {
+    match text.split_once(':') {
+        Some((scheme, rest)) if rest.starts_with("//") => scheme != "file" && !scheme.is_empty(),
+        Some((host, path)) => {
+            let is_drive = host.len() == 1 && path.starts_with(['/', '\\']);
+            !host.is_empty() && !host.contains('/') && !is_drive
+        }
+        None => false,
+    }
 }
 
 /// The value of a cmdlet's parameter, whose name may be cut short.
@@ -208,7 +391,8 @@ fn is_script(program: &str) -> bool {
 }
 
 /// The words that may name the script: the first operand, and the value of each option before it.
-fn scripts(args: &[Word]) -> impl Iterator<Item = &Word> {
+fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word> + use<'a> {
+    let has_modules = program == "python";
     let mut is_value = false;
     let mut is_done = false;
     args.iter().filter(move |word| {
@@ -220,51 +404,27 @@ fn scripts(args: &[Word]) -> impl Iterator<Item = &Word> {
         if text.starts_with('/') && text.len() <= 3 {
             return false;
         }
+        // A module is found elsewhere.
+        is_done = has_modules && text == "-m";
         if text.starts_with(['-', '+']) && text.len() > 1 {
             let long = ["--rcfile", "--init-file", "--require", "--import"];
             is_value = if text.starts_with("--") {
                 long.contains(&text)
             } else {
-                text.ends_with(['o', 'O', 'r', 'W', 'X', 'I'])
+                text != "-jar" && text.ends_with(['o', 'O', 'r', 'W', 'X', 'I'])
             };
             return false;
         }
-        is_done = !std::mem::take(&mut is_value);
+        // `deno run x.ts`
+        is_done = !std::mem::take(&mut is_value) && text != "run";
         true
     })
 }
 
-/// Whether a program runs a file that its words name, or that it reads.
-fn runs_files(program: &str) -> bool {
-    if program == "." {
-        return true;
-    }
-    let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(
-        program,
-        "sh" | "bash"
-            | "zsh"
-            | "dash"
-            | "ksh"
-            | "fish"
-            | "source"
-            | "python"
-            | "node"
-            | "perl"
-            | "ruby"
-            | "php"
-            | "powershell"
-            | "pwsh"
-            | "msiexec"
-            | "wscript"
-            | "cscript"
-            | "mshta"
-    )
-}
-
 /// The files that are written: by an option, or by the name in each address. `remote` is the option that asks for the latter,
 /// where it is not done anyway.
-fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>) -> Vec<Word> {
+fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>, within: &str) -> Vec<Word> {
+    let mut directory: Option<Word> = None;
     let mut named = Vec::new();
     let mut addresses = Vec::new();
     let mut is_remote = remote.is_none();
@@ -275,6 +435,8 @@ fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>)
             named.push(Word::marked(value));
         } else if text == long {
             named.extend(words.next().cloned());
+        } else if let Some(value) = wrappers::attached(text, within).filter(|_| text.starts_with(within)) {
+            directory = if value.is_empty() { words.next().cloned() } else { Some(Word::marked(value)) };
         } else if let Some(cluster) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
             is_remote |= remote.is_some_and(|(letter, _)| cluster.contains(letter));
             match cluster.split_once(short) {
@@ -284,7 +446,7 @@ fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>)
                 }
                 _ => {}
             }
-        } else if remote.is_some_and(|(_, name)| name == text) {
+        } else if remote.is_some_and(|(_, name)| text.starts_with(name)) {
             is_remote = true;
         } else if !text.starts_with('-') {
             addresses.push(text);
@@ -295,5 +457,7 @@ fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>)
             |address: &&str| address.split(['?', '#']).next()?.rsplit_once('/').map(|(_, name)| Word::literal(name));
         named.extend(addresses.iter().filter_map(name).filter(|word| !word.text.is_empty()));
     }
-    named
+    let Some(directory) = directory else { return named };
+    let within = |word: Word| Word { text: format!("{}/{}", directory.text, word.text), ..directory.clone() };
+    named.into_iter().map(within).collect()
 }

@@ -1,6 +1,7 @@
 //! What git runs by its settings: aliases that begin with `!`, and those that name a program.
 
 use super::read::{Reader, Unreadable};
+use super::unwrap::FILE;
 use super::word::Word;
 use super::wrappers;
 
@@ -76,6 +77,10 @@ impl Reader<'_> {
         let text = match value.strip_prefix('!') {
             Some(text) => text.to_owned(),
             None if starts_with(name, "alias.") => format!("git {value}"),
+            None if value.is_empty() => return Ok(()),
+            None if starts_with(name, "core.editor") || starts_with(name, "sequence.editor") => {
+                format!("{value}{FILE}")
+            }
             None if wrappers::is_setting(name) => value.to_owned(),
             None => return Ok(()),
         };

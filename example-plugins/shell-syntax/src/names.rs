@@ -13,6 +13,10 @@ pub(super) fn usual(name: &str) -> &str {
         "vim.basic" | "vim.tiny" | "vim.gtk3" | "vim.nox" => return "vim",
         "original-awk" => return "awk",
         "gmake" => return "make",
+        // What starts programs on Linux.
+        name if ["ld-linux", "ld-musl-", "ld.so", "ld64.so"].iter().any(|begin| name.starts_with(begin)) => {
+            return "ld.so";
+        }
         "Rscript" => return "rscript",
         "R" => return "r",
         _ => {}
@@ -53,6 +57,10 @@ mod tests {
             ("nodejs", "node"),
             ("nc.openbsd", "nc"),
             ("base64", "base64"),
+            ("ld-linux-x86-64.so.2", "ld.so"),
+            ("ld-musl-aarch64.so.1", "ld.so"),
+            ("ld.so.1", "ld.so"),
+            ("ld", "ld"),
             ("md5", "md5"),
             ("7z", "7z"),
             ("bzip2", "bzip2"),

@@ -82,6 +82,29 @@ const HOST: [&str; 5] = [
     "AppData/Local/hookhost",
 ];
 
+/// Directories of a home that programs fill again by themselves, relative to it; with a slash at the end, each in such a directory.
+const CACHES: [&str; 19] = [
+    ".cache/",
+    "Library/Caches/",
+    ".npm/_cacache",
+    ".npm/_npx",
+    ".npm/_logs",
+    ".cargo/registry/cache",
+    ".cargo/registry/src",
+    ".cargo/registry/index",
+    ".cargo/git/checkouts",
+    ".gradle/caches",
+    ".yarn/cache",
+    ".yarn/berry/cache",
+    ".pnpm-store",
+    ".local/share/pnpm/store",
+    ".bun/install/cache",
+    "go/pkg/mod/cache",
+    ".ccache",
+    "Library/Developer/Xcode/DerivedData",
+    "AppData/Local/Temp/",
+];
+
 /// Where paths begin.
 #[derive(Clone, Debug)]
 pub struct Places {
@@ -264,8 +287,10 @@ impl Places {
         if below(&self.workspace, path).is_some() {
             return Class::Above;
         }
-        if path.starts_with('~') || self.home.as_deref().is_some_and(|home| below(path, home).is_some()) {
-            return Class::Home;
+        let in_home = self.home.as_deref().and_then(|home| below(path, home));
+        if path.starts_with('~') || in_home.is_some() {
+            let inner = in_home.or_else(|| path.strip_prefix("~/"));
+            return if inner.is_some_and(is_cache) { Class::Temporary } else { Class::Home };
         }
         if is_temporary_root(path) {
             return Class::Outside;
@@ -317,6 +342,17 @@ impl Places {
             None => clean(&format!("{cwd}/{text}")),
         })
     }
+}
+
+/// Whether a path of a home is, or lies in, what programs fill again.
+fn is_cache(inner: &str) -> bool {
+    CACHES.iter().any(|cache| match cache.strip_suffix('/') {
+        // One of those in it, by its name.
+        Some(directory) => {
+            below(inner, directory).is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        }
+        None => below(inner, cache).is_some(),
+    })
 }
 
 /// What follows the last `..` that leads out of a directory which nobody knows, or which was made up for a variable: it may lead

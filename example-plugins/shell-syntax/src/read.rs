@@ -469,7 +469,7 @@ impl Reader<'_> {
             for command in &mut self.script.commands[stages[stages.len() - 1]..] {
                 command.upstream.extend(upstream.iter().cloned());
             }
-            self.keeps(stages[stages.len() - 1], &upstream)?;
+            self.keeps(begin, stages[stages.len() - 1])?;
         }
         self.piped_secrets(begin)?;
         stages.push(self.script.commands.len());
@@ -498,8 +498,14 @@ impl Reader<'_> {
         match command {
             ast::Command::Simple(simple) => return self.simple(simple, input),
             ast::Command::Compound(compound, redirects) => {
+                let at = self.script.commands.len();
                 let input = self.redirects(redirects.as_ref())?.1.or(input);
+                let begin = self.script.commands.len();
                 self.compound(compound, input)?;
+                if redirects.is_some() {
+                    let redirects = self.script.commands.get(at).map(|command| command.redirects.clone());
+                    self.printed_since(begin, redirects.unwrap_or_default())?;
+                }
             }
             ast::Command::Function(function) => self.define(function)?,
             ast::Command::ExtendedTest(test, redirects) => {
@@ -648,11 +654,26 @@ impl Reader<'_> {
                 self.test(other)
             }
             ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
-            ast::ExtendedTestExpr::UnaryTest(_, word) => self.word(&word.value, None).map(drop),
+            ast::ExtendedTestExpr::UnaryTest(_, word) => self.tested(word),
             ast::ExtendedTestExpr::BinaryTest(_, one, other) => {
-                self.word(&one.value, None)?;
-                self.word(&other.value, None).map(drop)
+                self.tested(one)?;
+                self.tested(other)
             }
+        }
+    }
+
+    fn tested(&mut self, word: &ast::Word) -> Result<(), Unreadable> {
+        let word = self.word(&word.value, None)?;
+        self.indexed(&word);
+        Ok(())
+    }
+
+    /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
+    /// `[[ -v 'a[$(x)]' ]]`.
+    pub(super) fn indexed(&mut self, word: &Word) {
+        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.contains('`'));
+        if let Some(begin) = begin {
+            self.within_quoted(&word.text[begin..]);
         }
     }
 
@@ -680,6 +701,7 @@ impl Reader<'_> {
         command.location = self.location;
         self.fetches(&command)?;
         self.copies(&command)?;
+        self.copies_texts(&command)?;
         self.secrets(&command)?;
         self.push(command)
     }
@@ -785,8 +807,11 @@ impl Reader<'_> {
         let before = self.files.get(&path).cloned().flatten().filter(|_| append);
         let before = before.map(|before| before.text).unwrap_or_default();
         self.spend(before.len())?;
-        self.files.insert(path, Some(Word::literal(format!("{before}{text}\n"))));
-        Ok(())
+        let is_hook = ["/.git/hooks/", "/.husky/"].iter().any(|directory| path.contains(directory));
+        self.files.insert(path, Some(Word::literal(format!("{before}{text}"))));
+        // git runs it.
+        let hook = if is_hook { self.written_in(file) } else { None };
+        hook.map_or(Ok(()), |text| self.text("sh", &text))
     }
 
     /// What the text has written into a file.

@@ -29,7 +29,11 @@ impl Reader<'_> {
             is_interactive |= is_cluster && word.contains('i');
             is_text |= (is_cluster && word.contains('c')) || matches!(word, "--command" | "--commands");
             reads_input |= is_cluster && word.contains('s');
-            let takes_value = (is_cluster && word.contains(['o', 'O'])) || matches!(word, "--rcfile" | "--init-file");
+            let is_first = matches!(word, "--rcfile" | "--init-file");
+            if let Some(file) = args.get(at + 1..at + 2).filter(|_| is_first) {
+                self.file(name, file, None)?;
+            }
+            let takes_value = is_first || (is_cluster && word.contains(['o', 'O']));
             at += if takes_value { 2 } else { 1 };
         }
         // The syntax is looked at, and nothing is run.

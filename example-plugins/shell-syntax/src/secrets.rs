@@ -261,7 +261,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
         "xz" => ended("xz"),
         "zstd" => ended("zst"),
         "gpg" => ended("gpg"),
-        "tee" => operands().cloned().collect(),
+        "tee" | "sponge" => operands().cloned().collect(),
         "dd" => args.iter().filter_map(|word| word.text.strip_prefix("of=").map(Word::marked)).collect(),
         program if copies_files(program) => {
             let option = args.iter().position(|word| matches!(word.text.as_str(), "-t" | "--target-directory"));
@@ -298,7 +298,7 @@ fn meant(pattern: &str) -> Option<String> {
 }
 
 /// Whether a pattern of a shell fits a name.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
+pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while seen < name.len() {

@@ -65,16 +65,26 @@ impl Reader<'_> {
             self.spend(length)?;
         }
         let is_shadowed = self.defines(program);
-        let printed = printed(&words, command.input.as_ref()).filter(|_| !is_shadowed);
-        if let Some(text) = &printed {
+        let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
+        // Made by another program of what is there: a text that nobody can read.
+        let is_made = printed.is_none() && !command.redirects.is_empty() && self.makes_text(&words, &command);
+        let made = is_made.then(Word::unknown);
+        if let Some(text) = printed.as_ref().or(made.as_ref()) {
+            let ends = program == "printf" || words.get(1).is_some_and(|word| word.text == "-n");
+            let end = if ends { "" } else { "\n" };
             for redirect in command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read) {
-                self.write(&redirect.target, &text.with_mark(), redirect.kind == RedirectKind::Append)?;
+                let text = format!("{}{end}", text.with_mark());
+                self.write(&redirect.target, &text, redirect.kind == RedirectKind::Append)?;
             }
         }
         let outer = std::mem::replace(&mut self.place, command.place.clone());
+        let redirects = if is_shadowed { command.redirects.clone() } else { Vec::new() };
+        let begin = self.script.commands.len();
         let result = self.run(words, command);
         self.place = outer;
-        result.map(|()| printed)
+        result?;
+        self.printed_since(begin, redirects)?;
+        Ok(printed)
     }
 
     fn part(&mut self, item: &ast::CommandPrefixOrSuffixItem, parts: &mut Parts) -> Result<(), Unreadable> {
@@ -90,6 +100,7 @@ impl Reader<'_> {
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
                 let begin = self.script.commands.len();
                 let file = self.substitute(&subshell.list)?;
+                self.fetched.extend(self.has_fetcher(begin).then(|| file.text.clone()));
                 // The script that a shell runs: `bash <(…)`.
                 if parts.words.iter().skip(1).all(|word| word.text.starts_with('-')) {
                     parts.command.upstream.extend(self.programs_since(begin));
@@ -229,16 +240,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `echo` and `printf` print, and `cat` of what it is given.
-fn printed(words: &[Word], input: Option<&Word>) -> Option<Word> {
-    let (program, args) = words.split_first()?;
-    match program_name(&program.text) {
-        name @ ("echo" | "printf") => printed_by(name, args),
-        "cat" if args.is_empty() => input.cloned(),
-        _ => None,
-    }
-}
-
+/// What `echo` and `printf` print.
 pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
     if args.iter().any(|word| !word.is_known()) {
         return None;

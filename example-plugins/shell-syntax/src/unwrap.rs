@@ -11,6 +11,9 @@ use super::{Command, lower, names, program_name, windows};
 /// Maximum number of programs that run each other: `sudo nice env …`. The message below says it, too.
 const MAX_WRAPPERS: usize = 8;
 
+/// A file that nobody knows, as the last word of a command: what an editor is given.
+pub(super) const FILE: &str = " \"$_\"";
+
 /// A program that runs others in a way of its own; what the tables say of the rest is enough.
 enum Special {
     /// The command, with further words from its input.
@@ -68,6 +71,27 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
+/// Whether a word of the shell takes names of variables, and evaluates the index in `a[…]`.
+fn evaluates(program: &str) -> bool {
+    matches!(
+        program,
+        "test"
+            | "["
+            | "let"
+            | "read"
+            | "unset"
+            | "declare"
+            | "local"
+            | "export"
+            | "readonly"
+            | "typeset"
+            | "mapfile"
+            | "readarray"
+            | "getopts"
+            | "wait"
+    )
+}
+
 /// Whether a program's words may be, or name, another command.
 pub(super) fn runs_others(program: &str) -> bool {
     let is_special = matches!(
@@ -111,6 +135,9 @@ impl Reader<'_> {
         let name = command.program.clone();
         let lower = lower(&name);
         let special = special(&lower);
+        if evaluates(&lower) {
+            args.iter().for_each(|word| self.indexed(word));
+        }
         let wrapper = if special.is_some() { None } else { wrappers::of(&lower, args) };
         let is_program = special.is_none();
         let alias = if is_program { self.alias(&program.text, args) } else { None };
@@ -161,6 +188,9 @@ impl Reader<'_> {
             if name == "git" {
                 self.git(&words[1..])?;
             }
+            if name == "make" {
+                self.recipes(args, &inner)?;
+            }
             return self.unwrap(&name, wrapper, args, inner);
         }
         match special {
@@ -184,6 +214,7 @@ impl Reader<'_> {
                     let variable =
                         if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
                     let format = &args[args.len().min(1 + usize::from(args[0].text == "-v"))..];
+                    self.indexed(&Word::literal(variable.unwrap_or_default()));
                     self.set(variable.unwrap_or_default(), printed_by("printf", format));
                 }
                 Ok(())
@@ -335,7 +366,9 @@ impl Reader<'_> {
             }
         }
         if !texts.is_empty() {
-            return texts.iter().try_for_each(|text| self.text(name, &text.text));
+            // What opens files is given their names.
+            let files = if name == "git" && wrapper.texts.contains("-O") { FILE } else { "" };
+            return texts.iter().try_for_each(|text| self.text(name, &format!("{}{files}", text.text)));
         }
         let words = wrapper.words(args);
         if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text)) {
@@ -459,6 +492,7 @@ impl Reader<'_> {
     /// Reads the value of a variable that is run as a command.
     pub(super) fn commands_in(&mut self, variable: &str, value: &Word) -> Result<(), Unreadable> {
         let is_setting = variable.starts_with("GIT_CONFIG_VALUE_") && value.text.starts_with('!');
+        self.preloads(variable, value);
         // A file that each shell runs first.
         if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
             let class = self.places.class(value, self.scope.cwd.as_deref());
@@ -479,7 +513,9 @@ impl Reader<'_> {
                 .try_for_each(|(name, value)| self.setting(name, value));
         }
         if value.is_known() && !value.text.is_empty() && (is_setting || wrappers::is_command(variable)) {
-            return self.text("env", value.text.trim_start_matches(['!', '|', '-']));
+            let is_editor = matches!(variable, "EDITOR" | "VISUAL" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR");
+            let file = if is_editor { FILE } else { "" };
+            return self.text("env", &format!("{}{file}", value.text.trim_start_matches(['!', '|', '-'])));
         }
         Ok(())
     }

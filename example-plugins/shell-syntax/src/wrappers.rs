@@ -81,7 +81,7 @@ impl List {
     }
 
     /// What follows this first word in the items that begin with it. The items are sorted by their first words.
-    fn of_first_word(self, first: &str) -> impl Iterator<Item = &'static str> {
+    pub(super) fn of_first_word<'a>(self, first: &'a str) -> impl Iterator<Item = &'static str> + use<'a> {
         let text = self.0;
         let line_at = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
         let (mut low, mut high) = (0, text.len());
@@ -91,9 +91,8 @@ impl List {
             let end = begin + line.len() + 1;
             if line.split(' ').next().unwrap_or_default() < first { low = end } else { high = begin }
         }
-        let first = first.to_owned();
         text.get(low..).unwrap_or_default().split_terminator('\n').map_while(move |line| {
-            let rest = line.strip_prefix(first.as_str())?;
+            let rest = line.strip_prefix(first)?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
         })
     }
@@ -166,6 +165,19 @@ pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
     let prints = matches!(program, "echo" | "printf" | "curl" | "wget" | "nc" | "ncat" | "http" | "fetch" | "");
     let options = |words: &[Word]| words.iter().all(|word| word.text.starts_with('-') && word.is_known());
     asks && !prints && args.get(1).is_some_and(is_shell) && args.get(2..).is_some_and(options) && !is_known(program)
+}
+
+/// Whether a program fetches what a server sends, or decodes what nobody can read, by these words.
+pub(super) fn is_fetcher(program: &str, args: &[Word]) -> bool {
+    FETCHERS.of_first_word(program).any(|words| {
+        let mut rest = args.iter();
+        words.split_terminator(' ').all(|word| match word.strip_suffix('*') {
+            Some(begin) => rest.any(|arg| arg.text.starts_with(begin)),
+            // Another machine.
+            None if word == ":" => rest.any(|arg| arg.text.contains(':') && !arg.text.starts_with(['-', '/', '.'])),
+            None => rest.any(|arg| arg.text == word),
+        })
+    })
 }
 
 /// Whether the value of a variable is run as a command.
@@ -410,7 +422,7 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HOOKS, List, is_hook};
+    use super::{FETCHERS, HOOKS, List, is_fetcher, is_hook};
     use crate::Word;
 
     #[test]
@@ -420,6 +432,20 @@ mod tests {
         assert_eq!((of("a"), of("b"), of("bb"), of("z")), (vec![""], vec!["c", "d e"], vec![""], vec!["y"]));
         assert!(["", "aa", "b c", "c", "zz"].iter().all(|word| of(word).is_empty()));
         assert_eq!(List("").of_first_word("a").count(), 0);
+    }
+
+    #[test]
+    fn each_fetcher_is_found_by_its_words_in_their_order() {
+        for fetcher in FETCHERS.iter() {
+            let words = fetcher.replace('*', "x").replace(" :", " h:x");
+            let (program, words) = words.split_once(' ').unwrap_or((&words, ""));
+            let args: Vec<Word> =
+                words.split_terminator(' ').flat_map(|word| ["-v", word]).map(Word::literal).collect();
+            assert!(is_fetcher(program, &args), "{fetcher}");
+            assert_eq!(is_fetcher(program, &[]), args.is_empty(), "{fetcher}");
+        }
+        let args = |text: &str| text.split(' ').map(Word::literal).collect::<Vec<_>>();
+        assert!(!is_fetcher("aws", &args("cp s3 s3://b/x")) && !is_fetcher("git", &args("clone ../x")));
     }
 
     #[test]

@@ -791,6 +791,7 @@ fn moves_or_copies(name: &str) -> Option<&'static str> {
         "shutil.copy" | "shutil.copyfile" | "shutil.copy2" | "shutil.copytree" | "fs.copyFileSync" | "fs.copyFile"
         | "fs.cpSync" | "FileUtils.cp" | "FileUtils.cp_r" => Some("cp"),
         "os.symlink" | "fs.symlinkSync" => Some("ln"),
+        name if name.ends_with("urlretrieve") => Some("wget2"),
         _ => None,
     }
 }

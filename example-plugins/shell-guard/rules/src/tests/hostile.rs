@@ -164,6 +164,21 @@ fn what_multiplies_itself_is_given_up_soon() {
             many("s399 -c s1; ", 400)
         ),
         format!("curl -LO https://x.example/y.tgz; {}", many("tar xzf y.tgz; sh y/z.sh; ", 700)),
+        format!("git clone https://x.example/y; {}", many("make -f y/z install; pip install ./y *.whl; ", 500)),
+        format!("curl -O https://x.example/y; {}", many("cp y z; cp z y; dpkg -i *y* z; ", 400)),
+        format!("cat <<E > Makefile\n{}\nE\n{}", many("\techo x\n", 2000), many("make; ", 300)),
+        format!(
+            "cat <<E > a\n{}\nE\n{} cat {} > b; sh b",
+            many("echo x\n", 2000),
+            many("cat a a > a; tee a b < a; ", 30),
+            many("a ", 900)
+        ),
+        format!("echo 'echo x > .git/hooks/x' > .git/hooks/y; {}", many("cp .git/hooks/y .git/hooks/x; ", 300)),
+        format!("unset {}", many("'a[$(unset \"a[$(x)]\")]' ", 900)),
+        format!("test -v '{}'", many("${a[$(", 200)),
+        format!("{} {} {}", many("{ ", 20), many("echo x; ", 1500), many("} > x; ", 20)),
+        format!("f() {{ f > x; {} }}; {}", many("echo x; ", 400), many("f > y; ", 200)),
+        format!("{} sh x", many("{ cat x; echo y; } > x; ", 400)),
         format!("python3 - <<'E'\n{}\nE", many("os.system(", 5000)),
         format!("python3 - <<'E'\n{}\nE", many("exec('exec(\"x\")');", 3000)),
         format!("node - <<'E'\n{}\nE", many("a = a + ['b', {c: require('child_process').exec(a)}]\n", 900)),

@@ -85,6 +85,13 @@ const LEFT: [&str; 40] = [
     "cargo run --target-dir x -v --bin harn",
 ];
 
+/// A config by which the rules of cargo rewrite that give hints otherwise.
+fn of_stacks(stacks: &[&str]) -> serde_json::Value {
+    let rules = ["target_dir_conflict", "test_no_capture_default"].map(|rule| format!("rule:rust.cargo.{rule}"));
+    let answers: serde_json::Map<_, _> = rules.into_iter().map(|rule| (rule, json!("rewrite"))).collect();
+    json!({"stacks": stacks, "answers": answers})
+}
+
 fn stub(directory: &Path, name: &str) {
     let path = directory.join(name);
     std::fs::write(
@@ -150,7 +157,7 @@ fn rewritten() -> Vec<(String, String, Box<Rewrite>)> {
     commands.extend(table.filter_map(|line| line.split_once(" | ")?.1.rsplitn(3, " | ").last()).map(str::to_owned));
     let mut all = Vec::new();
     for stacks in [["rust", "none"], ["python", "none"], ["ts", "none"], ["harn", "none"]] {
-        configure(json!({"stacks": stacks})).unwrap();
+        configure(of_stacks(&stacks)).unwrap();
         for command in &commands {
             if let ToolCallVerdict::Rewrite(Action::Shell(shell)) = ask(command) {
                 let id = testing::inspect(|host| {
@@ -186,7 +193,7 @@ fn a_rewrite_changes_what_it_means_to_and_each_other_word_reaches_its_program_as
 
 #[test]
 fn a_rewrite_that_cannot_be_proven_right_is_not_made_and_says_what_it_would_have_done() {
-    configure(json!({"stacks": ["rust", "python", "ts", "harn"]})).unwrap();
+    configure(of_stacks(&["rust", "python", "ts", "harn"])).unwrap();
     for command in LEFT {
         let decided = word(command);
         assert!(decided == "allow" || decided == "ask", "{command}: {decided}");
@@ -208,7 +215,7 @@ fn a_rewrite_that_cannot_be_proven_right_is_not_made_and_says_what_it_would_have
 
 #[test]
 fn a_rewrite_is_reported_field_by_field_and_the_model_is_reminded_for_one_turn() {
-    configure(json!({"stacks": ["rust"]})).unwrap();
+    configure(of_stacks(&["rust"])).unwrap();
     assert_eq!(word("echo a && cargo check"), "echo a && cargo check --target-dir target-shared");
     testing::inspect(|host| {
         let [finding] = host.findings.as_slice() else { panic!("{:?}", host.findings) };
@@ -239,7 +246,7 @@ fn a_rewrite_is_reported_field_by_field_and_the_model_is_reminded_for_one_turn()
 
 #[test]
 fn a_refusal_elsewhere_in_the_command_leaves_nothing_rewritten() {
-    configure(json!({"stacks": ["rust"]})).unwrap();
+    configure(of_stacks(&["rust"])).unwrap();
     assert_eq!(word("cargo build && rm -rf /"), "deny");
     testing::inspect(|host| {
         assert!(host.reminders.is_empty());
