@@ -6,7 +6,7 @@
 use crate::events::event;
 use crate::headers;
 use crate::judge::Judge;
-use crate::mirrored::{MAX_HEADERS, mismatch};
+use crate::mirrored::{MAX_HEADERS, Mismatch, mismatch};
 use crate::question::random;
 use crate::service::{SESSION, Service, VERSION, revision};
 use crate::stdio;
@@ -265,9 +265,9 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         }
         None => None,
     };
-    // A tool that is not there for the client has no headers that could be wrong: what they should say would tell that it is there.
-    if let Some(why) = differs
-        && !shared.stateless().await.is_ok_and(|judge| judge.lacks(&message))
+    // A tool that is not there for the client asks for no headers: what they should say would tell that it is there.
+    if let Some(Mismatch { why, is_of_tool }) = differs
+        && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks(&message)))
     {
         return refused(StatusCode::BAD_REQUEST, id.as_ref(), HEADER_MISMATCH, &why);
     }

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use hookhost_relay::message::{Members, Message};
+use hookhost_relay::message::Message;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -177,23 +177,18 @@ impl Annotated {
 
     /// The headers of a request, each with what it says.
     fn values(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
-        let Some(method) = message.method() else { return Ok(Vec::new()) };
-        let mut headers = vec![("mcp-method".to_owned(), method.to_owned())];
-        let params = message.params().unwrap_or_default();
-        let named = match method {
-            "tools/call" | "prompts/get" => params.text("name"),
-            "resources/read" => params.text("uri"),
-            _ => None,
-        };
-        headers.extend(named.clone().map(|name| ("mcp-name".to_owned(), name)));
-        if method == "tools/call" {
-            headers.extend(self.of_arguments(&named.unwrap_or_default(), &params)?);
-        }
+        let mut headers = standard(message);
+        headers.extend(self.of_arguments(message)?);
         Ok(headers)
     }
 
-    fn of_arguments(&self, tool: &str, params: &Members) -> Result<Vec<(String, String)>, String> {
-        let Some(notes) = self.tools.get(tool) else {
+    /// Those that the tool of a call asks for.
+    fn of_arguments(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
+        if message.method() != Some("tools/call") {
+            return Ok(Vec::new());
+        }
+        let params = message.params().unwrap_or_default();
+        let Some(notes) = self.tools.get(&params.text("name").unwrap_or_default()) else {
             // The service could read the arguments of a call in headers that are missing.
             return if self.is_bounded { Err(LEFT_OUT.to_owned()) } else { Ok(Vec::new()) };
         };
@@ -216,26 +211,52 @@ impl Annotated {
     }
 }
 
-/// Why the headers of a request do not say what the request says, as a sentence; `None` where they do. `header` finds one by
-/// its name in lower case.
+/// The headers that every request has, each with what it says.
+fn standard(message: &Message) -> Vec<(String, String)> {
+    let Some(method) = message.method() else { return Vec::new() };
+    let params = message.params().unwrap_or_default();
+    let named = match method {
+        "tools/call" | "prompts/get" => params.text("name"),
+        "resources/read" => params.text("uri"),
+        _ => None,
+    };
+    let named = named.map(|name| ("mcp-name".to_owned(), name));
+    std::iter::once(("mcp-method".to_owned(), method.to_owned())).chain(named).collect()
+}
+
+/// That the headers of a request do not say what the request says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Which of them, as a sentence.
+    pub why: String,
+    /// Whether only the tool that is called asks for it: who is told so knows that the tool is there.
+    pub is_of_tool: bool,
+}
+
+/// Why the headers of a request do not say what the request says; `None` where they do. `header` finds one by its name in lower case.
 #[must_use]
 pub fn mismatch<'a>(
     annotated: &Annotated,
     request: &Message,
     version: &str,
     header: impl Fn(&str) -> Option<&'a [u8]>,
-) -> Option<String> {
+) -> Option<Mismatch> {
     let differs = |name: &str, value: &str| {
         let Some(said) = header(name) else { return Some(format!("the header {name} is missing")) };
         let decoded = std::str::from_utf8(said).ok().and_then(decoded);
         let is_same = decoded.as_deref() == Some(value);
         (!is_same).then(|| format!("the header {name} says something else than the request does"))
     };
-    let version = differs("mcp-protocol-version", version);
-    version.or_else(|| match annotated.values(request) {
+    let of_any = differs("mcp-protocol-version", version)
+        .or_else(|| standard(request).into_iter().find_map(|(name, value)| differs(&name, &value)));
+    let of_tool = || match annotated.of_arguments(request) {
         Ok(mirrored) => mirrored.into_iter().find_map(|(name, value)| differs(&name, &value)),
         Err(why) => Some(why),
-    })
+    };
+    match of_any {
+        Some(why) => Some(Mismatch { why, is_of_tool: false }),
+        None => of_tool().map(|why| Mismatch { why, is_of_tool: true }),
+    }
 }
 
 /// The value that a header carries.
@@ -259,7 +280,7 @@ fn encoded(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Annotated, MAX_HEADERS, MAX_NOTES, encoded, mismatch};
+    use super::{Annotated, MAX_HEADERS, MAX_NOTES, Mismatch, encoded, mismatch};
     use hookhost_relay::message::Message;
     use serde_json::{Value, json};
 
@@ -317,9 +338,11 @@ mod tests {
             };
             let found = mismatch(&annotated, &request, "2026-07-28", header);
             assert_eq!(found.is_some(), other.is_some(), "{other:?}: {found:?}");
+            let is_of_tool = found.is_some_and(|found| found.is_of_tool);
+            assert_eq!(is_of_tool, other == Some("mcp-param-region"), "{other:?}");
         }
-        let none = mismatch(&annotated, &request, "2026-07-28", |_| None);
-        assert_eq!(none.as_deref(), Some("the header mcp-protocol-version is missing"));
+        let none = mismatch(&annotated, &request, "2026-07-28", |_| None).unwrap();
+        assert_eq!(none.why, "the header mcp-protocol-version is missing");
     }
 
     /// A tool with one header, whose argument has this key.
@@ -349,7 +372,10 @@ mod tests {
                 "mcp-method" => Some(&b"tools/call"[..]),
                 _ => Some(unknown.as_bytes()),
             };
-            assert_eq!(mismatch(&annotated, &call(unknown), "2026-07-28", header), Some(why));
+            assert_eq!(
+                mismatch(&annotated, &call(unknown), "2026-07-28", header),
+                Some(Mismatch { why, is_of_tool: true })
+            );
         }
         // What is listed again takes no more room, and another listing drops what it does not have.
         assert!(!annotated.take_up(&json!({ "tools": [tool("t48", "short")] }), Some("other")));

@@ -244,11 +244,15 @@ fn a_forbidden_tool_is_not_found_like_an_unknown_one_whatever_the_headers_say() 
     };
     let unknown = got("nobody", None);
     assert!(unknown.1.contains("Unknown tool: …"), "{unknown:?}");
-    for name in ["mcp-method", "mcp-name", "mcp-param-region", "mcp-protocol-version"] {
-        for value in [Some("other"), None] {
-            for tool in ["say", "nobody"] {
-                assert_eq!(got(tool, Some((name, value))), unknown, "{tool} {name} {value:?}");
-            }
+    for value in [Some("other"), None] {
+        for tool in ["say", "nobody"] {
+            assert_eq!(got(tool, Some(("mcp-param-region", value))), unknown, "{tool} {value:?}");
+        }
+        // Every request has these, whatever it calls.
+        for name in ["mcp-method", "mcp-name", "mcp-protocol-version"] {
+            let (forbidden, unknown) = (got("say", Some((name, value))), got("nobody", Some((name, value))));
+            assert_eq!(forbidden, unknown, "{name} {value:?}");
+            assert_eq!(forbidden.0, 400, "{name} {value:?}: {forbidden:?}");
         }
     }
     assert_eq!(got("say", None), unknown);
