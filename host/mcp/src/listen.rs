@@ -287,8 +287,14 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     };
     match id {
         Some(id) => session.request(&id, message, headers::accepts_events(&head.headers)).await,
-        None if session.say(&message.bytes).await => text(StatusCode::ACCEPTED, ""),
-        None => no_session(),
+        None => {
+            let is_said = session.say(&message.bytes).await;
+            if revision.is_some() {
+                // It was made for this message, which is on its way.
+                tokio::spawn(session.end_whole());
+            }
+            if is_said { text(StatusCode::ACCEPTED, "") } else { no_session() }
+        }
     }
 }
 

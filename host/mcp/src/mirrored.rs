@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use hookhost_relay::message::Message;
+use hookhost_relay::message::{Kind, Message};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -18,15 +18,15 @@ const BESIDES: usize = 64;
 /// Upper bound of the arguments of one tool that have a header: a table of headers has room for 32 768.
 pub(crate) const MAX_HEADERS: usize = 256;
 
-/// Why the headers of a call cannot be derived of whose tool nothing is kept.
+/// Why a call cannot be made: nothing is kept of its tool.
 const LEFT_OUT: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
      this tool are not known";
 
-/// Why the headers of a call are not derived of a tool that would have too many.
+/// Why a call cannot be made: its tool has too many headers.
 pub(crate) const TOO_MANY: &str =
     "the tool has more than 256 arguments with headers of their own, which is more than the proxy sends";
 
-/// Why the headers of a call are not derived where one would have two values.
+/// Why a call cannot be made: one header would have two values.
 const TWICE: &str =
     "the tool has two arguments with the same header, so what the header of a call should say is not known";
 
@@ -184,7 +184,8 @@ impl Annotated {
 
     /// Those that the tool of a call asks for.
     fn of_arguments(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
-        if message.method() != Some("tools/call") {
+        // A call in a notification goes nowhere: what its headers should say would tell that the tool is there.
+        if !matches!(&message.kind, Kind::Request { method, .. } if method == "tools/call") {
             return Ok(Vec::new());
         }
         let params = message.params().unwrap_or_default();
@@ -218,6 +219,8 @@ fn standard(message: &Message) -> Vec<(String, String)> {
     let named = match method {
         "tools/call" | "prompts/get" => params.text("name"),
         "resources/read" => params.text("uri"),
+        // By the extension for tasks: https://modelcontextprotocol.io/seps/2663
+        "tasks/get" | "tasks/update" | "tasks/cancel" => params.text("taskId"),
         _ => None,
     };
     let named = named.map(|name| ("mcp-name".to_owned(), name));

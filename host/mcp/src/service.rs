@@ -266,6 +266,13 @@ impl Service {
                         let why = format!("the request cannot be passed on: {refused}");
                         self.say(message::error(Some(id), INTERNAL_ERROR, &why)).await;
                     }
+                    // The service waits for the answer.
+                    for id in refused.answered() {
+                        let why = format!("the answer cannot be passed on: {refused}");
+                        if let Ok(error) = Message::of(message::error(Some(id), INTERNAL_ERROR, &why)) {
+                            let _ = timeout(FOR_A_NOTIFICATION, self.post(&error)).await;
+                        }
+                    }
                     continue;
                 }
             };
@@ -469,6 +476,8 @@ impl Service {
             };
             for data in events.take(&part).map_err(|error| error.to_string())? {
                 silent = 0;
+                // What is read here is what the proxy reads: an event's lines are one line of it.
+                let data = message::on_one_line(data);
                 let message = match Message::of(data.clone()) {
                     Ok(message) => message,
                     // What waits for this answer would wait for ever.

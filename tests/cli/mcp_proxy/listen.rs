@@ -255,6 +255,16 @@ fn a_forbidden_tool_is_not_found_like_an_unknown_one_whatever_the_headers_say() 
             assert_eq!(forbidden.0, 400, "{name} {value:?}: {forbidden:?}");
         }
     }
+    // A call in a notification is not passed on, whatever it calls.
+    let told = ["say", "nobody"].map(|tool| {
+        let (mut call, mut headers) = stateless(1, "eu");
+        call.as_object_mut().unwrap().remove("id");
+        call["params"]["name"] = json!(tool);
+        headers.retain(|(name, _)| !matches!(*name, "mcp-name" | "mcp-param-region"));
+        headers.push(("mcp-name", tool.to_owned()));
+        listening.post(&borrowed(&headers), &call).status
+    });
+    assert_eq!(told, [202, 202]);
     assert_eq!(got("say", None), unknown);
     assert!(service.got("tools/call").is_empty());
 }

@@ -131,18 +131,21 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
             let events = format!("data: [{}]\n\n", result(json!({})));
             ("200 OK", "content-type: text/event-stream\r\n", events)
         }
-        // Beside what is no answer, the answer to a request of another stream.
+        // The answer to a request of another stream: beside what is no answer, and with the end of a line in a text.
         Some("mixed") => {
             let waiting = noted.got.lock().unwrap().iter().find(|got| got.body["method"] == "waits").cloned();
             let other = json!({ "jsonrpc": "2.0", "id": waiting?.body["id"], "result": {} });
             let ping = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": {} });
-            let events = format!("data: [{other},{ping}]\n\ndata: {}\n\n", result(json!({})));
+            let in_lines = other.to_string().replace("{}", "{\"x\":\"a\ndata: b\"}");
+            let own = result(json!({}));
+            let events = format!("data: [{other},{ping}]\n\ndata: {in_lines}\n\ndata: {own}\n\n");
             ("200 OK", "content-type: text/event-stream\r\n", events)
         }
         Some("ends-another") => {
-            let params = json!({ "requestId": "s" });
+            let params = json!({ "requestId": "s", "reason": "a b" });
             let end = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-            let events = format!("data: {end}\n\ndata: {}\n\n", result(json!({})));
+            let in_lines = end.to_string().replace("a b", "a\ndata: b");
+            let events = format!("data: {end}\n\ndata: {in_lines}\n\ndata: {}\n\n", result(json!({})));
             ("200 OK", "content-type: text/event-stream\r\n", events)
         }
         Some("waits") => {
@@ -333,7 +336,7 @@ fn a_question_in_an_answer_that_nobody_judges_is_not_passed_on() {
     let mut proxied = start(&user, &service);
     proxied.begin(&json!({}));
     let refused = proxied.ask("questions", &json!({}));
-    assert!(refused["error"]["message"].as_str().unwrap().contains("is no place for that"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("is none whose answer may"), "{refused}");
     assert!(!refused.to_string().contains("who?"), "{refused}");
 }
 

@@ -46,8 +46,7 @@ const OF_INPUT_REQUEST: &[&str] = &["method", "params"];
 const OF_ROOTS: &[&str] = &["roots", "_meta"];
 
 /// Why an answer is not passed on that asks something where no answer may.
-pub(super) const ASKS: &str =
-    "the server asks the client's user or model in the answer to a request whose answer is no place for that";
+pub(super) const ASKS: &str = "the answer asks a user or a model something, and the request is none whose answer may";
 
 /// Upper bound of the questions in one result: each is an event.
 const MAX_INPUT_REQUESTS: usize = 64;
@@ -310,7 +309,7 @@ pub(super) fn asks(result: &Members) -> bool {
     result.keys().any(|key| folded(key) == folded("inputRequests"))
 }
 
-/// Whether an answer does that which passes as it is otherwise: nobody would judge the question.
+/// Whether an answer that nobody judges asks the client's user or model something.
 #[must_use]
 pub fn is_question(answer: &Message) -> bool {
     answer.members.within("result").is_ok_and(|result| asks(&result))
