@@ -1,0 +1,212 @@
+//! The one list of files of which everybody knows that they hold secrets, for all rules: those about printing, sending and copying.
+
+/// The last names of their paths, where `*` is as in a shell. With `/**`, everything below as well.
+const FILES: &str = "\
+.env|.env.local|.env.production|.env.development|.env.staging|.env.prod|.env.*.local|.envrc|prod.env|production.env|staging.env|\
+secret.env|secrets.env|secrets.yaml|secrets.yml|secrets.json|.streamlit/secrets.toml|secret*.tfvars|*.tfstate|*.tfstate.backup|\
+.ssh|.ssh/id_rsa|id_rsa|id_ed25519|id_ecdsa|id_dsa|.ssh/id_*|.ssh/*_rsa|.ssh/*_ed25519|ssh_host_*_key|*.pem|*.key|*.p12|*.pfx|*.ppk|*.jks|*.keystore|\
+*.kdbx|*.keytab|*.ovpn|.netrc|_netrc|.pgpass|.git-credentials|git/credentials|*credentials.json|.credentials|credentials.toml|\
+.aws|.aws/credentials|.gem/credentials|.cargo/credentials|.gnupg/**|.kube|.kube/config|*.kubeconfig|kubernetes/admin.conf|\
+kubernetes/super-admin.conf|k3s.yaml|serviceaccount/token|.docker/config.json|.dockercfg|containers/auth.json|.azure|.azure/*oken*|\
+.config/gcloud|gcloud/credentials.db|gcloud/access_tokens.db|gcloud/legacy_credentials/**|client_secret*.json|service-account*.json|\
+service_account*.json|serviceAccountKey.json|.config/gh|gh/hosts.yml|glab-cli/config.yml|github-copilot/hosts.json|\
+github-copilot/apps.json|.codex/auth.json|opencode/auth.json|oauth_creds.json|composer/auth.json|doctl/config.yaml|.fly/config.yml|\
+.railway/config.json|stripe/config.toml|.netlify/config.json|.databrickscfg|.kaggle/kaggle.json|huggingface/token|.huggingface/token|\
+ngrok.yml|.terraform.d/credentials*|.vault-token|.vault_pass*|.npmrc|.pypirc|.my.cnf|.mylogin.cnf|.boto|.s3cfg|.passwd-s3fs|\
+.mc/config.json|rclone/rclone.conf|.config/rclone|.config/op/**|.password-store/**|keyrings/**|Library/Keychains/**|wallet.dat|\
+solana/id.json|.mozilla|.thunderbird|.config/google-chrome|.config/chromium|Login Data|logins.json|key4.db|cookies.sqlite|\
+etc/shadow|etc/shadow-|etc/gshadow*|ssl/private/**|system-connections/**|wireguard/*.conf|ipsec.secrets|.htpasswd|.bash_history|.zsh_history|\
+.sh_history|.psql_history|.mysql_history|.python_history|.rediscli_history|.node_repl_history|fish_history|environment/credentials";
+
+/// Words of a name that make the key or the list in it one that everybody may see.
+const PUBLIC: &str =
+    "ca|cacert|cert|certs|certificate|chain|fullchain|bundle|pub|public|dhparam|csr|example|sample|template";
+/// Minimum number of known letters of a pattern that means a file of the list.
+const MIN_KNOWN: usize = 2;
+
+/// Whether a path is that of a file of the list.
+pub(super) fn is_held(text: &str) -> bool {
+    let path = text.trim_end_matches(['/', '\\']);
+    let is_web = path.contains("://") && !path.starts_with("file");
+    if is_web || path.len() < MIN_KNOWN {
+        return false;
+    }
+    let path = super::path::slashed(path);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_listed = FILES.split('|').any(|file| match file.strip_suffix("/**") {
+        Some(directory) => {
+            let inner = path.match_indices('/').any(|(at, _)| ends_as(&path[..at], directory));
+            inner || ends_as(&path, directory)
+        }
+        None => ends_as(&path, file),
+    });
+    is_listed && !name.ends_with(".pub") && !is_public(&path, name)
+}
+
+/// Whether it is a certificate, or shows what such a file would be like.
+fn is_public(path: &str, name: &str) -> bool {
+    let has_key = name.ends_with(".key");
+    let is_one = |word: &str| PUBLIC.split('|').any(|public| public == word);
+    let mut words = name.split(['.', '-', '_', '@']);
+    (!has_key && name.contains('.') && !name.starts_with('.') && words.any(is_one))
+        || (has_key && name.len() == ".key".len())
+        || path.contains("/templates/")
+        || path.starts_with("templates/")
+}
+
+/// Whether the last names of a path fit those of a file.
+fn ends_as(path: &str, file: &str) -> bool {
+    let mut names = path.rsplit('/');
+    file.rsplit('/').all(|part| names.next().is_some_and(|name| fits(part.as_bytes(), name.as_bytes())))
+}
+
+/// The path that a pattern of file names may mean, where that holds secrets.
+pub(super) fn meant(pattern: &str) -> Option<String> {
+    FILES.split('|').filter(|file| !file.contains('*')).find_map(|file| {
+        let mut made: Vec<&str> = Vec::new();
+        let mut is_close = false;
+        let mut parts = pattern.rsplit('/');
+        for name in file.rsplit('/') {
+            let part = parts.next()?;
+            let is_hidden = !name.starts_with('.') || part.starts_with('.');
+            if !is_hidden || !fits(part.as_bytes(), name.as_bytes()) {
+                return None;
+            }
+            is_close |= is_near(part, name) || !made.is_empty() && !part.contains(['*', '?', '[']);
+            made.push(name);
+        }
+        made.extend(parts);
+        made.reverse();
+        is_close.then(|| made.join("/"))
+    })
+}
+
+/// Whether a pattern has so much of a name that it is likely meant: half of it at its beginning, or most of its letters.
+fn is_near(pattern: &str, name: &str) -> bool {
+    let begin = pattern.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
+    let letters = pattern.bytes().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    let is_half = begin >= MIN_KNOWN && begin * 2 >= name.len();
+    is_half || letters * 2 > name.len() || (!pattern.contains('*') && letters >= MIN_KNOWN)
+}
+
+/// Whether a pattern of a shell fits a name.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut seen) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while seen < name.len() {
+        let class = (pattern.get(at) == Some(&b'['))
+            .then(|| pattern.get(at + 2..).and_then(|rest| rest.iter().position(|byte| *byte == b']')))
+            .flatten();
+        match (pattern.get(at), class) {
+            (Some(b'*'), _) => {
+                star = Some((at, seen));
+                at += 1;
+            }
+            (Some(b'['), Some(length)) => {
+                at += length + 3;
+                seen += 1;
+            }
+            (Some(b'?'), _) => (at, seen) = (at + 1, seen + 1),
+            (Some(byte), _) if *byte == name[seen] => (at, seen) = (at + 1, seen + 1),
+            _ => match &mut star {
+                Some((from, taken)) => {
+                    *taken += 1;
+                    (at, seen) = (*from + 1, *taken);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_held, meant};
+
+    #[test]
+    fn a_pattern_means_the_secret_that_it_fits() {
+        for (pattern, expected) in [
+            (".env*", Some(".env")),
+            (".e?v", Some(".env")),
+            (".en[v]", Some(".env")),
+            (".[e]nv", Some(".env")),
+            (".[!a]nv", Some(".env")),
+            (".?nv", Some(".env")),
+            ("a/.env.l*", Some("a/.env.local")),
+            ("~/.ssh/id_*", Some("~/.ssh/id_rsa")),
+            ("~/.ssh/*", Some("~/.ssh/id_rsa")),
+            ("/home/*/.s?h/id_*", Some("/home/*/.ssh/id_rsa")),
+            ("~/.aws/c*", Some("~/.aws/credentials")),
+            ("~/.aws/*", Some("~/.aws/credentials")),
+            ("~/.a[w]s/cred*", Some("~/.aws/credentials")),
+            ("~/.kube/conf*", Some("~/.kube/config")),
+            ("~/.k*e/config", Some("~/.kube/config")),
+            ("~/.net?c", Some("~/.netrc")),
+            ("*", None),
+            (".*", None),
+            (".???", None),
+            ("*.env", None),
+            ("*/*", None),
+            ("src/c*", None),
+            ("~/.ssh/*.pub", None),
+            (".env.ex*", None),
+            (".eslint*", None),
+            ("src/*.json", None),
+            ("conf*", None),
+            (".git*", None),
+            ("*.yml", None),
+        ] {
+            assert_eq!(meant(pattern).as_deref(), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for text in [
+            ".env",
+            "a/.env.local",
+            ".env.production.local",
+            "~/.ssh/id_work",
+            "~/.ssh",
+            "~/.ssh/",
+            "x/server.key",
+            "~/.aws/credentials",
+            "C:\\Users\\me\\.aws\\credentials",
+            "~/.gnupg/private-keys-v1.d/a.key",
+            "~/.gnupg",
+            "/etc/shadow",
+            "~/.config/gh/hosts.yml",
+            "terraform.tfstate",
+            "key.pem",
+            "file:///home/me/.env",
+            "deploy_key.pem",
+        ] {
+            assert!(is_held(text), "{text}");
+        }
+        for text in [
+            ".env.example",
+            "id_rsa.pub",
+            "~/.ssh/id_rsa.pub",
+            "~/.ssh/config",
+            "~/.ssh/known_hosts",
+            "certs/ca.pem",
+            "client-cert.pem",
+            ".key",
+            "src/credentials",
+            "x.keymap",
+            "https://x.example/.env",
+            "s3://b/.env",
+            "src/shadow",
+            "charts/app/templates/secrets.yaml",
+            "secrets.example.yaml",
+            "pipenv",
+            "src/env",
+            "",
+            "/",
+            "~",
+        ] {
+            assert!(!is_held(text), "{text}");
+        }
+    }
+}
