@@ -1,22 +1,149 @@
 //! The one list of files of which everybody knows that they hold secrets, for all rules: those about printing, sending and copying.
 
-/// The last names of their paths, where `*` is as in a shell. With `/**`, everything below as well.
-const FILES: &str = "\
-.env|.env.local|.env.production|.env.development|.env.staging|.env.prod|.env.*.local|.envrc|prod.env|production.env|staging.env|\
-secret.env|secrets.env|secrets.yaml|secrets.yml|secrets.json|.streamlit/secrets.toml|secret*.tfvars|*.tfstate|*.tfstate.backup|\
-.ssh|.ssh/id_rsa|id_rsa|id_ed25519|id_ecdsa|id_dsa|.ssh/id_*|.ssh/*_rsa|.ssh/*_ed25519|ssh_host_*_key|*.pem|*.key|*.p12|*.pfx|*.ppk|*.jks|*.keystore|\
-*.kdbx|*.keytab|*.ovpn|.netrc|_netrc|.pgpass|.git-credentials|git/credentials|*credentials.json|.credentials|credentials.toml|\
-.aws|.aws/credentials|.gem/credentials|.cargo/credentials|.gnupg/**|.kube|.kube/config|*.kubeconfig|kubernetes/admin.conf|\
-kubernetes/super-admin.conf|k3s.yaml|serviceaccount/token|.docker/config.json|.dockercfg|containers/auth.json|.azure|.azure/*oken*|\
-.config/gcloud|gcloud/credentials.db|gcloud/access_tokens.db|gcloud/legacy_credentials/**|client_secret*.json|service-account*.json|\
-service_account*.json|serviceAccountKey.json|.config/gh|gh/hosts.yml|glab-cli/config.yml|github-copilot/hosts.json|\
-github-copilot/apps.json|.codex/auth.json|opencode/auth.json|oauth_creds.json|composer/auth.json|doctl/config.yaml|.fly/config.yml|\
-.railway/config.json|stripe/config.toml|.netlify/config.json|.databrickscfg|.kaggle/kaggle.json|huggingface/token|.huggingface/token|\
-ngrok.yml|.terraform.d/credentials*|.vault-token|.vault_pass*|.npmrc|.pypirc|.my.cnf|.mylogin.cnf|.boto|.s3cfg|.passwd-s3fs|\
-.mc/config.json|rclone/rclone.conf|.config/rclone|.config/op/**|.password-store/**|keyrings/**|Library/Keychains/**|wallet.dat|\
-solana/id.json|.mozilla|.thunderbird|.config/google-chrome|.config/chromium|Login Data|logins.json|key4.db|cookies.sqlite|\
-etc/shadow|etc/shadow-|etc/gshadow*|ssl/private/**|system-connections/**|wireguard/*.conf|ipsec.secrets|.htpasswd|.bash_history|.zsh_history|\
-.sh_history|.psql_history|.mysql_history|.python_history|.rediscli_history|.node_repl_history|fish_history|environment/credentials";
+/// The last names of their paths, the last first; `*` is as in a shell.
+const FILES: [&str; 129] = [
+    ".env",
+    ".env.local",
+    ".env.production",
+    ".env.development",
+    ".env.staging",
+    ".env.prod",
+    ".env.*.local",
+    ".envrc",
+    "prod.env",
+    "production.env",
+    "staging.env",
+    "secret.env",
+    "secrets.env",
+    "secrets.yaml",
+    "secrets.yml",
+    "secrets.json",
+    "secrets.toml<.streamlit",
+    "secret*.tfvars",
+    "*.tfstate",
+    "*.tfstate.backup",
+    ".ssh",
+    "id_rsa<.ssh",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    "id_dsa",
+    "id_*<.ssh",
+    "*_rsa<.ssh",
+    "*_ed25519<.ssh",
+    "ssh_host_*_key",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.ppk",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.keytab",
+    "*.ovpn",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".git-credentials",
+    "credentials<git",
+    "*credentials.json",
+    ".credentials",
+    "credentials.toml",
+    ".aws",
+    "credentials<.aws",
+    "credentials<.gem",
+    "credentials<.cargo",
+    ".kube",
+    "config<.kube",
+    "*.kubeconfig",
+    "admin.conf<kubernetes",
+    "super-admin.conf<kubernetes",
+    "k3s.yaml<k3s",
+    "token<serviceaccount",
+    "config.json<.docker",
+    ".dockercfg",
+    "auth.json<containers",
+    ".azure",
+    "*oken*<.azure",
+    "gcloud<.config",
+    "credentials.db<gcloud",
+    "access_tokens.db<gcloud",
+    "client_secret*.json",
+    "service-account*.json",
+    "service_account*.json",
+    "serviceAccountKey.json",
+    "gh<.config",
+    "hosts.yml<gh",
+    "config.yml<glab-cli",
+    "hosts.json<github-copilot",
+    "apps.json<github-copilot",
+    "auth.json<.codex",
+    "auth.json<opencode",
+    "oauth_creds.json",
+    "auth.json<composer",
+    "config.yaml<doctl",
+    "config.yml<.fly",
+    "config.json<.railway",
+    "config.toml<stripe<.config",
+    "config.json<.netlify",
+    ".databrickscfg",
+    "kaggle.json<.kaggle",
+    "token<huggingface",
+    "token<.huggingface",
+    "ngrok.yml<.ngrok2",
+    "credentials*<.terraform.d",
+    ".vault-token",
+    ".vault_pass*",
+    ".npmrc",
+    ".pypirc",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".boto",
+    ".s3cfg",
+    ".passwd-s3fs",
+    "config.json<.mc",
+    "rclone.conf<rclone",
+    "rclone<.config",
+    "wallet.dat",
+    "id.json<solana",
+    ".mozilla",
+    ".thunderbird",
+    "google-chrome<.config",
+    "chromium<.config",
+    "Login Data",
+    "logins.json",
+    "key4.db",
+    "cookies.sqlite",
+    "shadow<etc",
+    "shadow-<etc",
+    "gshadow*<etc",
+    "*.conf<wireguard",
+    "ipsec.secrets",
+    ".htpasswd",
+    ".bash_history",
+    ".zsh_history",
+    ".sh_history",
+    ".psql_history",
+    ".mysql_history",
+    ".python_history",
+    ".rediscli_history",
+    ".node_repl_history",
+    "fish_history",
+    "credentials<environment",
+];
+
+/// The same of directories that hold nothing else.
+const DIRECTORIES: [&str; 8] = [
+    ".gnupg",
+    "legacy_credentials<gcloud",
+    "op<.config",
+    ".password-store",
+    "keyrings<share<.local",
+    "Keychains<Library",
+    "private<ssl",
+    "system-connections",
+];
 
 /// Words of a name that make the key or the list in it one that everybody may see.
 const PUBLIC: &str =
@@ -28,19 +155,19 @@ const MIN_KNOWN: usize = 2;
 pub(super) fn is_held(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
-    if is_web || path.len() < MIN_KNOWN {
+    // Each has one of these: most words are soon told.
+    if is_web || path.len() < MIN_KNOWN || !path.contains(['.', '_', '/', '\\', ' ']) {
         return false;
     }
     let path = super::path::slashed(path);
     let name = path.rsplit('/').next().unwrap_or_default();
-    let is_listed = FILES.split('|').any(|file| match file.strip_suffix("/**") {
-        Some(directory) => {
-            let inner = path.match_indices('/').any(|(at, _)| ends_as(&path[..at], directory));
-            inner || ends_as(&path, directory)
-        }
-        None => ends_as(&path, file),
-    });
-    is_listed && !name.ends_with(".pub") && !is_public(&path, name)
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let is_listed = || FILES.iter().any(|file| ends_as(&path, name, file));
+    let is_within = |end: usize| {
+        let directory = path[..end].rsplit('/').next().unwrap_or_default();
+        DIRECTORIES.iter().any(|file| ends_as(&path[..end], directory, file))
+    };
+    (is_listed() || ends.into_iter().any(is_within)) && !name.ends_with(".pub") && !is_public(&path, name)
 }
 
 /// Whether it is a certificate, or shows what such a file would be like.
@@ -54,19 +181,23 @@ fn is_public(path: &str, name: &str) -> bool {
         || path.starts_with("templates/")
 }
 
-/// Whether the last names of a path fit those of a file.
-fn ends_as(path: &str, file: &str) -> bool {
+/// Whether the last names of a path, of which this is the last, fit those of a file.
+fn ends_as(path: &str, name: &str, file: &str) -> bool {
+    let first = file.as_bytes().first();
+    if first != name.as_bytes().first() && first != Some(&b'*') {
+        return false;
+    }
     let mut names = path.rsplit('/');
-    file.rsplit('/').all(|part| names.next().is_some_and(|name| fits(part.as_bytes(), name.as_bytes())))
+    file.split('<').all(|part| names.next().is_some_and(|name| fits(part.as_bytes(), name.as_bytes())))
 }
 
 /// The path that a pattern of file names may mean, where that holds secrets.
 pub(super) fn meant(pattern: &str) -> Option<String> {
-    FILES.split('|').filter(|file| !file.contains('*')).find_map(|file| {
+    FILES.iter().filter(|file| !file.contains('*')).find_map(|file| {
         let mut made: Vec<&str> = Vec::new();
         let mut is_close = false;
         let mut parts = pattern.rsplit('/');
-        for name in file.rsplit('/') {
+        for name in file.split('<') {
             let part = parts.next()?;
             let is_hidden = !name.starts_with('.') || part.starts_with('.');
             if !is_hidden || !fits(part.as_bytes(), name.as_bytes()) {
@@ -202,6 +333,7 @@ mod tests {
             "secrets.example.yaml",
             "pipenv",
             "src/env",
+            "/etc/apt/keyrings/docker.gpg",
             "",
             "/",
             "~",

@@ -69,15 +69,17 @@ impl Command {
         ));
         let mut before = "";
         let mut operands = 0;
-        self.args.iter().enumerate().any(|(at, word)| {
-            let option = std::mem::replace(&mut before, &word.text);
-            let is_option = word.text.starts_with('-');
-            operands += usize::from(!is_option);
-            let is_skipped = (!is_option && (operands <= looks_for || self.is_target(at)))
-                || is_no_source(&self.program, option)
-                || (is_option && is_no_source(&self.program, attached(&word.text).0));
-            !is_skipped && self.has_name_of_secret(word, option, places)
-        })
+        let is_read = |word: &Word| word.text.contains("put ") && self.has_name_of_secret(word, "", places);
+        self.input.as_ref().is_some_and(is_read)
+            || self.args.iter().enumerate().any(|(at, word)| {
+                let option = std::mem::replace(&mut before, &word.text);
+                let is_option = word.text.starts_with('-');
+                operands += usize::from(!is_option);
+                let is_skipped = (!is_option && (operands <= looks_for || self.is_target(at)))
+                    || is_no_source(&self.program, option)
+                    || (is_option && is_no_source(&self.program, attached(&word.text).0));
+                !is_skipped && self.has_name_of_secret(word, option, places)
+            })
     }
 
     /// Whether the last word is where it writes: that of `cp`, and of a program that has named another machine before.
@@ -88,7 +90,10 @@ impl Command {
         );
         at > 0
             && at + 1 == self.args.len()
-            && (copies_files(&self.program) || (is_store && self.args[..at].iter().any(|word| word.text.contains(':'))))
+            && (copies_files(&self.program)
+                || (is_store
+                    && !self.args[at - 1].text.starts_with("--")
+                    && self.args[..at].iter().any(|word| word.text.contains(':'))))
     }
 
     /// Whether a word is the name of such a file, or has one: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
@@ -100,6 +105,10 @@ impl Command {
             "scp" | "rsync" | "sftp" | "rclone" | "docker" | "podman" | "kubectl" | "oc" => (false, false, true),
             _ => (false, false, false),
         };
+        // `sftp x <<< 'put .env'`
+        if text.contains("put ") && matches!(self.program.as_str(), "sftp" | "ftp" | "lftp") {
+            return text.split([' ', ';', '\n']).any(is_held);
+        }
         if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].contains(['/', '='])) {
             return false;
         }
@@ -147,9 +156,8 @@ fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
     if is_held(&word.text) {
         return true;
     }
-    // Elsewhere, what a name means is no matter of the directory.
-    let is_secretive = cwd.is_some_and(|cwd| cwd.contains("/.") || cwd.starts_with("/etc") || cwd.contains("Library"));
-    is_secretive && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
+    let is_elsewhere = cwd.is_some_and(|cwd| cwd != places.workspace());
+    is_elsewhere && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
 }
 
 /// Whether an option has a value that is used for access, or written, or left out.
@@ -181,6 +189,8 @@ fn is_for_access(option: &str, text: &str) -> bool {
         || (option.starts_with("--") && has(option, &["user", "token", "bearer", "pass", "auth", "key"]))
 }
 
+/// The work of looking a word up in the list of files, several times.
+const WORK_OF_NAME: usize = 4;
 /// Maximum length of a name that is looked at from a directory, in bytes.
 const MAX_NAME: usize = 256;
 
@@ -190,6 +200,7 @@ impl Reader<'_> {
         if !command.args.is_empty() || !command.redirects.is_empty() {
             self.globs(command)?;
             self.renamed(command)?;
+            self.spend(command.args.len() * WORK_OF_NAME)?;
         }
         if let Some(secret) = self.secret_of(command) {
             self.spend(command.args.len())?;

@@ -421,7 +421,10 @@ impl Condition {
             Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
             Self::NoDocument => !command.input.as_ref().is_some_and(Word::is_known),
             Self::Shown => !command.kept,
-            Self::Secret(ways) => ways.iter().any(|how| command.is_given(*how, places)),
+            Self::Secret(ways) => ways.iter().any(|how| match how {
+                Given::File => arguments.names_secret(|| command.is_given(Given::File, places)),
+                how => command.is_given(*how, places),
+            }),
             Self::Environment(pattern) => {
                 let mut variables = command.environment.iter();
                 variables.any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
