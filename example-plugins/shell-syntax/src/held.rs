@@ -134,8 +134,9 @@ const FILES: [&str; 129] = [
 ];
 
 /// The same of directories that hold nothing else.
-const DIRECTORIES: [&str; 8] = [
+const DIRECTORIES: [&str; 9] = [
     ".gnupg",
+    "secrets<run",
     "legacy_credentials<gcloud",
     "op<.config",
     ".password-store",
@@ -215,7 +216,7 @@ pub(super) fn meant(pattern: &str) -> Option<String> {
 /// Whether a pattern has so much of a name that it is likely meant: half of it at its beginning, or most of its letters.
 fn is_near(pattern: &str, name: &str) -> bool {
     let begin = pattern.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
-    let letters = pattern.bytes().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    let letters = pattern.bytes().filter(u8::is_ascii_alphanumeric).count();
     let is_half = begin >= MIN_KNOWN && begin * 2 >= name.len();
     is_half || letters * 2 > name.len() || (!pattern.contains('*') && letters >= MIN_KNOWN)
 }

@@ -21,6 +21,8 @@ pub enum Given {
     Value,
     /// The same, where people see what it prints.
     Shown,
+    /// It runs in a directory of such files, or in a home as a whole.
+    Place,
 }
 
 impl Given {
@@ -31,6 +33,7 @@ impl Given {
             "input" => Self::Input,
             "value" => Self::Value,
             "shown" => Self::Shown,
+            "place" => Self::Place,
             _ => return None,
         })
     }
@@ -44,6 +47,7 @@ impl Command {
             Given::Input => {
                 let mut sources = self.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 self.input.as_ref().is_some_and(|input| input.secret)
+                    || self.args.iter().any(|word| word.text.starts_with("file:") && is_held(&word.text))
                     || sources.any(|redirect| is_at(&redirect.target, self.cwd.as_deref(), places))
             }
             Given::Value => {
@@ -52,6 +56,10 @@ impl Command {
                     let option = std::mem::replace(&mut before, &word.text);
                     word.secret && !is_for_access(option, &word.text)
                 })
+            }
+            Given::Place => {
+                let is_open = |cwd: &str| is_held(cwd) || is_home(cwd) || matches!(cwd, "/" | "/home" | "/etc");
+                self.cwd.as_deref().is_some_and(is_open)
             }
             Given::Shown => {
                 self.downstream.is_empty()
@@ -149,6 +157,11 @@ fn uploads(option: &str) -> bool {
         }
         None => option.starts_with('-') && option.ends_with(['T', 'b', 'K']),
     }
+}
+
+/// Whether a clean path is that of a home.
+fn is_home(path: &str) -> bool {
+    path == "~" || home_of(path).is_some_and(|home| home == path)
 }
 
 /// Whether a word names a file that holds secrets, from `cwd`.
@@ -261,7 +274,7 @@ impl Reader<'_> {
     fn is_home(&self, word: &Word, cwd: Option<&str>) -> bool {
         if word.home || matches!(word.text.as_str(), "." | "./") {
             let path = self.places.path(word, cwd);
-            return path.is_some_and(|path| path == "~" || home_of(&path).is_some_and(|home| home == path));
+            return path.is_some_and(|path| is_home(&path));
         }
         false
     }
