@@ -161,6 +161,8 @@ pub(super) fn is_held(text: &str) -> bool {
         return false;
     }
     let path = super::path::slashed(path);
+    let is_clean = !["//", "/./", "/../"].iter().any(|part| path.contains(part));
+    let path = if is_clean { path } else { super::path::clean(&path).into() };
     let name = path.rsplit('/').next().unwrap_or_default();
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let is_listed = || FILES.iter().any(|file| ends_as(&path, name, file));
@@ -313,6 +315,8 @@ mod tests {
             "key.pem",
             "file:///home/me/.env",
             "deploy_key.pem",
+            "~/.kube/./config",
+            "~/.kube/x/..//config",
         ] {
             assert!(is_held(text), "{text}");
         }

@@ -677,7 +677,8 @@ impl Reader<'_> {
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
-        command.kept = self.kept;
+        // What `>&2` prints is seen.
+        command.kept = self.kept && !command.kept;
         self.fetches(&command)?;
         self.copies(&command)?;
         self.secrets(&command)?;

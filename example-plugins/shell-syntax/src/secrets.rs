@@ -194,7 +194,7 @@ fn is_no_source(program: &str, option: &str) -> bool {
 }
 
 /// Whether a word says who asks: a header with a token, the value of an option for users.
-fn is_for_access(option: &str, text: &str) -> bool {
+pub(super) fn is_for_access(option: &str, text: &str) -> bool {
     let known = text.split(UNKNOWN).next().unwrap_or_default().to_ascii_lowercase();
     let has = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
     (!known.contains("://") && has(&known, &["authorization:", "token:", "key:", "cookie:", "bearer "]))

@@ -2,6 +2,7 @@
 
 use super::expand::MAX_VALUE;
 use super::read::{Reader, Unreadable};
+use super::secrets::is_for_access;
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
 use super::{Command, Redirect, RedirectKind, program_name};
@@ -174,7 +175,12 @@ impl Reader<'_> {
                         command.input = Some(opened.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
-                    _ => return Ok(()),
+                    // Where people see it, after all: `note` turns it round.
+                    ast::IoFileRedirectTarget::Duplicate(word) => {
+                        command.kept |= word.value == "2";
+                        return Ok(());
+                    }
+                    ast::IoFileRedirectTarget::Fd(_) => return Ok(()),
                 }
             }
             ast::IoRedirect::OutputAndError(word, append) => {
@@ -250,9 +256,11 @@ impl Reader<'_> {
 
 /// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.
 fn is_kept(words: &[Word], raw: &str) -> bool {
-    let program = words.first().map_or("", |word| &word.text);
-    matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "env")
-        || ["uthorization:", "oken:", "-Key:", "-key:"].iter().any(|header| raw.contains(header))
+    let Some(Word { text: program, .. }) = words.first() else { return false };
+    let option = words.last().map_or("", |word| &word.text);
+    let prints = matches!(program.as_str(), "echo" | "printf" | "cat");
+    matches!(program.as_str(), "export" | "declare" | "local" | "readonly" | "typeset" | "env")
+        || (!prints && is_for_access(option, raw))
 }
 
 /// What `echo` and `printf` print, and `cat` of what it is given.

@@ -231,10 +231,14 @@ impl Reader<'_> {
                         self.text(&name, &word.text.clone())?;
                     }
                 }
+                // With `=` between them, the first has the name.
+                let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.contains('='));
                 let input = if name == "unset" { None } else { self.input_of(inner) };
                 let value = input.filter(|input| input.secret);
-                for word in args.iter().filter(|word| !word.text.starts_with('-')) {
-                    self.set(&word.text, value.clone());
+                let names = || args.iter().filter(|word| !word.text.starts_with('-'));
+                let is_split = splits && names().count() > 1;
+                for (at, word) in names().enumerate() {
+                    self.set(&word.text, value.clone().filter(|_| at > 0 || !is_split));
                 }
                 // The names that these have where they are given none.
                 if value.is_some() {

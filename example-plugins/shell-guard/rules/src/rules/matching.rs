@@ -420,7 +420,12 @@ impl Condition {
             Self::Feeds(programs) => names_one_of(programs, &command.downstream),
             Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
             Self::NoDocument => !command.input.as_ref().is_some_and(Word::is_known),
-            Self::Shown => !command.kept,
+            Self::Shown => {
+                let is_seen = |target: &Word| target.text.ends_with("/tty") || target.text.ends_with("/stderr");
+                !command.kept
+                    || command.downstream.iter().any(|program| program == "tee")
+                    || command.outputs().any(is_seen)
+            }
             Self::Secret(ways) => ways.iter().any(|how| match how {
                 Given::File => arguments.names_secret(|| command.is_given(Given::File, places)),
                 how => command.is_given(*how, places),
