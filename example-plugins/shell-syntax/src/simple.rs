@@ -1,6 +1,7 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
 use super::expand::MAX_VALUE;
+use super::held::is_held;
 use super::read::{Reader, Unreadable};
 use super::secrets::is_for_access;
 use super::unwrap::reads_commands;
@@ -146,6 +147,8 @@ impl Reader<'_> {
             ast::IoRedirect::File(_, kind, target) => {
                 let kind = match kind {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => RedirectKind::Read,
+                    // `cat <> .env`
+                    ast::IoFileRedirectKind::ReadAndWrite if is_named(target) => RedirectKind::Read,
                     ast::IoFileRedirectKind::Append => RedirectKind::Append,
                     _ => RedirectKind::Write,
                 };
@@ -252,6 +255,11 @@ impl Reader<'_> {
             }
         })
     }
+}
+
+/// Whether a redirection is to a file that holds secrets, as its word is written.
+fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
+    matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
 }
 
 /// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.
