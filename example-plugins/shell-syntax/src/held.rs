@@ -185,6 +185,7 @@ fn is_public(path: &str, name: &str) -> bool {
     let mut words = name.split(['.', '-', '_', '@']);
     (!has_key && name.contains('.') && !name.starts_with('.') && words.any(is_one))
         || (has_key && name.len() == ".key".len())
+        || (name.ends_with(".conf") && path.contains(".gnupg/"))
         || path.contains("/templates/")
         || path.starts_with("templates/")
 }
@@ -336,6 +337,7 @@ mod tests {
             "~/.ssh/id_rsa.pub",
             "~/.ssh/config",
             "~/.ssh/known_hosts",
+            "~/.gnupg/gpg.conf",
             "certs/ca.pem",
             "client-cert.pem",
             ".key",

@@ -71,10 +71,13 @@ impl Command {
 
     fn names_secret(&self, places: &Places) -> bool {
         // The first word of these is what they look for or do.
-        let looks_for = usize::from(matches!(
+        let mut looks_for = usize::from(matches!(
             self.program.as_str(),
             "grep" | "egrep" | "rg" | "ag" | "jq" | "yq" | "sed" | "awk" | "gawk" | "perl" | "ruby"
         ));
+        if self.program == "git" && self.args.first().is_some_and(|word| word.text == "grep") {
+            looks_for = 2;
+        }
         let mut before = "";
         let mut operands = 0;
         let is_read = |word: &Word| word.text.contains("put ") && self.has_name_of_secret(word, "", places);
