@@ -76,6 +76,7 @@ impl Making {
             if !part.is_empty() {
                 let word = self.word();
                 word.doubt = word.doubt.or(value.doubt.map(|_| word.text.len()));
+                word.secret |= value.secret;
                 self.unquoted(part);
             }
         }
@@ -271,10 +272,14 @@ impl Reader<'_> {
                 Parameter::NamedWithAllIndices { name, concatenate } => {
                     let words = self.elements(name);
                     self.all(words.as_deref(), *concatenate, quoted, making)?;
+                    if words.is_none() {
+                        making.word().secret |= self.has_secret(parameter);
+                    }
                 }
                 Parameter::NamedWithIndex { index, .. } => {
                     self.within_word(index)?;
                     making.unknown(quoted);
+                    making.word().secret |= self.has_secret(parameter);
                 }
                 Parameter::Special(_) => making.unknown(false),
             },
@@ -309,9 +314,20 @@ impl Reader<'_> {
                     self.within_word(text)?;
                 }
                 making.unknown(quoted);
+                making.word().secret |= part_of(expression).is_some_and(|parameter| self.has_secret(parameter));
             }
         }
         Ok(())
+    }
+
+    /// Whether a variable has what a file of secrets holds.
+    fn has_secret(&self, parameter: &Parameter) -> bool {
+        match parameter {
+            Parameter::Named(name)
+            | Parameter::NamedWithIndex { name, .. }
+            | Parameter::NamedWithAllIndices { name, .. } => self.variable(name).is_some_and(|value| value.secret),
+            _ => false,
+        }
     }
 
     /// Fills in all arguments, or all elements of an array.
@@ -347,6 +363,24 @@ impl Reader<'_> {
     fn substitution(&mut self, text: &str, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
         let value = self.output_of(text)?;
         self.fill_value(making, value, quoted)
+    }
+}
+
+/// The parameter of which an expansion is a part.
+fn part_of(expression: &ParameterExpr) -> Option<&Parameter> {
+    use ParameterExpr as Expr;
+    match expression {
+        Expr::UseDefaultValues { parameter, .. }
+        | Expr::RemoveSmallestSuffixPattern { parameter, .. }
+        | Expr::RemoveLargestSuffixPattern { parameter, .. }
+        | Expr::RemoveSmallestPrefixPattern { parameter, .. }
+        | Expr::RemoveLargestPrefixPattern { parameter, .. }
+        | Expr::UppercasePattern { parameter, .. }
+        | Expr::LowercasePattern { parameter, .. }
+        | Expr::Substring { parameter, .. }
+        | Expr::ReplaceSubstring { parameter, .. }
+        | Expr::Transform { parameter, .. } => Some(parameter),
+        _ => None,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::places::Class;
 use super::read::{Reader, Unreadable};
-use super::secrets::{copies_files, fits, hands_on, made_by};
+use super::held::fits;
+use super::secrets::{copies_files, hands_on, made_by};
 use super::word::Word;
 use super::{Command, RedirectKind, lower, wrappers};
 

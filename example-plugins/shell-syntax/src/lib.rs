@@ -11,6 +11,7 @@ mod fetched;
 mod find;
 mod git;
 pub mod guarded;
+mod held;
 mod known;
 mod names;
 pub mod path;
@@ -32,6 +33,7 @@ mod xargs;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
+pub use secrets::Given;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::Write;
@@ -63,6 +65,8 @@ pub struct Command {
     pub downstream: Vec<String>,
     /// What it reads, where the text says so: a here-document, `echo … |`.
     pub input: Option<Word>,
+    /// Whether what it prints is put into a variable, or into a header that says who asks.
+    pub kept: bool,
     /// Whether it is spelt as Windows does.
     pub windows: bool,
 }

@@ -102,6 +102,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         wrappers: Vec::new(),
         location: Location::Here,
         aliases: BTreeMap::new(),
+        kept: false,
         stdin: None,
         substituted: Vec::new(),
         files: BTreeMap::new(),
@@ -216,6 +217,8 @@ pub(super) struct Reader<'a> {
     pub(super) location: Location,
     /// The texts of aliases by their names.
     pub(super) aliases: Variables,
+    /// Whether what is printed is put into a variable, or into a header that says who asks.
+    pub(super) kept: bool,
     /// What a command reads that is given nothing of its own.
     pub(super) stdin: Option<Word>,
     /// What `<(…)` prints, where that is known.
@@ -399,7 +402,7 @@ impl Reader<'_> {
             if let Some(value) = value.as_mut().filter(|_| keeps_new && known.is_none()) {
                 value.doubt = Some(0);
                 self.script.leaves_open = true;
-            } else if known != Some(value) {
+            } else if known != Some(value) && !value.as_ref().is_some_and(|value| value.secret) {
                 self.script.leaves_open |= value.is_some();
                 *value = None;
                 unsettles |= known.is_some_and(Option::is_some);
@@ -699,6 +702,8 @@ impl Reader<'_> {
         command.cwd = self.scope.cwd.clone();
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
+        // What `>&2` prints is seen.
+        command.kept = self.kept && !command.kept;
         self.fetches(&command)?;
         self.copies(&command)?;
         self.copies_texts(&command)?;
@@ -844,14 +849,16 @@ impl Reader<'_> {
     pub(super) fn output_of(&mut self, text: &str) -> Result<Option<Word>, Unreadable> {
         let begin = self.script.commands.len();
         self.subshell(&mut |reader| reader.nested(text))?;
-        Ok(self.output_since(begin))
+        Ok(self.output_since(begin).or_else(|| self.secret_since(begin)))
     }
 
     /// Reads the commands of `<(…)`; the name of the file that holds what they print.
     pub(super) fn substitute(&mut self, list: &ast::CompoundList) -> Result<Word, Unreadable> {
+        let begin = self.script.commands.len();
         let output = self.output_of_list(list)?;
+        let secret = self.secret_since(begin).is_some();
         self.substituted.push(output);
-        Ok(Word::literal(format!("/dev/fd/{}", 62 + self.substituted.len())))
+        Ok(Word { secret, ..Word::literal(format!("/dev/fd/{}", 62 + self.substituted.len())) })
     }
 
     pub(super) fn output_of_list(&mut self, list: &ast::CompoundList) -> Result<Option<Word>, Unreadable> {

@@ -1,18 +1,214 @@
-//! Files that hold secrets, under other names: what a text copies, packs or encodes of them, and what a pattern of file names may
-//! mean. A command that names such a file is noted a second time, with the name of the secret.
+//! Files that hold secrets: how a command gets what is in them, and under which other names it gets them. What a text copies, packs
+//! or encodes of them, and what a pattern of file names may mean, is noted a second time with the name of the secret.
 
-use super::path::clean;
+use super::held::{is_held, meant};
+use super::path::{clean, home_of};
 use super::read::{Reader, Unreadable};
-use super::word::Word;
-use super::{Command, RedirectKind};
+use super::word::{UNKNOWN, Word};
+use super::{Command, Places, RedirectKind};
 
 /// Maximum number of words of a command that are taken for others.
 const MAX_VARIANTS: usize = 8;
-/// What a pattern may mean: the last names of a path.
-const NAMES: [&str; 8] =
-    [".env", ".env.local", ".ssh/id_rsa", "id_rsa", "id_ed25519", ".aws/credentials", ".netrc", ".pgpass"];
-/// Letters of a name that a pattern must have before it means one.
-const MIN_KNOWN: usize = 2;
+
+/// How a command gets what a file of secrets holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A word of it names the file.
+    File,
+    /// It reads from there.
+    Input,
+    /// A word of it has it: `"$(cat .env)"`. Not in a header or an option that says who asks.
+    Value,
+    /// The same, where people see what it prints.
+    Shown,
+    /// It runs in a directory of such files, or in a home as a whole.
+    Place,
+}
+
+impl Given {
+    /// As rules name it.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "file" => Self::File,
+            "input" => Self::Input,
+            "value" => Self::Value,
+            "shown" => Self::Shown,
+            "place" => Self::Place,
+            _ => return None,
+        })
+    }
+}
+
+impl Command {
+    /// Whether it is given in this way what a file of secrets holds.
+    pub fn is_given(&self, how: Given, places: &Places) -> bool {
+        match how {
+            Given::File => self.names_secret(places),
+            Given::Input => {
+                let mut sources = self.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+                self.input.as_ref().is_some_and(|input| input.secret)
+                    || self.args.iter().any(|word| word.text.starts_with("file:") && is_held(&word.text))
+                    || sources.any(|redirect| is_at(&redirect.target, self.cwd.as_deref(), places))
+            }
+            Given::Value => {
+                let mut before = "";
+                self.args.iter().any(|word| {
+                    let option = std::mem::replace(&mut before, &word.text);
+                    word.secret && !is_for_access(option, &word.text)
+                })
+            }
+            Given::Place => {
+                let is_open = |cwd: &str| is_held(cwd) || is_home(cwd) || matches!(cwd, "/" | "/home" | "/etc");
+                self.cwd.as_deref().is_some_and(is_open)
+            }
+            Given::Shown => {
+                self.downstream.is_empty()
+                    && self.outputs().all(|target| target.text.starts_with("/dev/"))
+                    && self.args.iter().any(|word| word.secret)
+            }
+        }
+    }
+
+    fn names_secret(&self, places: &Places) -> bool {
+        // The first word of these is what they look for or do.
+        let mut looks_for = usize::from(matches!(
+            self.program.as_str(),
+            "grep" | "egrep" | "rg" | "ag" | "jq" | "yq" | "sed" | "awk" | "gawk" | "perl" | "ruby"
+        ));
+        if self.program == "git" && self.args.first().is_some_and(|word| word.text == "grep") {
+            looks_for = 2;
+        }
+        let mut before = "";
+        let mut operands = 0;
+        let is_read = |word: &Word| word.text.contains("put ") && self.has_name_of_secret(word, "", places);
+        self.input.as_ref().is_some_and(is_read)
+            || self.args.iter().enumerate().any(|(at, word)| {
+                let option = std::mem::replace(&mut before, &word.text);
+                let is_option = word.text.starts_with('-');
+                operands += usize::from(!is_option);
+                let is_skipped = (!is_option && (operands <= looks_for || self.is_target(at)))
+                    || is_no_source(&self.program, option)
+                    || (is_option && is_no_source(&self.program, attached(&word.text).0));
+                !is_skipped && self.has_name_of_secret(word, option, places)
+            })
+    }
+
+    /// Whether the last word is where it writes: that of `cp`, and of a program that has named another machine before.
+    fn is_target(&self, at: usize) -> bool {
+        let is_store = matches!(
+            self.program.as_str(),
+            "aws" | "gsutil" | "mc" | "s3cmd" | "s5cmd" | "rclone" | "gcloud" | "docker" | "podman" | "kubectl" | "oc"
+        );
+        at > 0
+            && at + 1 == self.args.len()
+            && (copies_files(&self.program)
+                || (is_store
+                    && !self.args[at - 1].text.starts_with("--")
+                    && self.args[..at].iter().any(|word| word.text.contains(':'))))
+    }
+
+    /// Whether a word is the name of such a file, or has one: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
+    fn has_name_of_secret(&self, word: &Word, option: &str, places: &Places) -> bool {
+        let text = word.text.as_str();
+        let (is_web, has_colons, may_be_remote) = match self.program.as_str() {
+            "curl" | "wget" | "http" | "https" | "xh" => (true, false, false),
+            "git" | "socat" => (false, true, false),
+            "scp" | "rsync" | "sftp" | "rclone" | "docker" | "podman" | "kubectl" | "oc" => (false, false, true),
+            _ => (false, false, false),
+        };
+        // `sftp x <<< 'put .env'`
+        if text.contains("put ") && matches!(self.program.as_str(), "sftp" | "ftp" | "lftp") {
+            return text.split([' ', ';', '\n']).any(is_held);
+        }
+        if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].contains(['/', '='])) {
+            return false;
+        }
+        let (name, value) = attached(text);
+        // What is no value of such an option, nor marked, is an address or text.
+        let is_named = !is_web || uploads(option);
+        let is_marked = !is_web || text.contains(['@', '<']) || uploads(name);
+        if is_named && is_at(word, self.cwd.as_deref(), places) {
+            return true;
+        }
+        let is_end = |c: char| matches!(c, '@' | '=' | '<' | ',' | ';' | '{' | '}') || (c == ':' && has_colons);
+        let has_parts = value.is_some() || text.contains(is_end);
+        let is_whole_named = is_named && text.contains('{');
+        has_parts
+            && (is_marked || is_whole_named)
+            && !text.contains("://")
+            && text.split(is_end).chain(value).any(is_held)
+    }
+}
+
+/// An option and the value in the same word: `-T.env`, `--upload-file=.env`.
+fn attached(text: &str) -> (&str, Option<&str>) {
+    if let Some((name, value)) = text.split_once('=').filter(|_| text.starts_with("--")) {
+        return (name, Some(value));
+    }
+    let is_short = text.starts_with('-') && !text.starts_with("--");
+    match text.get(..2).filter(|_| is_short) {
+        Some(name) => (name, text.get(2..).filter(|value| !value.is_empty())),
+        None => (text, None),
+    }
+}
+
+/// Whether an option has the file that is sent for its value.
+fn uploads(option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(long) => {
+            ["file", "up", "cookie", "post-f", "body-f"].iter().any(|part| long.contains(part)) && long != "cookie-jar"
+        }
+        None => option.starts_with('-') && option.ends_with(['T', 'b', 'K']),
+    }
+}
+
+/// Whether a clean path is that of a home.
+fn is_home(path: &str) -> bool {
+    path == "~" || home_of(path).is_some_and(|home| home == path)
+}
+
+/// Whether a word names a file that holds secrets, from `cwd`.
+fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
+    if is_held(&word.text) {
+        return true;
+    }
+    let is_elsewhere = cwd.is_some_and(|cwd| cwd != places.workspace());
+    is_elsewhere && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
+}
+
+/// Whether an option has a value that is used for access, or written, or left out.
+fn is_no_source(program: &str, option: &str) -> bool {
+    const LONG: [&str; 10] =
+        ["key", "cert", "netrc", "exclude", "output", "ident", "ignore", "env-file", "config", "password-file"];
+    match option.strip_prefix("--") {
+        Some(long) => {
+            let name = long.split('=').next().unwrap_or_default();
+            LONG.iter().any(|part| name.contains(part))
+        }
+        None => match program {
+            "curl" => matches!(option, "-E" | "-o" | "-c" | "-D"),
+            "ssh" | "scp" | "sftp" | "rsync" => matches!(option, "-i" | "-F" | "-o" | "-e"),
+            "wget" => matches!(option, "-o" | "-O"),
+            "tar" | "bsdtar" | "gtar" => option == "-X",
+            "zip" => option == "-x",
+            _ => false,
+        },
+    }
+}
+
+/// Whether a word says who asks: a header with a token, the value of an option for users.
+pub(super) fn is_for_access(option: &str, text: &str) -> bool {
+    let known = text.split(UNKNOWN).next().unwrap_or_default().to_ascii_lowercase();
+    let has = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    (!known.contains("://") && has(&known, &["authorization:", "token:", "key:", "cookie:", "bearer "]))
+        || matches!(option, "-u" | "-U" | "-p" | "-a")
+        || (option.starts_with("--") && has(option, &["user", "token", "bearer", "pass", "auth", "key"]))
+}
+
+/// The work of looking a word up in the list of files, several times.
+const WORK_OF_NAME: usize = 4;
+/// Maximum length of a name that is looked at from a directory, in bytes.
+const MAX_NAME: usize = 256;
 
 impl Reader<'_> {
     /// Notes the secrets of which a command makes other files, and what it is with their own names.
@@ -20,6 +216,7 @@ impl Reader<'_> {
         if !command.args.is_empty() || !command.redirects.is_empty() {
             self.globs(command)?;
             self.renamed(command)?;
+            self.spend(command.args.len() * WORK_OF_NAME)?;
         }
         if let Some(secret) = self.secret_of(command) {
             self.spend(command.args.len())?;
@@ -52,19 +249,66 @@ impl Reader<'_> {
         if command.program.is_empty() || !(reads || copies_files(&command.program)) {
             return None;
         }
-        let packs_home = |word: &&Word| word.home && matches!(word.text.as_str(), "~" | "~/");
-        if let Some(home) = command.args.iter().find(packs_home).filter(|_| is_packer(&command.program)) {
-            return Some(home.with_text("~/.ssh/id_rsa"));
+        let cwd = command.cwd.as_deref();
+        if is_packer(&command.program)
+            && let Some(home) = command.args.iter().find(|word| self.is_home(word, cwd))
+        {
+            return Some(Word { home: true, ..home.with_text("~/.ssh/id_rsa") });
+        }
+        if command.input.as_ref().is_some_and(|input| input.secret) {
+            return Some(Word::literal(".env"));
         }
         let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = command.args.iter().chain(sources.map(|redirect| &redirect.target));
         let found = words.find_map(|word| {
             let value = word.text.strip_prefix("if=").map(Word::marked);
             let word = value.as_ref().unwrap_or(word);
-            if is_secret(&word.text) { Some(word.clone()) } else { self.made_of(word, command).cloned() }
+            if is_at(word, cwd, self.places) {
+                let path = self.places.path(word, cwd).filter(|_| !is_held(&word.text));
+                return Some(path.map_or_else(|| word.clone(), Word::literal));
+            }
+            self.made_of(word, command).cloned()
         });
         // The target of a copy is no source.
         found.filter(|found| reads || command.args.last().is_none_or(|last| last.text != found.text))
+    }
+
+    /// Whether a word names a home as a whole.
+    fn is_home(&self, word: &Word, cwd: Option<&str>) -> bool {
+        if word.home || matches!(word.text.as_str(), "." | "./") {
+            let path = self.places.path(word, cwd);
+            return path.is_some_and(|path| is_home(&path));
+        }
+        false
+    }
+
+    /// What a command is given to read by a redirection or from outside, where that is what a file of secrets holds.
+    pub(super) fn secret_input(&self, command: &Command) -> Option<Word> {
+        let is_given = command.is_given(Given::Input, self.places)
+            || command.redirects.iter().any(|redirect| {
+                redirect.kind == RedirectKind::Read && self.made_of(&redirect.target, command).is_some()
+            });
+        is_given.then(Word::of_secret)
+    }
+
+    /// What a function is given to read.
+    pub(super) fn input_of_function(&self, mut command: Command) -> Option<Word> {
+        command.cwd.clone_from(&self.scope.cwd);
+        self.secret_input(&command).or(command.input)
+    }
+
+    /// What the commands since `begin` print where that is what a file of secrets holds, all of it.
+    pub(super) fn secret_since(&self, begin: usize) -> Option<Word> {
+        let prints = |command: &&Command| {
+            let is_echo = matches!(command.program.as_str(), "echo" | "printf");
+            let reads = hands_on(&command.program) && !picks(&command.program);
+            let is_given = |how| command.is_given(how, self.places);
+            (is_echo && is_given(Given::Value))
+                || (reads && (is_given(Given::File) || is_given(Given::Input) || self.secret_of(command).is_some()))
+        };
+        let is_whole =
+            |command: &&Command| command.downstream.iter().all(|program| hands_on(program) && !picks(program));
+        self.script.commands[begin..].iter().filter(is_whole).any(|command| prints(&command)).then(Word::of_secret)
     }
 
     fn made_of(&self, word: &Word, command: &Command) -> Option<&Word> {
@@ -77,7 +321,7 @@ impl Reader<'_> {
     fn made(&mut self, secret: &Word, files: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for file in files.iter().chain(redirected.map(|redirect| &redirect.target)) {
-            if file.text.starts_with("/dev/") || is_secret(&file.text) {
+            if file.text.starts_with("/dev/") || is_held(&file.text) {
                 continue;
             }
             if let Some(path) = self.places.path(file, command.cwd.as_deref()) {
@@ -146,9 +390,11 @@ pub(super) fn hands_on(program: &str) -> bool {
             | "nl"
             | "base64"
             | "base32"
+            | "basenc"
             | "xxd"
             | "od"
             | "hexdump"
+            | "hd"
             | "strings"
             | "gzip"
             | "bzip2"
@@ -164,6 +410,7 @@ pub(super) fn hands_on(program: &str) -> bool {
             | "bsdtar"
             | "zip"
             | "7z"
+            | "cpio"
             | "sed"
             | "awk"
             | "gawk"
@@ -179,7 +426,26 @@ pub(super) fn hands_on(program: &str) -> bool {
             | "rev"
             | "uuencode"
             | "bat"
+            | "batcat"
+            | "fold"
+            | "fmt"
+            | "pr"
+            | "paste"
+            | "join"
+            | "comm"
+            | "uniq"
+            | "expand"
+            | "unexpand"
+            | "iconv"
+            | "pv"
+            | "split"
+            | "csplit"
     )
+}
+
+/// Whether a program prints the part of what it reads that its words choose.
+fn picks(program: &str) -> bool {
+    matches!(program, "grep" | "egrep" | "sed" | "awk" | "gawk" | "cut" | "jq" | "yq" | "gpg" | "age" | "openssl")
 }
 
 /// Whether a program makes an archive.
@@ -195,53 +461,14 @@ pub(super) fn copies_files(program: &str) -> bool {
     )
 }
 
-/// Whether a path is that of a file of which everybody knows that it holds secrets.
-pub(super) fn is_secret(text: &str) -> bool {
-    let text = text.trim_end_matches('/');
-    let name = text.rsplit('/').next().unwrap_or_default();
-    let is_public = |name: &str| ["cert", "ca.", "chain", "pub"].iter().any(|part| name.contains(part));
-    match name {
-        ".env"
-        | ".netrc"
-        | ".pgpass"
-        | ".git-credentials"
-        | "credentials"
-        | "credentials.json"
-        | ".ssh"
-        | ".aws"
-        | ".gnupg"
-        | ".kube"
-        | "id_rsa"
-        | "id_ed25519"
-        | "id_ecdsa"
-        | "id_dsa"
-        | "shadow"
-        | ".password-store"
-        | "application_default_credentials.json"
-        | "logins.json"
-        | "key4.db"
-        | "Login Data"
-        | ".bash_history"
-        | ".zsh_history" => name != "credentials" || text.contains('.'),
-        name if name.starts_with(".env.") => matches!(&name[5..], "local" | "production" | "development" | "staging"),
-        name => {
-            let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
-            (!stem.is_empty() && matches!(end, "pem" | "key" | "p12" | "pfx") && !is_public(name))
-                || text.contains("/.ssh/id_") && !name.ends_with(".pub")
-                || text.contains("/.gnupg/")
-                || text.ends_with(".docker/config.json")
-                || text.ends_with(".kube/config")
-        }
-    }
-}
-
 /// The files that a command makes, by its words.
 pub(super) fn made_by(command: &Command) -> Vec<Word> {
     let args = command.args.as_slice();
     let operands = || args.iter().filter(|word| !word.text.starts_with('-'));
     let name = |word: &Word| word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
-    let ended =
-        |end: &str| operands().map(|word| Word { text: format!("{}.{end}", word.text), ..word.clone() }).collect();
+    let ended = |end: &str| {
+        operands().map(|word| Word { text: format!("{}.{end}", word.text), ..word.clone() }).collect::<Vec<_>>()
+    };
     let mut made: Vec<Word> = match command.program.as_str() {
         "tar" | "gtar" | "bsdtar" => {
             let at = args.iter().position(|word| {
@@ -256,6 +483,13 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
         }
         "zip" => operands().take(1).cloned().collect(),
         "7z" => operands().skip(1).take(1).cloned().collect(),
+        // The names of the first part, and of all.
+        "split" | "csplit" => {
+            let given = operands().next_back().map_or("", |word| &word.text);
+            let parts = |name| ["aa", "00", "*"].map(|end| Word::literal(format!("{name}{end}")));
+            ["x", "xx", given].into_iter().flat_map(parts).collect()
+        }
+        "lz4" => operands().skip(1).take(1).cloned().chain(ended("lz4")).collect(),
         "gzip" => ended("gz"),
         "bzip2" => ended("bz2"),
         "xz" => ended("xz"),
@@ -281,89 +515,4 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
         }
     }
     made
-}
-
-/// The path that a pattern of file names may mean, where that holds secrets.
-fn meant(pattern: &str) -> Option<String> {
-    let (directory, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-    NAMES.iter().find_map(|known| {
-        let (above, name) = known.rsplit_once('/').unwrap_or(("", known));
-        let is_there = above.is_empty() || fits(directory.rsplit('/').next()?.as_bytes(), above.as_bytes());
-        let known_letters = last.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
-        let is_close = known_letters >= MIN_KNOWN || !above.is_empty();
-        let is_hidden = !name.starts_with('.') || last.starts_with('.');
-        let path = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
-        (is_there && is_close && is_hidden && fits(last.as_bytes(), name.as_bytes())).then_some(path)
-    })
-}
-
-/// Whether a pattern of a shell fits a name.
-pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut seen) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while seen < name.len() {
-        let class = (pattern.get(at) == Some(&b'['))
-            .then(|| pattern.get(at + 2..).and_then(|rest| rest.iter().position(|byte| *byte == b']')))
-            .flatten();
-        match (pattern.get(at), class) {
-            (Some(b'*'), _) => {
-                star = Some((at, seen));
-                at += 1;
-            }
-            (Some(b'['), Some(length)) => {
-                at += length + 3;
-                seen += 1;
-            }
-            (Some(b'?'), _) => (at, seen) = (at + 1, seen + 1),
-            (Some(byte), _) if *byte == name[seen] => (at, seen) = (at + 1, seen + 1),
-            _ => match &mut star {
-                Some((from, taken)) => {
-                    *taken += 1;
-                    (at, seen) = (*from + 1, *taken);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{is_secret, meant};
-
-    #[test]
-    fn a_pattern_means_the_secret_that_it_fits() {
-        for (pattern, expected) in [
-            (".env*", Some(".env")),
-            (".e?v", Some(".env")),
-            (".en[v]", Some(".env")),
-            ("a/.env.l*", Some("a/.env.local")),
-            ("~/.ssh/id_*", Some("~/.ssh/id_rsa")),
-            ("~/.ssh/*", Some("~/.ssh/id_rsa")),
-            ("/home/*/.s?h/*", Some("/home/*/.s?h/id_rsa")),
-            ("~/.aws/c*", Some("~/.aws/credentials")),
-            ("*", None),
-            (".*", None),
-            ("*.env", None),
-            ("src/c*", None),
-            ("~/.ssh/*.pub", None),
-            (".env.ex*", None),
-            (".eslint*", None),
-        ] {
-            assert_eq!(meant(pattern).as_deref(), expected, "{pattern}");
-        }
-    }
-
-    #[test]
-    fn secrets_are_known_by_their_names() {
-        for text in [".env", "a/.env.local", "~/.ssh/id_work", "~/.ssh", "x/server.key", "~/.aws/credentials"] {
-            assert!(is_secret(text), "{text}");
-        }
-        for text in
-            [".env.example", "id_rsa.pub", "~/.ssh/id_rsa.pub", "certs/ca.pem", ".key", "src/credentials", "x.keymap"]
-        {
-            assert!(!is_secret(text), "{text}");
-        }
-    }
 }

@@ -1,7 +1,9 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
 use super::expand::MAX_VALUE;
+use super::held::is_held;
 use super::read::{Reader, Unreadable};
+use super::secrets::is_for_access;
 use super::unwrap::reads_commands;
 use super::word::{Word, joined};
 use super::{Command, Redirect, RedirectKind, program_name};
@@ -57,12 +59,19 @@ impl Reader<'_> {
         }
         self.settings_in(&command.environment)?;
         let program = words.first().map_or("", |word| program_name(&word.text));
+        let reads_file = command.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
         if command.input.is_none()
-            && let Some(input) = self.stdin.as_ref().filter(|_| reads_commands(program))
+            && let Some(input) =
+                self.stdin.as_ref().filter(|input| reads_commands(program) || (input.secret && !reads_file))
         {
             command.input = Some(input.clone());
             let length = input.text.len();
             self.spend(length)?;
+        }
+        // What `exec < x` opens, the commands that follow read.
+        if words.len() == 1 && program == "exec" && reads_file {
+            command.cwd = self.scope.cwd.clone();
+            self.stdin = self.secret_input(&command).or_else(|| self.stdin.take());
         }
         let is_shadowed = self.defines(program);
         let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
@@ -91,7 +100,10 @@ impl Reader<'_> {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, &mut parts.command)?,
             ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) if parts.words.is_empty() => {
-                let assignment = self.assignment(assignment)?;
+                let before = std::mem::replace(&mut self.kept, true);
+                let assignment = self.assignment(assignment);
+                self.kept = before;
+                let assignment = assignment?;
                 parts.environment.push(assignment);
             }
             ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
@@ -121,14 +133,22 @@ impl Reader<'_> {
             let whole = parts.place.get_or_insert(span.clone());
             *whole = whole.start.min(span.start)..whole.end.max(span.end);
         }
-        self.words(&word.value, span, &mut parts.words)
+        if !word.value.contains(['$', '`']) {
+            return self.words(&word.value, span, &mut parts.words);
+        }
+        let before = self.kept;
+        self.kept |= is_kept(&parts.words, &word.value);
+        let result = self.words(&word.value, span, &mut parts.words);
+        self.kept = before;
+        result
     }
 
     pub(super) fn redirects(&mut self, list: Option<&ast::RedirectList>) -> Result<((), Option<Word>), Unreadable> {
         let Some(list) = list else { return Ok(((), None)) };
         let mut command = Command { place: self.place.clone(), ..Command::default() };
         list.0.iter().try_for_each(|redirect| self.redirect(redirect, &mut command))?;
-        let input = command.input.clone();
+        command.cwd = self.scope.cwd.clone();
+        let input = self.secret_input(&command).or_else(|| command.input.clone());
         self.note(command)?;
         Ok(((), input))
     }
@@ -138,6 +158,8 @@ impl Reader<'_> {
             ast::IoRedirect::File(_, kind, target) => {
                 let kind = match kind {
                     ast::IoFileRedirectKind::Read | ast::IoFileRedirectKind::DuplicateInput => RedirectKind::Read,
+                    // `cat <> .env`
+                    ast::IoFileRedirectKind::ReadAndWrite if is_named(target) => RedirectKind::Read,
                     ast::IoFileRedirectKind::Append => RedirectKind::Append,
                     _ => RedirectKind::Write,
                 };
@@ -161,12 +183,18 @@ impl Reader<'_> {
                     ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
                         return self.written_to(&subshell.list);
                     }
-                    // What a descriptor leads to is not known.
+                    // What a descriptor leads to is not known, but where `exec` has opened a file of secrets.
                     _ if kind == RedirectKind::Read => {
-                        command.input = Some(Word::unknown());
+                        let opened = self.stdin.clone().filter(|input| input.secret);
+                        command.input = Some(opened.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
-                    _ => return Ok(()),
+                    // Where people see it, after all: `note` turns it round.
+                    ast::IoFileRedirectTarget::Duplicate(word) => {
+                        command.kept |= word.value == "2";
+                        return Ok(());
+                    }
+                    ast::IoFileRedirectTarget::Fd(_) => return Ok(()),
                 }
             }
             ast::IoRedirect::OutputAndError(word, append) => {
@@ -238,6 +266,20 @@ impl Reader<'_> {
             }
         })
     }
+}
+
+/// Whether a redirection is to a file that holds secrets, as its word is written.
+fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
+    matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
+}
+
+/// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.
+fn is_kept(words: &[Word], raw: &str) -> bool {
+    let Some(Word { text: program, .. }) = words.first() else { return false };
+    let option = words.last().map_or("", |word| &word.text);
+    let prints = matches!(program.as_str(), "echo" | "printf" | "cat");
+    matches!(program.as_str(), "export" | "declare" | "local" | "readonly" | "typeset" | "env")
+        || (!prints && is_for_access(option, raw))
 }
 
 /// What `echo` and `printf` print.

@@ -179,9 +179,10 @@ impl Reader<'_> {
             if name == "git" {
                 self.git(args)?;
             }
-            return self.call(&program.text, args, inner.input).map(drop);
+            let input = self.input_of_function(inner);
+            return self.call(&program.text, args, input).map(drop);
         }
-        if self.call(&program.text, args, inner.input.clone())? {
+        if self.defines(&program.text) && self.call(&program.text, args, self.input_of_function(inner.clone()))? {
             return Ok(());
         }
         if let Some((wrapper, args)) = wrapper {
@@ -228,6 +229,7 @@ impl Reader<'_> {
                     let begin = name.len() + 1;
                     let mut value = Word::marked(cased(value, letter_case(args)));
                     value.home |= value.text.starts_with('~');
+                    value.secret = word.secret;
                     value.doubt = word.doubt.map(|at| at.saturating_sub(begin));
                     self.assign(name, Some(value))
                 }
@@ -260,7 +262,20 @@ impl Reader<'_> {
                         self.text(&name, &word.text.clone())?;
                     }
                 }
-                args.iter().filter(|word| !word.text.starts_with('-')).for_each(|word| self.set(&word.text, None));
+                // With `=` between them, the first has the name.
+                let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.contains('='));
+                let input = if name == "unset" { None } else { self.input_of_function(inner) };
+                let value = input.filter(|input| input.secret);
+                let names = || args.iter().filter(|word| !word.text.starts_with('-'));
+                let is_split = splits && names().count() > 1;
+                for (at, word) in names().enumerate() {
+                    self.set(&word.text, value.clone().filter(|_| at > 0 || !is_split));
+                }
+                // The names that these have where they are given none.
+                if value.is_some() {
+                    self.set("REPLY", value.clone());
+                    self.set("MAPFILE", value);
+                }
                 Ok(())
             }
             Some(Special::Set) => {

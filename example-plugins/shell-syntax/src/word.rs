@@ -23,6 +23,8 @@ pub struct Word {
     pub splits: bool,
     /// The byte from which on it may be something else, where a variable was perhaps not set: `false && X=y`.
     pub doubt: Option<usize>,
+    /// Whether what a file of secrets holds is a part of it, which is not known.
+    pub secret: bool,
     /// The bytes of the agent's own text that it came from, where it is these and no others.
     pub span: Option<Range<usize>>,
 }
@@ -67,6 +69,7 @@ impl Word {
         }
         self.glob |= other.glob;
         self.splits |= other.splits;
+        self.secret |= other.secret;
         self.doubt = self.doubt.or(other.doubt.map(|at| before + at));
     }
 
@@ -92,6 +95,11 @@ impl Word {
 
     pub fn unknown() -> Self {
         Self { text: UNKNOWN.into(), splits: true, ..Self::default() }
+    }
+
+    /// What a file of secrets holds.
+    pub(crate) fn of_secret() -> Self {
+        Self { secret: true, ..Self::unknown() }
     }
 
     pub fn is_known(&self) -> bool {

@@ -28,7 +28,7 @@ pub(crate) const RULE: [&str; 15] = [
     "catches",
     "leaves",
 ];
-pub(crate) const MATCH: [&str; 33] = [
+pub(crate) const MATCH: [&str; 35] = [
     "program",
     "subcommand",
     "no-program",
@@ -53,6 +53,8 @@ pub(crate) const MATCH: [&str; 33] = [
     "touches",
     "changes",
     "no-document",
+    "secret",
+    "shown",
     "reads-from",
     "feeds",
     "wrapped-by",

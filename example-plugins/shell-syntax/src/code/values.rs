@@ -3,7 +3,7 @@
 use super::Language;
 use super::tokens::Token;
 use crate::bounds::MAX_WORK;
-use crate::secrets::is_secret;
+use crate::held::is_held;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum nesting of brackets that are looked into.
@@ -825,7 +825,7 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
 
 /// A file that is read, where it holds secrets.
 fn read(file: Word) -> Option<Found> {
-    is_secret(&file.text).then_some(Found::Read(file))
+    is_held(&file.text).then_some(Found::Read(file))
 }
 
 /// What a call runs that is given these.

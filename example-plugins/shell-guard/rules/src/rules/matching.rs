@@ -8,7 +8,7 @@ use super::sql;
 use super::verbs;
 use super::words::{Pairs, Part, Words};
 use shell_syntax::guarded::Changes;
-use shell_syntax::{Class, Command, MAX_LENGTH, Places, RedirectKind, Script, Word};
+use shell_syntax::{Class, Command, Given, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
 
 /// A [`Match`], compiled.
@@ -66,6 +66,9 @@ enum Condition {
     Feeds(Words),
     WrappedBy(Words),
     NoDocument,
+    Shown,
+    /// In one of these ways.
+    Secret(Box<[Given]>),
     Environment(Box<Pattern>),
     Reads(Box<Pattern>),
     Writes(Option<Box<Pattern>>, Box<[Class]>),
@@ -303,6 +306,9 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         conditions.push(Condition::MinOperands(wanted.min_operands));
     }
     conditions.extend(wanted.max_operands.map(Condition::MaxOperands));
+    if wanted.shown {
+        conditions.push(Condition::Shown);
+    }
     if wanted.no_document {
         conditions.push(Condition::NoDocument);
     }
@@ -328,6 +334,10 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
     }
     conditions.extend(paths_last);
+    if !wanted.secret.is_empty() {
+        let named = |name: &String| Given::named(name).ok_or_else(|| format!("`{name}` is no way to get a secret"));
+        conditions.push(Condition::Secret(wanted.secret.iter().map(named).collect::<Result<_, _>>()?));
+    }
     if let Some(statement) = wanted.statement {
         let no_statement = wanted.no_statement.map(pattern).transpose()?;
         conditions.push(Condition::Statement(pattern(statement)?, no_statement));
@@ -410,6 +420,16 @@ impl Condition {
             Self::Feeds(programs) => names_one_of(programs, &command.downstream),
             Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
             Self::NoDocument => !command.input.as_ref().is_some_and(Word::is_known),
+            Self::Shown => {
+                let is_seen = |target: &Word| target.text.ends_with("/tty") || target.text.ends_with("/stderr");
+                !command.kept
+                    || command.downstream.iter().any(|program| program == "tee")
+                    || command.outputs().any(is_seen)
+            }
+            Self::Secret(ways) => ways.iter().any(|how| match how {
+                Given::File => arguments.names_secret(|| command.is_given(Given::File, places)),
+                how => command.is_given(*how, places),
+            }),
             Self::Environment(pattern) => {
                 let mut variables = command.environment.iter();
                 variables.any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))

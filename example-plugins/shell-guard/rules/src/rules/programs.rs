@@ -150,6 +150,8 @@ pub(crate) struct Arguments<'a> {
     classes: OnceCell<Vec<Class>>,
     /// What of the guarded files is changed.
     changes: OnceCell<Changes>,
+    /// Whether a word names a file that holds secrets.
+    secret: OnceCell<bool>,
 }
 
 impl<'a> Arguments<'a> {
@@ -249,6 +251,11 @@ impl<'a> Arguments<'a> {
     /// What of the guarded files is changed, as `changes` says the first time.
     pub(crate) fn changes(&self, changes: impl FnOnce() -> Changes) -> Changes {
         *self.changes.get_or_init(changes)
+    }
+
+    /// Whether a word names a file that holds secrets, as `names` says the first time.
+    pub(crate) fn names_secret(&self, names: impl FnOnce() -> bool) -> bool {
+        *self.secret.get_or_init(names)
     }
 
     /// Whether one of these was given: `-f`, `--force`, `--x=value`.

@@ -124,6 +124,12 @@ pub(crate) struct Match {
     pub changes: Vec<String>,
     /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
     pub no_document: bool,
+    /// How it gets what a file of secrets holds, in one of these ways: `file` (a word names it), `input`, `value` (a word has it, as
+    /// `"$(cat .env)"` does), `shown` (the same of what people see), `place` (it runs in a directory of such files, or in a
+    /// home).
+    pub secret: Vec<String>,
+    /// Not where what it prints is put into a variable, or into a header that says who asks: `TOKEN="$(pass show x)"`.
+    pub shown: bool,
     /// A program whose output it reads.
     pub reads_from: Words,
     /// A program that reads its output.
@@ -262,6 +268,8 @@ config_table!(
     "touches" => touches,
     "changes" => changes,
     "no-document" => no_document,
+    "secret" => secret,
+    "shown" => shown,
     "reads-from" => reads_from,
     "feeds" => feeds,
     "wrapped-by" => wrapped_by,
