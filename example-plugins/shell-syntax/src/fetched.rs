@@ -1,8 +1,8 @@
 //! Files that a text fetches and then runs, so that nobody reads them in between.
 
+use super::held::fits;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
-use super::held::fits;
 use super::secrets::{copies_files, hands_on, made_by};
 use super::word::Word;
 use super::{Command, RedirectKind, lower, wrappers};

@@ -240,7 +240,7 @@ fn a_forbidden_tool_is_not_found_like_an_unknown_one_whatever_the_headers_say() 
         let got = listening.post(&borrowed(&headers), &call);
         let mut kinds: Vec<String> = got.headers.into_keys().collect();
         kinds.sort();
-        (got.status, got.messages[0].to_string().replace(tool, "…"), kinds)
+        (got.status, got.messages[0].to_string().replace(&format!("tool: {tool}"), "tool: …"), kinds)
     };
     let unknown = got("nobody", None);
     assert!(unknown.1.contains("Unknown tool: …"), "{unknown:?}");
