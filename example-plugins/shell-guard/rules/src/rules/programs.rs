@@ -1,9 +1,10 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
 use super::compact::{Compact, Input, compact_table, members};
+use super::sql::Statements;
 use super::words::{Index, Name, Words};
 use shell_syntax::guarded::Changes;
-use shell_syntax::{Class, Word};
+use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -148,6 +149,8 @@ pub(crate) struct Arguments<'a> {
     classes: OnceCell<Vec<Class>>,
     /// What of the guarded files is changed.
     changes: OnceCell<Changes>,
+    /// The words, and the input, as SQL.
+    statements: OnceCell<Statements>,
 }
 
 impl<'a> Arguments<'a> {
@@ -247,6 +250,11 @@ impl<'a> Arguments<'a> {
     /// What of the guarded files is changed, as `changes` says the first time.
     pub(crate) fn changes(&self, changes: impl FnOnce() -> Changes) -> Changes {
         *self.changes.get_or_init(changes)
+    }
+
+    /// The statements of SQL that `command`, whose arguments these are, may hold.
+    pub(crate) fn statements(&self, command: &Command) -> &Statements {
+        self.statements.get_or_init(|| Statements::of(command))
     }
 
     /// Whether one of these was given: `-f`, `--force`, `--x=value`.
