@@ -8,9 +8,9 @@ use std::str::CharIndices;
 
 /// A part of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum Token<'a> {
     /// With all that is joined to it by dots: `os.path.join`, `.read`.
-    Name(String),
+    Name(&'a str),
     /// A literal text; what is filled into it is not known.
     Text(Word),
     /// The text of a command: in backquotes.
@@ -21,7 +21,7 @@ pub(super) enum Token {
 type Chars<'a> = Peekable<CharIndices<'a>>;
 
 /// The tokens of `code`.
-pub(super) fn of(code: &str, language: Language) -> Vec<Token> {
+pub(super) fn of(code: &str, language: Language) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut chars = code.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -56,7 +56,7 @@ pub(super) fn of(code: &str, language: Language) -> Vec<Token> {
                 let name = name(code, at, &mut chars);
                 match delimited(name, language, &mut chars, code) {
                     Some(token) => tokens.push(token),
-                    None => tokens.push(Token::Name(name.to_owned())),
+                    None => tokens.push(Token::Name(name)),
                 }
             }
             c if c.is_whitespace() => {}
@@ -124,7 +124,7 @@ fn quoted<'a>(code: &'a str, at: usize, close: char, chars: &mut Chars<'_>) -> &
 }
 
 /// The letters right before a quote of Python's: `f`, `r`, `b`.
-fn prefix(tokens: &mut Vec<Token>) -> String {
+fn prefix(tokens: &mut Vec<Token<'_>>) -> String {
     let is_prefix = |name: &str| name.len() <= 2 && name.bytes().all(|byte| b"fFrRbBuU".contains(&byte));
     match tokens.pop_if(|token| matches!(token, Token::Name(name) if is_prefix(name))) {
         Some(Token::Name(name)) => name.to_ascii_lowercase(),
@@ -143,7 +143,7 @@ fn closing(open: char) -> char {
 }
 
 /// `qx{…}`, `q(…)` and `qq|…|` of Perl.
-fn delimited(name: &str, language: Language, chars: &mut Chars<'_>, code: &str) -> Option<Token> {
+fn delimited<'a>(name: &str, language: Language, chars: &mut Chars<'_>, code: &'a str) -> Option<Token<'a>> {
     if language != Language::Perl || !matches!(name, "q" | "qq" | "qx") {
         return None;
     }

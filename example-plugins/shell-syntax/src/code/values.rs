@@ -253,10 +253,10 @@ fn prints(name: &str) -> bool {
 }
 
 /// The command that does with a file what code does with what it reads: it sends that, or prints it.
-pub(super) fn outlet(tokens: &[Token]) -> Option<&'static [&'static str]> {
+pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {
-            Token::Name(name) => Some(name.as_str()),
+            Token::Name(name) => Some(*name),
             _ => None,
         })
     };
@@ -303,11 +303,10 @@ struct Argument<'a> {
 
 struct Scan<'a> {
     /// Those up to which values are read.
-    tokens: &'a [Token],
-    /// Of what starts programs, what the code names: a library of Python's, and one of JavaScript's.
-    has_subprocess: bool,
-    has_child_process: bool,
-    has_pty: bool,
+    tokens: &'a [Token<'a>],
+    all: &'a [Token<'a>],
+    /// Of libraries that start programs, those that were asked about, and whether the code names them.
+    libraries: Vec<(&'static [&'static str], bool)>,
     language: Language,
     /// Those that were set, the last ones last.
     variables: Vec<(&'a str, Value)>,
@@ -317,24 +316,9 @@ struct Scan<'a> {
 }
 
 /// All that code is seen to do.
-pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> Vec<Found> {
-    let names = |parts: &[&str]| {
-        tokens.iter().any(|token| match token {
-            Token::Name(name) => parts.iter().any(|part| name.contains(part)),
-            Token::Text(text) => parts.iter().any(|part| text.text.contains(part)),
-            _ => false,
-        })
-    };
-    let mut scan = Scan {
-        tokens,
-        has_subprocess: names(&["subprocess"]),
-        has_child_process: names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
-        has_pty: names(&["pty", "pexpect"]),
-        language,
-        variables: Vec::new(),
-        work: 0,
-        depth: 0,
-    };
+pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) -> Vec<Found> {
+    let mut scan =
+        Scan { tokens, all: tokens, libraries: Vec::new(), language, variables: Vec::new(), work: 0, depth: 0 };
     let mut found = Vec::new();
     for at in 0..tokens.len() {
         scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
@@ -370,7 +354,7 @@ impl<'a> Scan<'a> {
         let after = is_bar(at.checked_sub(1)) && !is_bar(at.checked_sub(2));
         // `|&` reads from a coprocess.
         let reader = at + if self.tokens.get(at + 2) == Some(&Token::Mark('&')) { 3 } else { 2 };
-        let is_read = matches!(self.tokens.get(reader), Some(Token::Name(name)) if name == "getline");
+        let is_read = matches!(self.tokens.get(reader), Some(Token::Name(name)) if *name == "getline");
         let prints_to_shell = is_bar(Some(at + 1))
             && matches!(self.tokens.get(at + 2), Some(Token::Text(shell)) if crate::program_name(&shell.text).ends_with("sh"));
         after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
@@ -438,7 +422,7 @@ impl<'a> Scan<'a> {
             }));
         } else if removes || is_whole {
             let is_recursive = is_whole
-                || self.tokens[at..end].iter().any(|token| matches!(token, Token::Name(name) if name == "recursive"));
+                || self.tokens[at..end].iter().any(|token| matches!(token, Token::Name(name) if *name == "recursive"));
             let receiver = if arguments.is_empty() { self.receiver(at) } else { None };
             // What follows the first and is not known is an option, or a function to be called.
             let named = arguments.into_iter().enumerate();
@@ -462,17 +446,32 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether a call of this name runs a program: others have methods that are called so.
-    fn may_run(&self, call: &str) -> bool {
+    fn may_run(&mut self, call: &str) -> bool {
         match self.language {
             Language::Python => match call {
-                "run" | "call" => self.has_subprocess,
+                "run" | "call" => self.names(&["subprocess"]),
                 "exec" => false,
-                "spawn" => self.has_pty,
+                "spawn" => self.names(&["pty", "pexpect"]),
                 _ => true,
             },
-            Language::Script => self.has_child_process,
+            Language::Script => self.names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
             _ => !matches!(call, "run" | "call"),
         }
+    }
+
+    /// Whether the code names one of these.
+    fn names(&mut self, parts: &'static [&'static str]) -> bool {
+        if let Some((_, is_named)) = self.libraries.iter().find(|(others, _)| others[0] == parts[0]) {
+            return *is_named;
+        }
+        self.work += self.all.len();
+        let is_named = self.all.iter().any(|token| match token {
+            Token::Name(text) => parts.iter().any(|part| text.contains(part)),
+            Token::Text(text) => parts.iter().any(|part| text.text.contains(part)),
+            _ => false,
+        });
+        self.libraries.push((parts, is_named));
+        is_named
     }
 
     fn runs_code(&self, call: &str) -> bool {
@@ -487,7 +486,7 @@ impl<'a> Scan<'a> {
     /// What a method is called of: `Path('x').unlink()`.
     fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
-        let passes = |token: &Token| matches!(token, Token::Name(name) if passes_on(last(name)) || matches!(last(name), "home" | "homedir"));
+        let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
         // The method is no part of its own receiver.
         let all = self.tokens;
@@ -509,7 +508,7 @@ impl<'a> Scan<'a> {
             {
                 Some(self.list(at, ';'))
             }
-            Token::Name(name) if self.language == Language::Perl && name != "and" && name != "or" => {
+            Token::Name(name) if self.language == Language::Perl && *name != "and" && *name != "or" => {
                 Some(self.list(at, ';'))
             }
             _ => None,
@@ -534,7 +533,7 @@ impl<'a> Scan<'a> {
                 Token::Mark(')' | ']' | '}' | ';') if close == ';' => break,
                 _ => {
                     let name = match (token, self.tokens.get(*at + 1)) {
-                        (Token::Name(name), Some(Token::Mark('=' | ':'))) => Some(name.as_str()),
+                        (Token::Name(name), Some(Token::Mark('=' | ':'))) => Some(*name),
                         _ => None,
                     };
                     *at += if name.is_some() { 2 } else { 0 };
@@ -591,7 +590,7 @@ impl<'a> Scan<'a> {
                     }
                     continue;
                 }
-                Some(Token::Name(name)) if name == "." || name == ".." => *at += 1,
+                Some(Token::Name(name)) if *name == "." || *name == ".." => *at += 1,
                 Some(Token::Text(_)) if matches!(value, Value::One(_)) => {}
                 _ => return value,
             }
@@ -692,10 +691,7 @@ impl<'a> Scan<'a> {
         let names_home = arguments.len() == 1
             && matches!(&arguments[0].value, Value::One(word) if matches!(word.text.as_str(), "HOME" | "USERPROFILE"));
         let is_home = matches!(call, "homedir" | "home") && is_call || name == "Dir.home" || call == "HOME";
-        if is_home
-            || names_home
-            || (name.ends_with("ENV") && self.tokens.get(*at - 2) == Some(&Token::Name("HOME".into())))
-        {
+        if is_home || names_home || (name.ends_with("ENV") && self.tokens.get(*at - 2) == Some(&Token::Name("HOME"))) {
             return home();
         }
         if decodes(call) || (call == "from" && arguments.len() > 1) {
