@@ -179,6 +179,7 @@ pub(super) fn hands_on(program: &str) -> bool {
             | "rev"
             | "uuencode"
             | "bat"
+            | "compress-archive"
     )
 }
 
@@ -191,7 +192,21 @@ fn is_packer(program: &str) -> bool {
 pub(super) fn copies_files(program: &str) -> bool {
     matches!(
         program,
-        "cp" | "gcp" | "mv" | "gmv" | "ln" | "gln" | "link" | "install" | "ginstall" | "rsync" | "scp" | "ditto"
+        "cp" | "gcp"
+            | "mv"
+            | "gmv"
+            | "ln"
+            | "gln"
+            | "link"
+            | "install"
+            | "ginstall"
+            | "rsync"
+            | "scp"
+            | "ditto"
+            | "copy-item"
+            | "cpi"
+            | "copy"
+            | "xcopy"
     )
 }
 
@@ -255,7 +270,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
             at.and_then(|at| args.get(at + 1)).cloned().into_iter().chain(attached).collect()
         }
         "zip" => operands().take(1).cloned().collect(),
-        "7z" => operands().skip(1).take(1).cloned().collect(),
+        "7z" | "compress-archive" => operands().skip(1).take(1).cloned().collect(),
         "gzip" => ended("gz"),
         "bzip2" => ended("bz2"),
         "xz" => ended("xz"),

@@ -262,3 +262,29 @@ fn a_here_document_with_an_empty_delimiter_is_read_within_bounds() {
         let _ = word(text);
     }
 }
+
+#[test]
+fn texts_of_windows_that_are_made_of_others_take_no_longer_than_their_length() {
+    configure(json!({"stacks": []})).unwrap();
+    for part in [
+        "&('a'+",
+        "&(",
+        "('",
+        "('a')",
+        "$a='b';$a",
+        "set a=%a%%a%& ",
+        "set a x ",
+        "$a=",
+        "[IO.File]::Copy(",
+        "'a' + ",
+        "& ('a'.Replace('a','aa')",
+        "%a",
+        "${",
+    ] {
+        let begin = Instant::now();
+        for dialect in [ShellDialect::Powershell, ShellDialect::Cmd] {
+            crate::judge_for_fuzzing(&part.repeat(60_000 / part.len()), dialect);
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{part} took {:?}", begin.elapsed());
+    }
+}
