@@ -14,7 +14,7 @@ pub(super) struct Regex {
     classes: Box<[Class]>,
     /// Whether it matches from the text's begin, or not at all.
     is_anchored: bool,
-    /// What a match may begin with: a bit for each character of ASCII. Any may where it matches the empty text.
+    /// What a match may begin with after the text's begin: a bit for each character of ASCII. Any may where it matches the empty text.
     firsts: [u32; 4],
     /// The same after a letter of a word, where most cannot begin.
     inner: [u32; 4],
@@ -213,6 +213,8 @@ impl Regex {
                     let class = &self.classes[step.payload() as usize];
                     firsts.iter_mut().zip(class.ascii).for_each(|(all, more)| *all |= more);
                 }
+                // At the text's begin any is tried.
+                Kind::Look if Look::ALL[step.payload() as usize] == Look::Start => {}
                 Kind::Look if is_inner && Look::ALL[step.payload() as usize].is_outer() => {}
                 // After the letter of a word, what follows its end is no letter of one.
                 Kind::Look if is_inner && Look::ALL[step.payload() as usize] == Look::Boundary => {
@@ -237,7 +239,7 @@ impl Regex {
         loop {
             if !self.is_anchored || before.is_none() {
                 // To where one may begin: there is none in most of a long text.
-                let begin = if open.is_empty() { self.next_begin(text.as_bytes(), at, before) } else { at };
+                let begin = if open.is_empty() && before.is_some() { self.next_begin(text.as_bytes(), at, before) } else { at };
                 if begin > at {
                     at = begin;
                     // Of a character beyond ASCII it is enough that it is one.
@@ -294,7 +296,7 @@ impl Regex {
     fn may_begin(&self, before: Option<char>, after: Option<char>) -> bool {
         let firsts = if is_word(before) { &self.inner } else { &self.firsts };
         match after.map(u8::try_from) {
-            Some(Ok(byte)) if byte.is_ascii() => has_bit(firsts, byte),
+            Some(Ok(byte)) if byte.is_ascii() && before.is_some() => has_bit(firsts, byte),
             _ => true,
         }
     }
