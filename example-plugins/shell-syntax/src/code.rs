@@ -10,7 +10,7 @@ use super::{Command, Redirect, RedirectKind, wrappers};
 use values::Found;
 
 /// The work of a token each time that it is looked at.
-const WORK_OF_TOKEN: usize = 2;
+const WORK_OF_TOKEN: usize = 1;
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Reader<'_> {
     }
 
     fn read_code(&mut self, name: &str, language: Language, code: &str, inner: &Command) -> Result<(), Unreadable> {
-        self.spend(code.len())?;
+        self.spend(code.len()).map_err(|_| Unreadable("its code is too long to be read".into()))?;
         if matches!(language, Language::Tcl | Language::M4) {
             let texts = if language == Language::Tcl { tcl(code) } else { m4(code) };
             return texts.into_iter().try_for_each(|text| self.text(name, &text));
@@ -157,7 +157,7 @@ impl Reader<'_> {
         let tokens = tokens::of(code, language);
         let mut work = 0;
         let found = values::found(&tokens, language, &mut work);
-        self.spend(work * WORK_OF_TOKEN)?;
+        self.spend(work * WORK_OF_TOKEN).map_err(|_| Unreadable("its code is too long to be read".into()))?;
         for part in found {
             match part {
                 Found::Text(text) => {

@@ -1,6 +1,6 @@
 //! Whatever the text is, there is a verdict, and soon.
 
-use super::{configure, word};
+use super::{configure, rules, word};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 use serde_json::json;
@@ -287,4 +287,23 @@ fn texts_of_windows_that_are_made_of_others_take_no_longer_than_their_length() {
         }
         assert!(begin.elapsed() < Duration::from_secs(20), "{part} took {:?}", begin.elapsed());
     }
+}
+
+#[test]
+fn documents_of_sql_and_python_are_read_up_to_the_length_of_a_command() {
+    configure(json!({"stacks": []})).unwrap();
+    let sql = "CREATE TABLE IF NOT EXISTS t (id int, o int REFERENCES o(id) ON DELETE CASCADE);\nUPDATE t SET a = 1 WHERE id = 2;\n";
+    let python = "r = subprocess.run(['git', 'status'], capture_output=True)\nwith open('x') as f:\n    d = {'a': [1, f.read()]}\n";
+    for (program, part, harm) in [
+        ("psql app", sql, "DROP TABLE t;\n"),
+        ("sqlite3 app.db", sql, "DELETE FROM t;\n"),
+        ("python3 -", python, "shutil.rmtree('/srv')\n"),
+    ] {
+        let document = |last: &str| format!("{program} <<'E'\n{}{last}E\n", part.repeat(60_000 / part.len()));
+        assert_eq!(word(&document("")), "allow", "{program}: {:?}", rules());
+        assert_ne!(word(&document(harm)), "allow", "{program}");
+    }
+    // What is longer is asked about, and the question says so.
+    let long = format!("python3 - <<'E'\n{}E\n", python.repeat(70_000 / python.len()));
+    assert_eq!(word(&long), "ask");
 }
