@@ -898,6 +898,7 @@ impl<'a> Scan<'a> {
     fn value(&mut self, at: &mut usize) -> Value {
         let mut value = self.operand(at);
         loop {
+            value = bounded(value);
             match self.tokens.get(*at) {
                 Some(Token::Mark('+')) => *at += 1,
                 // `Path.home() / 'x'`
@@ -1122,6 +1123,18 @@ fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
             Value::One(Word { text: format!("{}/{name}", word.text.trim_end_matches('/')), glob: true, ..word })
         }
         _ => Value::Unknown,
+    }
+}
+
+/// A value that is not longer than texts are read: `x = x + x` doubles it each time.
+fn bounded(value: Value) -> Value {
+    match value {
+        Value::One(word) if word.text.len() > MAX_TEXT => Value::Unknown,
+        Value::Many(mut words) => {
+            words.truncate(MAX_WORDS);
+            Value::Many(words)
+        }
+        value => value,
     }
 }
 

@@ -239,7 +239,8 @@ impl Regex {
         loop {
             if !self.is_anchored || before.is_none() {
                 // To where one may begin: there is none in most of a long text.
-                let begin = if open.is_empty() && before.is_some() { self.next_begin(text.as_bytes(), at, before) } else { at };
+                let begin =
+                    if open.is_empty() && before.is_some() { self.next_begin(text.as_bytes(), at, before) } else { at };
                 if begin > at {
                     at = begin;
                     // Of a character beyond ASCII it is enough that it is one.
