@@ -454,6 +454,8 @@ impl Splitting {
             None if is_many => {
                 words.extend(word.text.split_whitespace().map(|part| expanded(Word::literal(part))));
             }
+            // The text of a shell, which sets its own variables.
+            None if word.text.contains(' ') && word.text.contains(['&', ';']) => words.push(word),
             None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
     }

@@ -174,13 +174,20 @@ impl Expression<'_> {
                     }
                 }
                 if quote == '"' && text.contains('$') {
-                    text = self.values.filled(&text).filter(|text| !text.contains('$'))?;
+                    text = self.values.filled(&text).unwrap_or(text);
+                    // A home is known by its variable.
+                    if text[usize::from(begins_with_home(&text))..].contains('$') {
+                        return None;
+                    }
                 }
                 Some(vec![text])
             }
             '$' => {
                 self.chars.next();
                 let name = format!("${}", self.word());
+                if begins_with_home(&name) {
+                    return Some(vec![name]);
+                }
                 let (value, length) = self.values.at(&name)?;
                 (length == name.len()).then(|| vec![value.to_owned()])
             }
@@ -237,6 +244,13 @@ impl Expression<'_> {
     }
 }
 
+/// Whether a text begins with the variable of a home.
+fn begins_with_home(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let rest = lower.strip_prefix("$home").or_else(|| lower.strip_prefix("$env:userprofile"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['\\', '/']))
+}
+
 /// `'{1}{0}' -f 'a','b'`
 fn formatted(format: &str, given: &[String]) -> Option<String> {
     let mut parts = format.split('{');
@@ -288,6 +302,9 @@ mod tests {
             ("('a'+('b'+'c'))", Some("abc")),
             ("Join-Path 'build' \"x\"", Some("build\\x")),
             ("Join-Path $y 'x'", None),
+            ("Join-Path $HOME 'x'", Some("$home\\x")),
+            ("\"$HOME\\x\"", Some("$HOME\\x")),
+            ("\"$HOME\\$y\"", None),
             ("'a'+$y", None),
             ("Get-Item x", None),
             ("'open", None),
