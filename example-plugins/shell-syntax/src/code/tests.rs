@@ -208,6 +208,8 @@ fn calls_by_another_name_and_loops_are_followed() {
     ] {
         assert_eq!(does(language, code), [expected], "{code}");
     }
+    // Nothing follows.
+    assert_eq!(does(Language::Python, "os.remove('x'[::-"), ["run [rm][-f][x]"]);
     for (language, code) in [
         (Language::Python, "getattr(x, 'name')('y')"),
         (Language::Python, "x['run']('y'); list(map(str, ['a']))"),

@@ -978,7 +978,7 @@ impl<'a> Scan<'a> {
             .enumerate()
             .all(|(ahead, c)| self.tokens.get(*at + ahead) == Some(&Token::Mark(*c)));
         if is_turned {
-            *at += 6;
+            *at = self.tokens.len().min(*at + 6);
             value = turned(value);
         }
         // Methods: `.split()`, `.decode()`.

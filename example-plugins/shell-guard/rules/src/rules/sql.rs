@@ -103,7 +103,7 @@ impl Splitting {
         self.end();
     }
 
-    /// Ends the last statement, which is none where it is empty or as the one before.
+    /// Ends the last statement, which is dropped where it is empty or as the one before.
     fn end(&mut self) {
         let end = self.ends.last().copied().unwrap_or_default();
         let before = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
