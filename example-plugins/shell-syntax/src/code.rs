@@ -123,6 +123,9 @@ impl Reader<'_> {
                 Some(word) if matches!(name, "deno" | "crystal") && word.text == "eval" => {
                     texts.extend(args[at + 1..].iter().map(|word| word.text.clone()));
                 }
+                Some(word) if name == "deno" && word.text == "run" && args.iter().any(|word| word.text == "-") => {
+                    texts.extend(inner.input.as_ref().map(|input| input.text.clone()));
+                }
                 Some(word) => {
                     let text = self.code_in(word);
                     let is_open_file =

@@ -258,6 +258,9 @@ fn hands_over(call: &str) -> bool {
             | "call_user_func"
             | "call_user_func_array"
             | "apply"
+            | "for-each"
+            | "mapc"
+            | "mapcar"
             | "starmap"
     )
 }
@@ -446,6 +449,8 @@ impl<'a> Scan<'a> {
     /// Whether a text of awk's is a command that is written to or read from.
     fn is_piped(&self, at: usize) -> bool {
         let is_bar = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)) == Some(&Token::Mark('|'));
+        // `("x") | getline`
+        let at = if self.tokens.get(at + 1) == Some(&Token::Mark(')')) { at + 1 } else { at };
         let after = is_bar(at.checked_sub(1)) && !is_bar(at.checked_sub(2));
         // `|&` reads from a coprocess.
         let reader = at + if self.tokens.get(at + 2) == Some(&Token::Mark('&')) { 3 } else { 2 };
@@ -585,7 +590,8 @@ impl<'a> Scan<'a> {
         match given.into_iter().next_back().map(|argument| argument.value) {
             Some(Value::One(word)) if word.is_known() => {
                 let named = format!("{}.{}", if of == "getattr" { "os" } else { of }, word.text);
-                if is_dangerous(&word.text) || is_dangerous(&named) {
+                let runs = of == "getattr" && runs_command(&word.text) && self.may_run(&word.text);
+                if runs || is_dangerous(&word.text) || is_dangerous(&named) {
                     self.call(&named, at - 1, found);
                 }
             }
@@ -605,6 +611,8 @@ impl<'a> Scan<'a> {
         let of_variable = name.rsplit_once('.').map(|(variable, _)| variable).filter(|variable| !variable.is_empty());
         let removes = is_named(removes_file)
             || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'))
+            || removes_file(name.trim_start_matches('.'))
+            || (self.language == Language::Script && name == ".rm")
             || (self.language == Language::Other && name == "rm");
         let opens = matches!(call, "open" | "fopen" | "openSync");
         let program = moves_or_copies(name);
@@ -728,24 +736,31 @@ impl<'a> Scan<'a> {
         }
         let symbol = at + 2 + usize::from(self.tokens.get(at + 2) == Some(&Token::Mark(':')));
         let named = match self.tokens.get(symbol) {
-            Some(Token::Name(name)) => Some((*name).to_owned()),
+            // What another call gives is no name.
+            Some(Token::Name(name)) if self.tokens.get(symbol + 1) != Some(&Token::Mark('(')) => {
+                Some((*name).to_owned())
+            }
             _ => None,
         };
         if named.as_ref().is_some_and(|name| !is_dangerous(name)) {
             return;
         }
         let mut end = at + 2;
-        let mut given = self.list(&mut end, ')').into_iter();
-        let first = given.next().map(|argument| argument.value);
-        let name = match (named, first) {
+        let mut given = self.list(&mut end, ')');
+        let is_name = |argument: &Argument<'_>| match &argument.value {
+            Value::One(word) => is_dangerous(&word.text),
+            Value::Decoded => true,
+            _ => false,
+        };
+        let of = if named.is_some() { Some(0) } else { given.iter().position(is_name) };
+        let Some(of) = of.filter(|of| *of < given.len()) else { return };
+        let name = match (named, given.remove(of).value) {
             (Some(name), _) => name,
-            (None, Some(Value::One(word))) if is_dangerous(&word.text) => word.text,
-            (None, Some(Value::Decoded)) => return found.push(Found::Decoded),
-            _ => return,
+            (None, Value::One(word)) => word.text,
+            _ => return found.push(Found::Decoded),
         };
         let call = last(&name);
         let is_whole = removes_all(call);
-        let given: Vec<Argument<'_>> = given.collect();
         if is_whole || removes_file(call) || removes_file(&name) {
             found.extend(self.removed(given, None, is_whole));
         } else {
@@ -810,7 +825,7 @@ impl<'a> Scan<'a> {
     /// What a method is called of: `Path('x').unlink()`.
     fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
-        let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || matches!(last(name), "home" | "homedir"));
+        let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || *name == "Dir" || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
         // The method is no part of its own receiver.
         let all = self.tokens;
@@ -1002,6 +1017,8 @@ impl<'a> Scan<'a> {
 
     fn variable(&mut self, name: &str) -> Value {
         self.work += self.variables.len();
+        // An entry of a directory has its path.
+        let name = name.strip_suffix(".path").unwrap_or(name);
         let known = self.variables.iter().rev().find(|(other, _)| *other == name);
         known.map_or(Value::Unknown, |(_, value)| value.clone())
     }
