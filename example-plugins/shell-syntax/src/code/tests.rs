@@ -210,6 +210,7 @@ fn calls_by_another_name_and_loops_are_followed() {
     }
     // Nothing follows.
     assert_eq!(does(Language::Python, "os.remove('x'[::-"), ["run [rm][-f][x]"]);
+    assert_eq!(does(Language::Python, "os.remove(x="), Vec::<String>::new());
     for (language, code) in [
         (Language::Python, "getattr(x, 'name')('y')"),
         (Language::Python, "x['run']('y'); list(map(str, ['a']))"),

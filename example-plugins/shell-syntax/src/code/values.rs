@@ -678,8 +678,13 @@ impl<'a> Scan<'a> {
                 _ => None,
             }));
         } else if removes || is_whole {
-            let is_recursive =
-                is_whole || self.tokens[at..end].iter().any(|token| matches!(token, Token::Name("recursive")));
+            let is_recursive = is_whole
+                || self
+                    .tokens
+                    .get(at..end)
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|token| matches!(token, Token::Name("recursive")));
             let receiver = match (arguments.is_empty(), of_variable) {
                 (true, None) => self.receiver(at),
                 (true, Some(variable)) => words(self.variable(variable)).pop(),
@@ -774,7 +779,7 @@ impl<'a> Scan<'a> {
         let Some(arguments) = self.arguments(&mut end) else { return };
         let is_removal =
             |token: &Token<'_>| matches!(token, Token::Name("unlink" | "rmdir" | "rmtree" | "remove_tree"));
-        if self.tokens[at..end].iter().any(is_removal) {
+        if self.tokens.get(at..end).unwrap_or_default().iter().any(is_removal) {
             let directories = arguments.into_iter().filter(|argument| matches!(argument.value, Value::One(_)));
             let directories = directories.collect();
             found.extend(self.removed(directories, None, true));
@@ -890,6 +895,8 @@ impl<'a> Scan<'a> {
                 }
             }
         }
+        // What is not there cannot be skipped.
+        *at = self.tokens.len().min(*at);
         self.depth -= 1;
         arguments
     }
