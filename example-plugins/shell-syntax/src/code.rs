@@ -10,7 +10,7 @@ use super::{Command, Redirect, RedirectKind, wrappers};
 use values::Found;
 
 /// The work of a token each time that it is looked at.
-const WORK_OF_TOKEN: usize = 2;
+const WORK_OF_TOKEN: usize = 1;
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,15 @@ pub(super) enum Language {
     Lua,
     Awk,
     Tcl,
+    Lisp,
+    M4,
     Other,
 }
 
 /// The language of an interpreter, by its usual name.
 pub(super) fn language(program: &str) -> Option<Language> {
     Some(match program {
-        "python" | "python2" | "python3" | "ipython" => Language::Python,
+        "python" | "python2" | "python3" | "ipython" | "micropython" | "jython" => Language::Python,
         "perl" => Language::Perl,
         "ruby" => Language::Ruby,
         "node" | "bun" | "deno" | "tsx" | "ts-node" | "qjs" => Language::Script,
@@ -37,7 +39,12 @@ pub(super) fn language(program: &str) -> Option<Language> {
         "lua" | "luajit" => Language::Lua,
         "awk" | "gawk" | "mawk" | "nawk" => Language::Awk,
         "tclsh" | "expect" | "wish" => Language::Tcl,
-        "osascript" | "rscript" | "r" | "julia" | "elixir" | "groovy" => Language::Other,
+        "guile" | "racket" | "emacs" | "emacsclient" | "sbcl" | "clojure" | "clj" | "bb" | "csi" | "gosh" | "ecl" => {
+            Language::Lisp
+        }
+        "m4" => Language::M4,
+        "osascript" | "rscript" | "r" | "julia" | "elixir" | "iex" | "erl" | "groovy" | "octave" | "scala" | "ghc"
+        | "raku" | "swipl" | "gnuplot" | "crystal" | "ocaml" | "jshell" => Language::Other,
         _ => return None,
     })
 }
@@ -51,7 +58,10 @@ impl Language {
             Self::Script => &["-e", "-p", "--eval", "--print"],
             Self::Php => &["-r", "-B", "-R", "-E"],
             Self::Awk => &["-e", "--source"],
-            Self::Ruby | Self::Lua | Self::Other => &["-e", "--eval"],
+            Self::Ruby | Self::Lua => &["-e", "--eval"],
+            Self::Other => &["--eval", "-eval", "-e", "-E", "-g", "--print", "--rpc-eval"],
+            Self::Lisp => &["--eval", "-eval", "--execute", "-execute", "-e", "-c"],
+            Self::M4 => &[],
         }
     }
 
@@ -63,7 +73,7 @@ impl Language {
             Self::Script => &['r', 'e', 'p'],
             Self::Php => &['d', 'c', 'r'],
             Self::Awk => &['v', 'F', 'f', 'e'],
-            Self::Lua | Self::Tcl | Self::Other => &['l', 'e', 'c'],
+            Self::Lua | Self::Tcl | Self::Lisp | Self::M4 | Self::Other => &['l', 'e', 'c'],
         }
     }
 }
@@ -79,9 +89,21 @@ impl Reader<'_> {
     ) -> Result<(), Unreadable> {
         let mut texts: Vec<String> = Vec::new();
         let (mut at, mut is_file) = (0, false);
+        let mut set = String::new();
         while let Some(word) = args.get(at).filter(|word| word.text.len() > 1 && word.text.starts_with('-')) {
             at += 1;
             let option = word.text.as_str();
+            // A variable of awk's has its value from here.
+            if language == Language::Awk
+                && let Some(value) = wrappers::attached(option, "-v")
+            {
+                let next = if value.is_empty() { args.get(at).map_or("", |word| &word.text) } else { value };
+                at += usize::from(value.is_empty());
+                if let Some((variable, value)) = next.split_once('=') {
+                    set.push_str(&format!("{variable} = \"{}\"\n", value.replace('"', "\\\"")));
+                }
+                continue;
+            }
             if let Some(value) = language.texts().iter().find_map(|text| wrappers::attached(option, text)) {
                 let next = if value.is_empty() { args.get(at).map(|word| word.text.as_str()) } else { Some(value) };
                 at += usize::from(value.is_empty());
@@ -98,8 +120,11 @@ impl Reader<'_> {
                 Some(word) if language == Language::Awk || (name == "osascript" && word.text.contains(' ')) => {
                     texts.push(word.text.clone());
                 }
-                Some(word) if name == "deno" && word.text == "eval" => {
+                Some(word) if matches!(name, "deno" | "crystal") && word.text == "eval" => {
                     texts.extend(args[at + 1..].iter().map(|word| word.text.clone()));
+                }
+                Some(word) if name == "deno" && word.text == "run" && args.iter().any(|word| word.text == "-") => {
+                    texts.extend(inner.input.as_ref().map(|input| input.text.clone()));
                 }
                 Some(word) => {
                     let text = self.code_in(word);
@@ -112,6 +137,9 @@ impl Reader<'_> {
             }
         }
         let inner = Command { exact: false, input: None, ..inner.clone() };
+        if !set.is_empty() {
+            texts.iter_mut().for_each(|text| text.insert_str(0, &set));
+        }
         texts.iter().try_for_each(|text| self.read_code(name, language, text, &inner))
     }
 
@@ -124,14 +152,15 @@ impl Reader<'_> {
     }
 
     fn read_code(&mut self, name: &str, language: Language, code: &str, inner: &Command) -> Result<(), Unreadable> {
-        self.spend(code.len())?;
-        if language == Language::Tcl {
-            return tcl(code).into_iter().try_for_each(|text| self.text(name, &text));
+        self.spend(code.len()).map_err(|_| Unreadable("its code is too long to be read".into()))?;
+        if matches!(language, Language::Tcl | Language::M4) {
+            let texts = if language == Language::Tcl { tcl(code) } else { m4(code) };
+            return texts.into_iter().try_for_each(|text| self.text(name, &text));
         }
         let tokens = tokens::of(code, language);
         let mut work = 0;
         let found = values::found(&tokens, language, &mut work);
-        self.spend(work * WORK_OF_TOKEN)?;
+        self.spend(work * WORK_OF_TOKEN).map_err(|_| Unreadable("its code is too long to be read".into()))?;
         for part in found {
             match part {
                 Found::Text(text) => {
@@ -172,8 +201,17 @@ fn tcl(code: &str) -> Vec<String> {
         let line = line.trim();
         let rest = ["exec ", "spawn ", "system "].iter().find_map(|word| line.strip_prefix(word));
         texts.extend(rest.map(|rest| rest.trim_start_matches("-noecho ").trim_start_matches("-- ").to_owned()));
+        let removed =
+            line.strip_prefix("file delete ").map(|rest| rest.trim_start_matches("-force ").trim_start_matches("-- "));
+        texts.extend(removed.map(|rest| format!("rm -rf {rest}")));
     }
     texts
+}
+
+/// The commands that macros of m4 run.
+fn m4(code: &str) -> Vec<String> {
+    let calls = code.split("syscmd(").skip(1);
+    calls.map(|rest| rest.split(')').next().unwrap_or_default().trim_matches(['`', '\'', ' ']).to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -440,6 +440,7 @@ pub(super) fn hands_on(program: &str) -> bool {
             | "pv"
             | "split"
             | "csplit"
+            | "compress-archive"
     )
 }
 
@@ -457,7 +458,21 @@ fn is_packer(program: &str) -> bool {
 pub(super) fn copies_files(program: &str) -> bool {
     matches!(
         program,
-        "cp" | "gcp" | "mv" | "gmv" | "ln" | "gln" | "link" | "install" | "ginstall" | "rsync" | "scp" | "ditto"
+        "cp" | "gcp"
+            | "mv"
+            | "gmv"
+            | "ln"
+            | "gln"
+            | "link"
+            | "install"
+            | "ginstall"
+            | "rsync"
+            | "scp"
+            | "ditto"
+            | "copy-item"
+            | "cpi"
+            | "copy"
+            | "xcopy"
     )
 }
 
@@ -482,7 +497,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
             at.and_then(|at| args.get(at + 1)).cloned().into_iter().chain(attached).collect()
         }
         "zip" => operands().take(1).cloned().collect(),
-        "7z" => operands().skip(1).take(1).cloned().collect(),
+        "7z" | "compress-archive" => operands().skip(1).take(1).cloned().collect(),
         // The names of the first part, and of all.
         "split" | "csplit" => {
             let given = operands().next_back().map_or("", |word| &word.text);

@@ -1,16 +1,25 @@
 //! Commands of `cmd.exe` and PowerShell, as far as their words tell.
 
 use super::code::language;
+use super::path::slashed;
 use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word, joined};
 use super::{Command, MAX_LENGTH, Redirect, RedirectKind, names, program_name};
 use base64::Engine;
+use expression::{Values, evaluated};
 use std::iter::Peekable;
 use std::str::Chars;
 
+mod expression;
+
 /// Maximum number of commands of one text.
 const MAX_COMMANDS: usize = 2000;
+/// Maximum length of a word that is the method of a class, and words of a value of `set`.
+const MAX_METHOD: usize = 128;
+const MAX_VALUE: usize = 16;
+/// Maximum length of an expression that is evaluated.
+const MAX_EXPRESSION: usize = 1024;
 
 /// Reads every command of `text`.
 pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable> {
@@ -18,7 +27,9 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
         return Err(Unreadable(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len())));
     }
     reader.spend(text.len())?;
-    let (pipelines, nested) = split(text);
+    let Splitting { pipelines, nested, builds, evaluated, .. } = split(text);
+    reader.spend(evaluated)?;
+    reader.script.runs_unknown |= builds;
     if pipelines.iter().flat_map(|pipeline| &pipeline.stages).filter(|stage| !stage.words.is_empty()).count()
         > MAX_COMMANDS
     {
@@ -66,10 +77,36 @@ fn stage(
     if let Some(shown) = program.text.strip_prefix('@').filter(|shown| !shown.is_empty()) {
         return stage(reader, &expanded(Word::literal(shown)), args, piped, command);
     }
+    let is_posix = |word: &Word| word.text.starts_with("-rf") || word.text.starts_with("-fr");
     match name(program).as_str() {
-        "wsl" | "cmd" | "powershell" | "pwsh" | "bash" | "sh" => {
+        name if matches!(name, "wsl" | "bash" | "sh") || (name == "rm" && args.iter().any(is_posix)) => {
+            let words = [Word::literal(name)].into_iter().chain(args.iter().cloned()).collect();
+            reader.run(words, Command { windows: false, ..command })
+        }
+        "cmd" | "powershell" | "pwsh" => {
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)
+        }
+        // Other names of commands.
+        "set-alias" | "new-alias" | "sal" | "nal" => {
+            let mut operands = args.iter().filter(|word| !word.text.starts_with('-'));
+            if let (Some(alias), Some(of)) = (operands.next(), operands.next()) {
+                reader.spend(args.len())?;
+                reader.aliases.insert(alias.text.to_ascii_lowercase(), Some(of.clone()));
+            }
+            noted(reader, program, args, command)
+        }
+        name if !reader.aliases.is_empty() && reader.aliases.contains_key(name) => {
+            let of = reader.aliases.get(name).cloned().flatten().unwrap_or_default();
+            reader.deeper(|reader| stage(reader, &of, args, piped, command))
+        }
+        "start-process" | "saps" | "start" if args.iter().any(is_arguments) => {
+            noted(reader, program, args, command.clone())?;
+            let words = started(args);
+            match words.split_first() {
+                Some((inner, args)) => reader.deeper(|reader| stage(reader, inner, args, None, command)),
+                None => Ok(()),
+            }
         }
         // What is invoked is a text.
         "iex" | "invoke-expression" => {
@@ -93,11 +130,13 @@ fn stage(
         "cd" | "chdir" | "set-location" | "sl" | "pushd" => {
             noted(reader, program, args, command)?;
             let to = args.iter().find(|word| !word.text.starts_with('/') || word.text.len() != 2);
-            reader.scope.cwd = to.and_then(|word| reader.places.directory(word, reader.scope.cwd.as_deref()));
+            let to = to.map(|word| Word { text: slashed(&word.text).into_owned(), ..word.clone() });
+            reader.scope.cwd = to.and_then(|word| reader.places.directory(&word, reader.scope.cwd.as_deref()));
             Ok(())
         }
         verb if removes(verb) => {
-            let mut args = args.to_vec();
+            // `Remove-Item @x`: what that holds is not known.
+            let mut args: Vec<Word> = args.iter().flat_map(splatted).collect();
             if let Some(piped) = piped.filter(|_| !args.iter().any(|word| !word.text.starts_with('-'))) {
                 args.extend(found(piped));
             }
@@ -111,10 +150,52 @@ fn stage(
         }
         _ => {
             // `%x% rd`: whether that is run depends on what precedes it.
-            reader.script.runs_unknown |= !program.is_known() && args.iter().any(|word| removes(&name(word)));
+            reader.script.runs_unknown |=
+                !program.is_known() && (args.iter().any(|word| removes(&name(word))) || has_switches_of_removal(args));
             noted(reader, program, args, command)
         }
     }
+}
+
+/// Whether the words are those that a command has which removes a directory.
+fn has_switches_of_removal(args: &[Word]) -> bool {
+    let has = |begins: &[&str]| {
+        args.iter().any(|word| begins.iter().any(|begin| word.text.to_ascii_lowercase().starts_with(begin)))
+    };
+    (has(&["/s"]) && has(&["/q", "/f"])) || (has(&["-rec"]) && has(&["-fo"]))
+}
+
+/// The words of a table of parameters, `@x`: it may say to remove all that is below.
+fn splatted(word: &Word) -> Vec<Word> {
+    let name = word.text.strip_prefix('@').filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
+    if name.is_some() { vec![Word::literal("-Recurse"), Word::unknown()] } else { vec![word.clone()] }
+}
+
+/// Whether an option of `Start-Process` has the arguments.
+fn is_arguments(word: &Word) -> bool {
+    let option = word.text.to_ascii_lowercase();
+    option.len() > 1 && "-argumentlist".starts_with(&*option) || option == "-args"
+}
+
+/// The program that `Start-Process` starts, and its words.
+fn started(args: &[Word]) -> Vec<Word> {
+    let (mut program, mut words) = (None, Vec::new());
+    let mut args = args.iter().peekable();
+    while let Some(word) = args.next() {
+        let option = word.text.to_ascii_lowercase();
+        if is_arguments(word) {
+            let is_value = |word: &&Word| !word.text.starts_with('-') || word.text.contains([',', ' ']);
+            while let Some(word) = args.next_if(is_value) {
+                let parts = word.text.split([',', ' ']).filter(|part| !part.is_empty());
+                words.extend(parts.map(|part| Word { text: part.to_owned(), ..word.clone() }));
+            }
+        } else if option.len() > 1 && "-filepath".starts_with(&*option) {
+            program = args.next().cloned();
+        } else if !option.starts_with('-') && program.is_none() {
+            program = Some(word.clone());
+        }
+    }
+    program.into_iter().chain(words).collect()
 }
 
 /// Reads the command that begins so many words after `program`.
@@ -346,11 +427,22 @@ struct Splitting {
     redirect: Option<RedirectKind>,
     /// The texts of `"$(…)"`.
     nested: Vec<String>,
+    values: Values,
+    /// The variable that a stage begins with, and may set.
+    variable: Option<String>,
+    /// Whether a name of a command is made of texts in a way that nobody can follow.
+    builds: bool,
+    /// The pipeline that begins right after a single `&`, which may invoke what follows.
+    invoked: Option<usize>,
+    /// Bytes of expressions that were evaluated.
+    evaluated: usize,
 }
 
 impl Splitting {
     fn end_word(&mut self) {
-        let Some(word) = self.word.take() else { return };
+        let Some(mut word) = self.word.take() else { return };
+        let is_many = self.fill(&mut word);
+        self.assign(&word.text);
         let stages = &mut self.pipelines[self.current].stages;
         if stages.is_empty() {
             stages.push(Stage::default());
@@ -358,8 +450,168 @@ impl Splitting {
         let Some(Stage { words, redirects }) = stages.last_mut() else { return };
         match self.redirect.take() {
             Some(kind) => redirects.push(Redirect { kind, target: expanded(word) }),
+            // `cmd.exe` reads the words of a variable as words.
+            None if is_many => {
+                words.extend(word.text.split_whitespace().map(|part| expanded(Word::literal(part))));
+            }
+            // The text of a shell, which sets its own variables.
+            None if word.text.contains(' ') && word.text.contains(['&', ';']) => words.push(word),
             None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
+    }
+
+    /// Fills in what is known of a word, and notes the variable that an assignment begins with. Says whether it is several words now.
+    fn fill(&mut self, word: &mut Word) -> bool {
+        let Some(Stage { words, .. }) = self.pipelines[self.current].stages.last_mut() else { return false };
+        if word.text == "=" && words.len() == 1 && self.variable.is_some() {
+            words[0] = Word::unknown();
+            return false;
+        }
+        let is_batch = word.text.contains(['%', '!']);
+        let begin = if words.is_empty() { word.text.strip_prefix('$') } else { None };
+        let named = begin.map(|name| name.split('=').next().unwrap_or_default());
+        self.variable = named.map(str::to_owned);
+        let set = named.filter(|_| word.text.contains('=')).map_or(0, |name| name.len() + 2);
+        if let Some(text) = self.values.filled(&word.text[set..]) {
+            let is_changed = text != word.text[set..];
+            word.text.truncate(set);
+            word.text.push_str(&text);
+            return is_batch && is_changed && word.text.contains(' ');
+        }
+        false
+    }
+
+    /// Notes what `set x=y` of `cmd.exe` gives a variable.
+    fn assign(&mut self, text: &str) {
+        let Some(Stage { words, .. }) = self.pipelines[self.current].stages.last() else { return };
+        match words.as_slice() {
+            [set] if set.text.eq_ignore_ascii_case("set") => {
+                if let Some((name, value)) = text.split_once('=') {
+                    self.values.set(name, Some(value.to_owned()));
+                }
+            }
+            [set, first, ..] if set.text.eq_ignore_ascii_case("set") && words.len() < MAX_VALUE => {
+                if let Some((name, _)) = first.text.split_once('=') {
+                    let whole =
+                        words[1..].iter().map(|word| word.text.as_str()).chain([text]).collect::<Vec<_>>().join(" ");
+                    self.values.set(name, whole.split_once('=').map(|(_, value)| value.to_owned()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The text up to the bracket that closes it, which is not evaluated if it is long.
+    fn bracketed(&mut self, chars: &Peekable<Chars<'_>>) -> Option<String> {
+        let (mut text, mut depth, mut quote) = (String::new(), 0, None);
+        for c in chars.clone().take(MAX_EXPRESSION) {
+            self.evaluated += 1;
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (Some(_), _) => {}
+                (None, '\'' | '"') => quote = Some(c),
+                (None, '(') => depth += 1,
+                (None, ')') if depth == 0 => return Some(text),
+                (None, ')') => depth -= 1,
+                _ => {}
+            }
+            text.push(c);
+        }
+        None
+    }
+
+    /// Takes what brackets hold for what it gives, where that is known: `('Remove'+'-Item')`, `(gcm Remove-Item)`.
+    fn evaluate(&mut self, chars: &mut Peekable<Chars<'_>>, most: usize) -> bool {
+        let invokes = |word: &Word| word.text == ".";
+        let words = self.pipelines[self.current].stages.last().map_or(&[][..], |stage| &stage.words);
+        let is_invoked = match (words, &self.word) {
+            ([], None) => self.invoked == Some(self.current),
+            ([], Some(word)) | ([word], None) => invokes(word),
+            _ => false,
+        };
+        // `$x=[IO.File]::ReadAllText`
+        let written = self.word.as_ref().filter(|word| word.text.len() < MAX_METHOD).map_or("", |word| &word.text);
+        let (set, method) = written.split_at(written.find('=').map_or(0, |at| at + 1));
+        let (set, method) = (set.to_owned(), cmdlet_of(method));
+        let mut ahead = chars.clone();
+        while ahead.next_if(|c| c.is_whitespace()).is_some() {
+            self.evaluated += 1;
+        }
+        // Of a method these are the arguments.
+        let begins = self.word.as_ref().is_none_or(|word| word.text.ends_with(['$', '=', '+', ',']));
+        let may_be = begins && matches!(ahead.peek(), Some('\'' | '"' | '$' | '[' | '-' | '(' | '@' | 'j' | 'J'));
+        if !(may_be || is_invoked || method.is_some()) {
+            return false;
+        }
+        if self.evaluated > most {
+            self.builds |= is_invoked;
+            return false;
+        }
+        let Some(text) = self.bracketed(chars) else { return false };
+        let found = evaluated(&text, &mut self.values).or_else(|| if is_invoked { command_of(&text) } else { None });
+        let taken = text.chars().count();
+        let is_followed = matches!(chars.clone().nth(taken + 1), Some('.' | '['));
+        let texts = match (found, method) {
+            (found, Some(cmdlet)) => {
+                let cmdlet_word = format!("{set}{cmdlet}");
+                let given = found.unwrap_or_else(|| vec![UNKNOWN.to_string()]);
+                let recursive = if cmdlet == "remove-item" { Some("-Recurse") } else { None };
+                for text in [cmdlet_word.as_str()].into_iter().chain(recursive).chain(given.iter().map(String::as_str))
+                {
+                    self.word = Some(Word::literal(text));
+                    self.end_word();
+                }
+                // Commands in the brackets are read where it is not known what they give.
+                if given.iter().any(|text| text.contains(UNKNOWN)) {
+                    self.nested.push(text);
+                }
+                chars.nth(taken);
+                return true;
+            }
+            (Some(texts), None) if !is_followed => texts,
+            _ => {
+                self.builds |= is_invoked && is_built(&text);
+                return false;
+            }
+        };
+        chars.nth(taken);
+        if self.word.as_ref().is_some_and(invokes) {
+            self.end_word();
+        }
+        let word = self.word.get_or_insert_default();
+        // `$('x')`
+        if word.text.ends_with('$') {
+            word.text.pop();
+        }
+        word.text.push_str(&texts.join(" "));
+        true
+    }
+
+    /// Notes what `$x = …` of PowerShell gives a variable, where that is known.
+    fn assigned(&mut self, chars: &Peekable<Chars<'_>>) {
+        let stages = &self.pipelines[self.current].stages;
+        let name = match (stages.last().map(|stage| stage.words.as_slice()), &self.word, &self.variable) {
+            (Some([]), Some(word), _) => {
+                let is_name =
+                    |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte));
+                word.text.strip_prefix('$').filter(is_name).map(str::to_owned)
+            }
+            (Some([_]), None, Some(name)) => Some(name.clone()),
+            _ => None,
+        };
+        let Some(name) = name else { return };
+        let (mut text, mut quote) = (String::new(), None);
+        for c in chars.clone().take(MAX_EXPRESSION) {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '\'' | '"') => quote = Some(c),
+                (None, ';' | '\n' | '|' | '&' | '}') => break,
+                _ => {}
+            }
+            text.push(c);
+        }
+        let value = evaluated(text.trim_end(), &mut self.values).map(|texts| texts.join(" "));
+        self.values.set(&name, value);
     }
 
     /// `>`, `2>>`, `*>` and `<`; `2>&1` leads into no file.
@@ -430,14 +682,18 @@ impl Splitting {
 }
 
 /// The pipelines of a text, each the words of its commands, and the texts of commands within its quotes.
-fn split(text: &str) -> (Vec<Pipeline>, Vec<String>) {
+fn split(text: &str) -> Splitting {
     let mut splitting = Splitting::default();
     splitting.begin(None);
+    let most = text.len() * 4;
     let mut quote = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
+            (Some(open), c) if c == open => {
+                quote = None;
+                joins(&mut chars);
+            }
             (Some('"'), '$') if chars.peek() == Some(&'(') => splitting.expression(&mut chars),
             (Some(_), c) => splitting.word.get_or_insert_default().text.push(c),
             (None, '"' | '\'') => {
@@ -457,6 +713,7 @@ fn split(text: &str) -> (Vec<Pipeline>, Vec<String>) {
                 let at = splitting.current;
                 splitting.pipelines[at].stages.push(Stage::default());
             }
+            (None, '(') if splitting.evaluate(&mut chars, most) => {}
             (None, '(' | '{') => splitting.open(),
             (None, ')' | '}') => {
                 splitting.close();
@@ -469,13 +726,69 @@ fn split(text: &str) -> (Vec<Pipeline>, Vec<String>) {
                 splitting.end_word();
                 let stage = splitting.pipelines[splitting.current].stage;
                 splitting.begin(stage);
+                splitting.invoked = (c == '&').then_some(splitting.current);
             }
             (None, c) if c.is_whitespace() => splitting.end_word(),
-            (None, c) => splitting.word.get_or_insert_default().text.push(c),
+            (None, c) => {
+                if c == '=' {
+                    splitting.assigned(&chars);
+                }
+                splitting.word.get_or_insert_default().text.push(c);
+            }
         }
     }
     splitting.end_word();
-    (splitting.pipelines, splitting.nested)
+    splitting
+}
+
+/// Takes the `+` after a text in quotes where another follows, so that both are one word.
+fn joins(chars: &mut Peekable<Chars<'_>>) {
+    let mut ahead = chars.clone();
+    while ahead.next_if(|c| c.is_whitespace()).is_some() {}
+    if ahead.next_if_eq(&'+').is_none() {
+        return;
+    }
+    while ahead.next_if(|c| c.is_whitespace()).is_some() {}
+    if matches!(ahead.peek(), Some('\'' | '"' | '$')) {
+        *chars = ahead;
+    }
+}
+
+/// Whether what gives the name of a command is more than a path or the name of a program: it is made of pieces.
+fn is_built(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let parts = ["-join", "-f ", "-f'", "-f\"", "-replace", "[char", ".replace(", "frombase64", ".invoke", "-split"];
+    let picks =
+        lower.starts_with('$') && lower.split('[').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let finds = ["gcm ", "get-command ", "gal ", "get-alias "].iter().any(|find| lower.trim_start().starts_with(find));
+    picks || parts.iter().any(|part| lower.contains(part)) || (finds && lower.contains(['*', '?']))
+}
+
+/// The name of a command that `(Get-Command x)` gives.
+fn command_of(text: &str) -> Option<Vec<String>> {
+    let mut words = text.split_whitespace();
+    let finds = ["gcm", "get-command", "gal", "get-alias"]
+        .iter()
+        .any(|find| words.clone().next().is_some_and(|word| word.eq_ignore_ascii_case(find)));
+    let name = words.nth(1)?.trim_matches(['\'', '"']);
+    (finds && words.next().is_none() && !name.contains(['*', '?', '$', '-'])
+        || finds && is_cmdlet(name) && words.next().is_none())
+    .then(|| vec![name.to_owned()])
+}
+
+/// The cmdlet that does what a method of .NET does with files.
+fn cmdlet_of(method: &str) -> Option<&'static str> {
+    let lower = method.to_ascii_lowercase();
+    let (class, method) = lower.strip_prefix('[')?.split_once("]::")?;
+    let class = class.strip_prefix("system.").unwrap_or(class);
+    Some(match (class, method) {
+        ("io.file" | "io.directory", "delete") => "remove-item",
+        ("io.file", "copy") => "copy-item",
+        ("io.file" | "io.directory", "move") => "move-item",
+        ("io.file", "writealltext" | "writealllines" | "writeallbytes") => "set-content",
+        ("io.file", name) if name.starts_with("read") || name.starts_with("open") => "get-content",
+        _ => return None,
+    })
 }
 
 /// What one word holds of several: `/s/q`, `-Path:C:\\`.

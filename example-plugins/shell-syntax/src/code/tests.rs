@@ -1,7 +1,7 @@
 //! What code does, by its text.
 
 use super::values::{self, Found, found};
-use super::{Language, language, tcl, tokens};
+use super::{Language, language, m4, tcl, tokens};
 
 /// What `code` does: `run`, `code` or `write` and the words, with `?` for what is not known.
 fn does(language: Language, code: &str) -> Vec<String> {
@@ -131,7 +131,23 @@ fn the_commands_of_tcl_are_read_line_by_line() {
 
 #[test]
 fn the_work_grows_no_faster_than_the_code() {
-    for part in ["system(", "system('x', ", "x = (", "f'{", "os.system('a' + "] {
+    for part in [
+        "system(",
+        "system('x', ",
+        "x = (",
+        "f'{",
+        "os.system('a' + ",
+        "for x in (",
+        "for x in glob('y'): ",
+        "map(",
+        "(x)(",
+        "x['a'](",
+        "getattr(",
+        "x = y as ",
+        "reverse(",
+        "'x'[::-1]",
+        "[::-",
+    ] {
         let work = |count: usize| {
             let mut work = 0;
             found(&tokens::of(&part.repeat(count), Language::Python), Language::Python, &mut work);
@@ -139,4 +155,70 @@ fn the_work_grows_no_faster_than_the_code() {
         };
         assert!(work(2000) < work(1000) * 3, "{part}: {} and {}", work(1000), work(2000));
     }
+}
+
+#[test]
+fn a_text_does_not_double_itself_without_end() {
+    for line in [
+        "x = x + x\n",
+        "x = '%s%s' % x\n",
+        "x = x.replace('a', 'aaaa')\n",
+        "x = '{0}{0}'.format(x)\n",
+        "x = 'a'.join([x, x])\n",
+    ] {
+        let code = format!("x = 'aaaaaaaa'\n{}os.system(x)", line.repeat(60));
+        let most = does(Language::Python, &code).iter().map(String::len).max().unwrap_or_default();
+        assert!(most < 1_000_000, "{line}: {most}");
+    }
+}
+
+#[test]
+fn calls_by_another_name_and_loops_are_followed() {
+    for (language, code, expected) in [
+        (Language::Python, "getattr(os, 'sys' + 'tem')('x')", "run x"),
+        (Language::Python, "from os import system as s\ns('x')", "run x"),
+        (Language::Python, "f = os.system; f('x')", "run x"),
+        (Language::Python, "os.__dict__['sys' + 'tem']('x')", "run x"),
+        (Language::Python, "list(map(shutil.rmtree, ['/a', '/b']))", "run [rm][-rf][/a][/b]"),
+        (
+            Language::Python,
+            "[os.remove(f) for f in glob.glob('/a/*.o')]",
+            "run [find][/a/][-type][f][-name][*.o][-delete]",
+        ),
+        (
+            Language::Python,
+            "for d, _, fs in os.walk('/a'):\n  os.remove(os.path.join(d, f))",
+            "run [find][/a/][-type][f][-delete]",
+        ),
+        (Language::Python, "for p in Path('/a').rglob('*'):\n  p.unlink()", "run [find][/a/][-type][f][-delete]"),
+        (Language::Script, "fs['rm' + 'Sync']('/a', {recursive: true})", "run [rm][-rf][/a]"),
+        (Language::Ruby, "Kernel.send('sys' + 'tem', 'x')", "run x"),
+        (Language::Ruby, "Dir.glob('/a/*').each { |f| File.delete(f) }", "run [find][/a/][-type][f][-delete]"),
+        (Language::Perl, "unlink for glob('/a/*')", "run [find][/a/][-type][f][-delete]"),
+        (Language::Perl, "find(sub { unlink }, '/a')", "run [rm][-rf][/a]"),
+        (Language::Php, "('sys' . 'tem')('x');", "run x"),
+        (Language::Php, "$f = 'system'; $f('x');", "run x"),
+        (Language::Lua, "os['exe' .. 'cute']('x')", "run x"),
+        (Language::Python, "os.system('x fr- mr'[::-1])", "run rm -rf x"),
+        (Language::Python, "os.system('{} x'.format('rm'))", "run rm x"),
+        (Language::Lisp, "(progn (delete-directory \"/a\" t))", "run [rm][-rf][/a]"),
+        (Language::Lisp, "(call-process \"rm\" nil nil nil \"-rf\" \"/a\")", "run [rm][-rf][/a]"),
+        (Language::Other, "File.rm_rf!(\"/a\")", "run [rm][-rf][/a]"),
+        (Language::Other, "\"rm /a\".execute()", "run rm /a"),
+    ] {
+        assert_eq!(does(language, code), [expected], "{code}");
+    }
+    // Nothing follows.
+    assert_eq!(does(Language::Python, "os.remove('x'[::-"), ["run [rm][-f][x]"]);
+    assert_eq!(does(Language::Python, "os.remove(x="), Vec::<String>::new());
+    for (language, code) in [
+        (Language::Python, "getattr(x, 'name')('y')"),
+        (Language::Python, "x['run']('y'); list(map(str, ['a']))"),
+        (Language::Ruby, "[1].each { |x| puts x }; o.send(:x, 1)"),
+        (Language::Perl, "print for glob('/a/*')"),
+        (Language::Lisp, "(message \"(system x)\") ; (system \"x\")"),
+    ] {
+        assert_eq!(does(language, code), Vec::<String>::new(), "{code}");
+    }
+    assert_eq!(m4("a syscmd(`rm x')b esyscmd(y"), ["rm x", "y"]);
 }

@@ -8,9 +8,9 @@ use std::str::CharIndices;
 
 /// A part of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum Token<'a> {
     /// With all that is joined to it by dots: `os.path.join`, `.read`.
-    Name(String),
+    Name(&'a str),
     /// A literal text; what is filled into it is not known.
     Text(Word),
     /// The text of a command: in backquotes.
@@ -21,7 +21,7 @@ pub(super) enum Token {
 type Chars<'a> = Peekable<CharIndices<'a>>;
 
 /// The tokens of `code`.
-pub(super) fn of(code: &str, language: Language) -> Vec<Token> {
+pub(super) fn of(code: &str, language: Language) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut chars = code.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -52,18 +52,68 @@ pub(super) fn of(code: &str, language: Language) -> Vec<Token> {
                     tokens.push(Token::Run(filled(text, '`', "", language)));
                 }
             }
-            c if begins_name(c) => {
-                let name = name(code, at, &mut chars);
+            // Files that fit: `</srv/*>`.
+            '<' if language == Language::Perl && matches!(peek(&mut chars), Some('/' | '~' | '*')) => {
+                let text = quoted(code, at, '>', &mut chars);
+                tokens.push(Token::Text(Word { glob: true, home: text.starts_with('~'), ..Word::literal(text) }));
+            }
+            ';' if language == Language::Lisp => skip_line(&mut chars),
+            // `~c"…"`
+            '~' if language == Language::Other && matches!(peek(&mut chars), Some('c' | 's' | 'w')) => {
+                chars.next();
+            }
+            c if begins_name(c) || (language == Language::Lisp && matches!(c, '*' | '+')) => {
+                let name = match language {
+                    Language::Lisp => lisp_name(code, at, &mut chars),
+                    _ => name(code, at, &mut chars),
+                };
+                // `File.rm_rf!(…)`
+                if matches!(language, Language::Ruby | Language::Other) && peek(&mut chars) == Some('!') {
+                    chars.next();
+                }
                 match delimited(name, language, &mut chars, code) {
                     Some(token) => tokens.push(token),
-                    None => tokens.push(Token::Name(name.to_owned())),
+                    None => tokens.push(Token::Name(name)),
                 }
             }
             c if c.is_whitespace() => {}
             c => tokens.push(Token::Mark(c)),
         }
     }
-    tokens
+    if language == Language::Lisp { called(tokens) } else { tokens }
+}
+
+/// Lists as calls, `f(a, b)` for `(f a b)`.
+fn called(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
+    let mut made = Vec::with_capacity(tokens.len() * 2);
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Mark('(') => {
+                made.extend(tokens.next_if(|token| matches!(token, Token::Name(_))));
+                made.push(Token::Mark('('));
+            }
+            Token::Mark('\'' | '#') => {}
+            token => {
+                made.push(token);
+                if !matches!(tokens.peek(), Some(Token::Mark(')')) | None) {
+                    made.push(Token::Mark(','));
+                }
+            }
+        }
+    }
+    made
+}
+
+/// A name of Lisp's, without its package.
+fn lisp_name<'a>(code: &'a str, from: usize, chars: &mut Chars<'_>) -> &'a str {
+    let mut end = from + 1;
+    while let Some((at, c)) = chars.next_if(|(_, c)| begins_name(*c) || "-*+/:!?<>=".contains(*c)) {
+        end = at + c.len_utf8();
+    }
+    let name = &code[from..end];
+    let begin = if name == "delete-directory/files" { 0 } else { name.rfind(['/', ':']).map_or(0, |at| at + 1) };
+    &name[begin..]
 }
 
 fn peek(chars: &mut Chars<'_>) -> Option<char> {
@@ -124,7 +174,7 @@ fn quoted<'a>(code: &'a str, at: usize, close: char, chars: &mut Chars<'_>) -> &
 }
 
 /// The letters right before a quote of Python's: `f`, `r`, `b`.
-fn prefix(tokens: &mut Vec<Token>) -> String {
+fn prefix(tokens: &mut Vec<Token<'_>>) -> String {
     let is_prefix = |name: &str| name.len() <= 2 && name.bytes().all(|byte| b"fFrRbBuU".contains(&byte));
     match tokens.pop_if(|token| matches!(token, Token::Name(name) if is_prefix(name))) {
         Some(Token::Name(name)) => name.to_ascii_lowercase(),
@@ -143,7 +193,7 @@ fn closing(open: char) -> char {
 }
 
 /// `qx{…}`, `q(…)` and `qq|…|` of Perl.
-fn delimited(name: &str, language: Language, chars: &mut Chars<'_>, code: &str) -> Option<Token> {
+fn delimited<'a>(name: &str, language: Language, chars: &mut Chars<'_>, code: &'a str) -> Option<Token<'a>> {
     if language != Language::Perl || !matches!(name, "q" | "qq" | "qx") {
         return None;
     }

@@ -12,6 +12,8 @@ const MAX_DEPTH: usize = 12;
 const MAX_WORDS: usize = 64;
 /// Maximum number of tokens of one call or value that are looked at.
 const MAX_TOKENS: usize = 256;
+/// Maximum bytes of a text that is made of others.
+const MAX_TEXT: usize = 8 * 1024;
 /// Maximum number of variables whose values are known.
 const MAX_VARIABLES: usize = 64;
 /// Maximum number of tokens between a method and what it is called of.
@@ -60,12 +62,23 @@ fn runs_command(name: &str) -> bool {
             | "create_subprocess_shell"
             | "create_subprocess_exec"
             | "system2"
+            | "system*"
+            | "esyscmd"
+            | "call-process"
+            | "start-process"
+            | "process-file"
+            | "shell-command"
+            | "run-program"
+            | "shell"
+            | "sh"
+            | "cmd"
+            | "command"
     )
 }
 
 /// Those of libraries whose names many others have.
 fn runs_by_library(name: &str) -> bool {
-    matches!(name, "os.execute" | "System.cmd" | "Deno.Command" | "shell.exec" | "script")
+    matches!(name, "os.execute" | "System.cmd" | "System.shell" | "Deno.Command" | "shell.exec" | "script")
 }
 
 /// Calls whose result nobody can read in the text.
@@ -119,6 +132,12 @@ fn passes_on(name: &str) -> bool {
             | "String"
             | "glob"
             | "iglob"
+            | "rglob"
+            | "walk"
+            | "scandir"
+            | "iterdir"
+            | "sorted"
+            | "reversed"
             | "list"
             | "encode"
             | "quote"
@@ -145,6 +164,12 @@ fn removes_all(name: &str) -> bool {
             | "rimraf"
             | "removeSync"
             | "emptyDirSync"
+            | "deleteDir"
+            | "deleteRecursively"
+            | "removeDirectoryRecursive"
+            | "delete-directory"
+            | "delete-directory/files"
+            | "delete-tree"
     )
 }
 
@@ -163,6 +188,10 @@ fn removes_file(name: &str) -> bool {
             | "fs.rm"
             | "promises.rm"
             | "FileUtils.rm"
+            | "File.rm"
+            | "file.remove"
+            | "delete-file"
+            | "removeFile"
             | "File.delete"
             | "File.unlink"
             | "Dir.rmdir"
@@ -208,7 +237,43 @@ fn reads_file(name: &str) -> bool {
             | "IO.read"
             | "IO.readlines"
             | "read_file"
+            | "readLines"
+            | "io.lines"
+            | "slurp"
     )
+}
+
+/// Calls that are given another one by its name.
+fn hands_over(call: &str) -> bool {
+    matches!(
+        call,
+        "map"
+            | "filter"
+            | "send"
+            | "public_send"
+            | "__send__"
+            | "array_map"
+            | "array_walk"
+            | "array_filter"
+            | "call_user_func"
+            | "call_user_func_array"
+            | "apply"
+            | "for-each"
+            | "mapc"
+            | "mapcar"
+            | "starmap"
+    )
+}
+
+/// Whether a call of this name may be dangerous, whatever it is called by.
+fn is_dangerous(name: &str) -> bool {
+    let call = last(name);
+    let is_common = matches!(call, "run" | "call" | "sh" | "cmd" | "command" | "shell");
+    (runs_command(call) && !is_common)
+        || removes_all(call)
+        || removes_file(call)
+        || removes_file(name)
+        || runs_by_library(name)
 }
 
 /// What of the names of code sends something to another machine.
@@ -249,14 +314,18 @@ fn prints(name: &str) -> bool {
             | "readfile"
             | "var_dump"
             | "print_r"
+            | "pipe"
+            | "cat"
+            | "display"
+            | "princ"
     )
 }
 
 /// The command that does with a file what code does with what it reads: it sends that, or prints it.
-pub(super) fn outlet(tokens: &[Token]) -> Option<&'static [&'static str]> {
+pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {
-            Token::Name(name) => Some(name.as_str()),
+            Token::Name(name) => Some(*name),
             _ => None,
         })
     };
@@ -267,7 +336,7 @@ pub(super) fn outlet(tokens: &[Token]) -> Option<&'static [&'static str]> {
     if names().any(sends) {
         return Some(&["curl", "https://code.invalid", "-T"]);
     }
-    if names().any(prints) { Some(&["cat"]) } else { None }
+    if names().any(|name| prints(name) || name.ends_with("stdout")) { Some(&["cat"]) } else { None }
 }
 
 /// What code does.
@@ -303,39 +372,42 @@ struct Argument<'a> {
 
 struct Scan<'a> {
     /// Those up to which values are read.
-    tokens: &'a [Token],
-    /// Of what starts programs, what the code names: a library of Python's, and one of JavaScript's.
-    has_subprocess: bool,
-    has_child_process: bool,
-    has_pty: bool,
+    tokens: &'a [Token<'a>],
+    all: &'a [Token<'a>],
+    /// Of libraries that start programs, those that were asked about, and whether the code names them.
+    libraries: Vec<(&'static [&'static str], bool)>,
     language: Language,
     /// Those that were set, the last ones last.
     variables: Vec<(&'a str, Value)>,
+    /// Other names of calls.
+    aliases: Vec<(&'a str, &'a str)>,
     /// Tokens that were looked at.
     work: usize,
     depth: usize,
 }
 
 /// All that code is seen to do.
-pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> Vec<Found> {
-    let names = |parts: &[&str]| {
-        tokens.iter().any(|token| match token {
-            Token::Name(name) => parts.iter().any(|part| name.contains(part)),
-            Token::Text(text) => parts.iter().any(|part| text.text.contains(part)),
-            _ => false,
-        })
-    };
+pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) -> Vec<Found> {
     let mut scan = Scan {
         tokens,
-        has_subprocess: names(&["subprocess"]),
-        has_child_process: names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
-        has_pty: names(&["pty", "pexpect"]),
+        all: tokens,
+        libraries: Vec::new(),
         language,
         variables: Vec::new(),
+        aliases: Vec::new(),
         work: 0,
         depth: 0,
     };
     let mut found = Vec::new();
+    // `[remove(x) for x in …]`: what a loop is about may follow.
+    for at in 0..tokens.len() {
+        if let Token::Name("for" | "foreach") = tokens[at]
+            && scan.work <= MAX_WORK / 2
+        {
+            scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
+            scan.bind(at);
+        }
+    }
     for at in 0..tokens.len() {
         scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
         // That is too much: the reader gives up at it.
@@ -345,11 +417,21 @@ pub(super) fn found(tokens: &[Token], language: Language, work: &mut usize) -> V
         match &tokens[at] {
             Token::Run(text) => found.push(Found::Text(text.clone())),
             Token::Name(name) => scan.name(name, at, &mut found),
+            Token::Mark('(') => scan.computed(at, &mut found),
             Token::Text(text) if language == Language::Awk && scan.is_piped(at) => {
                 found.push(Found::Text(text.clone()));
             }
             Token::Text(target) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('>') => {
                 found.push(Found::Write(target.clone()));
+            }
+            Token::Text(source) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('<') => {
+                found.extend(read(source.clone()));
+            }
+            // `"rm x".execute()`
+            Token::Text(text)
+                if language == Language::Other && tokens.get(at + 1) == Some(&Token::Name(".execute")) =>
+            {
+                found.push(Found::Text(text.clone()));
             }
             _ => {}
         }
@@ -367,10 +449,12 @@ impl<'a> Scan<'a> {
     /// Whether a text of awk's is a command that is written to or read from.
     fn is_piped(&self, at: usize) -> bool {
         let is_bar = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)) == Some(&Token::Mark('|'));
+        // `("x") | getline`
+        let at = if self.tokens.get(at + 1) == Some(&Token::Mark(')')) { at + 1 } else { at };
         let after = is_bar(at.checked_sub(1)) && !is_bar(at.checked_sub(2));
         // `|&` reads from a coprocess.
         let reader = at + if self.tokens.get(at + 2) == Some(&Token::Mark('&')) { 3 } else { 2 };
-        let is_read = matches!(self.tokens.get(reader), Some(Token::Name(name)) if name == "getline");
+        let is_read = matches!(self.tokens.get(reader), Some(Token::Name(name)) if *name == "getline");
         let prints_to_shell = is_bar(Some(at + 1))
             && matches!(self.tokens.get(at + 2), Some(Token::Text(shell)) if crate::program_name(&shell.text).ends_with("sh"));
         after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
@@ -380,28 +464,169 @@ impl<'a> Scan<'a> {
     fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<Found>) {
         let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
         if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
-            let value = self.value(&mut (at + 2));
+            if let (Some(Token::Name(other)), false) = (self.tokens.get(at + 2), is(at + 3, '(')) {
+                self.alias(name, other);
+            }
             if self.variables.len() < MAX_VARIABLES {
+                let value = self.value(&mut (at + 2));
                 self.variables.push((name, value));
             }
             return;
         }
+        // `from os import system as s`, `{exec: e}`
+        if let (Some(Token::Name("as")), Some(Token::Name(other))) = (self.tokens.get(at + 1), self.tokens.get(at + 2))
+        {
+            self.alias(other, name);
+        }
+        if let (true, Some(Token::Name(other)), true) =
+            (is(at + 1, ':'), self.tokens.get(at + 2), is(at + 3, '}') || is(at + 3, ','))
+        {
+            self.alias(other, name);
+        }
+        if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
+            return self.bind(at);
+        }
         // Neither brackets nor what may be given to it without them.
-        if !matches!(self.tokens.get(at + 1), Some(Token::Mark('(') | Token::Text(_) | Token::Run(_) | Token::Name(_)))
+        if !matches!(
+            self.tokens.get(at + 1),
+            Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))
+        ) && !matches!(name, "unlink" | "rmdir")
         {
             return;
         }
+        if self.language == Language::Php
+            && let Value::One(word) = if name.starts_with('$') { self.variable(name) } else { Value::Unknown }
+            && is(at + 1, '(')
+        {
+            return self.call(&word.text, at, found);
+        }
+        let of = self.aliases.iter().rev().find(|(alias, _)| *alias == name).map_or(name, |(_, of)| of);
+        self.call(of, at, found);
+    }
+
+    fn alias(&mut self, alias: &'a str, of: &'a str) {
+        if self.aliases.len() < MAX_VARIABLES && is_dangerous(of) && alias != of {
+            self.aliases.push((alias, of));
+        }
+    }
+
+    /// Sets the variables of a loop: `for x in glob('/srv/*')`, `foreach (glob('/srv/*') as $x)`, `glob('/srv/*').each { |x| … }`.
+    fn bind(&mut self, at: usize) {
+        let all = self.tokens;
+        let near = &all[at + 1..all.len().min(at + 12)];
+        let names = |tokens: &'a [Token<'a>]| {
+            tokens.iter().find_map(|token| match token {
+                Token::Name(name)
+                    if !matches!(*name, "const" | "let" | "var" | "my" | "do" | "function" | "async" | "as") =>
+                {
+                    Some(*name)
+                }
+                _ => None,
+            })
+        };
+        let is_within = near.iter().position(|token| matches!(token, Token::Name("in" | "of")));
+        let (name, value) = if let Some(Token::Name(method)) =
+            all.get(at).filter(|token| matches!(token, Token::Name(name) if name.contains("ach") && *name != "foreach"))
+        {
+            let value = if method.starts_with('.') { self.receiver(at).map(Value::One) } else { None };
+            (names(near), value)
+        } else if let Some(within) = is_within {
+            (names(&near[..within]), Some(self.value(&mut (at + within + 2))))
+        } else if self.language == Language::Perl {
+            let open = near.iter().position(|token| {
+                !matches!(token, Token::Name("my")) && !matches!(token, Token::Name(name) if name.starts_with('$'))
+            });
+            let name = near[..open.unwrap_or(0)].iter().rev().find_map(|token| match token {
+                Token::Name(name) if name.starts_with('$') => Some(*name),
+                _ => None,
+            });
+            (Some(name.unwrap_or("$_")), open.map(|open| self.value(&mut (at + 1 + open))))
+        } else if self.language == Language::Php {
+            let mut end = at + 2;
+            let value = self.value(&mut end);
+            (all.get(end..).and_then(names), Some(value))
+        } else {
+            (None, None)
+        };
+        if let (Some(name), Some(value)) = (name, value)
+            && self.variables.len() < MAX_VARIABLES
+        {
+            let value = match words(value).into_iter().find(Word::is_known) {
+                Some(word) => Value::One(word),
+                None => Value::Unknown,
+            };
+            self.variables.push((name, value));
+        }
+    }
+
+    /// A call whose name is itself computed: `getattr(os, 'sys' + 'tem')(…)`, `fs['rm' + 'Sync'](…)`, `('sys'.'tem')(…)`.
+    fn computed(&mut self, at: usize, found: &mut Vec<Found>) {
+        let (close, open) = match at.checked_sub(1).map(|before| &self.tokens[before]) {
+            Some(Token::Mark(')')) => (')', '('),
+            Some(Token::Mark(']')) => (']', '['),
+            _ => return,
+        };
+        let from = at.saturating_sub(MAX_RECEIVER);
+        self.work += at - from;
+        let mut depth = 0;
+        let begin = (from..at).rev().find(|before| {
+            match &self.tokens[*before] {
+                Token::Mark(c) if *c == close => depth += 1,
+                Token::Mark(c) if *c == open => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        let Some(begin) = begin else { return };
+        let of = match begin.checked_sub(1).map(|before| &self.tokens[before]) {
+            Some(Token::Name(name)) => *name,
+            _ => "",
+        };
+        // The result of another call is called.
+        if open == '(' && !of.is_empty() && !matches!(of, "getattr" | "eval") {
+            return;
+        }
+        let given = self.list(&mut (begin + 1), close);
+        match given.into_iter().next_back().map(|argument| argument.value) {
+            Some(Value::One(word)) if word.is_known() => {
+                let named = format!("{}.{}", if of == "getattr" { "os" } else { of }, word.text);
+                let runs = of == "getattr" && runs_command(&word.text) && self.may_run(&word.text);
+                if runs || is_dangerous(&word.text) || is_dangerous(&named) {
+                    self.call(&named, at - 1, found);
+                }
+            }
+            Some(Value::Decoded) => found.push(Found::Decoded),
+            _ => {}
+        }
+    }
+
+    /// Looks what a call does.
+    fn call(&mut self, name: &str, at: usize, found: &mut Vec<Found>) {
         let call = last(name);
         let runs = runs_command(call) && self.may_run(call);
         let runs_code =
             matches!(call, "eval" | "exec" | "Function" | "instance_eval" | "compile") && self.runs_code(call);
         let is_named = |list: fn(&str) -> bool| list(call) || list(name);
         let is_whole = removes_all(call);
-        let removes = is_named(removes_file) || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'));
+        let of_variable = name.rsplit_once('.').map(|(variable, _)| variable).filter(|variable| !variable.is_empty());
+        let removes = is_named(removes_file)
+            || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'))
+            || removes_file(name.trim_start_matches('.'))
+            || (self.language == Language::Script && name == ".rm")
+            || (self.language == Language::Other && name == "rm");
         let opens = matches!(call, "open" | "fopen" | "openSync");
         let program = moves_or_copies(name);
         let writes_to = name.starts_with('.') && matches!(call, "write_text" | "write_bytes" | "touch");
-        let reads = is_named(reads_file);
+        let reads = is_named(reads_file)
+            || (self.language == Language::Php && name == "file")
+            || (self.language == Language::Other && name == "read");
+        let truncates = name == "os.truncate";
+        if hands_over(call) {
+            return self.handed_over(at, found);
+        }
+        if self.language == Language::Perl && matches!(name, "find" | "finddepth") {
+            return self.found_by_perl(at, found);
+        }
         if matches!(call, "read_text" | "read_bytes") {
             let path = match name.rsplit_once('.') {
                 Some((variable, _)) if !variable.is_empty() => words(self.variable(variable)).pop(),
@@ -415,6 +640,7 @@ impl<'a> Scan<'a> {
             || is_whole
             || removes
             || opens
+            || truncates
             || writes_to
             || reads
             || program.is_some()
@@ -424,8 +650,23 @@ impl<'a> Scan<'a> {
         }
         let mut end = at + 1;
         let arguments = self.arguments(&mut end);
-        let Some(arguments) = arguments else { return };
-        if let Some(program) = program {
+        // Perl removes what a loop is at where it is given nothing.
+        let of_loop = || {
+            (self.language == Language::Perl && removes).then(|| {
+                let loops = self.variables.iter().rev().find(|(name, _)| *name == "$_").map(|(_, value)| value.clone());
+                vec![Argument { name: None, value: loops.unwrap_or(Value::Unknown) }]
+            })
+        };
+        let Some(arguments) =
+            arguments.filter(|arguments| !arguments.is_empty() || self.language != Language::Perl).or_else(of_loop)
+        else {
+            return;
+        };
+        if truncates {
+            found.extend(
+                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
+            );
+        } else if let Some(program) = program {
             let words = arguments.into_iter().take(2).flat_map(|argument| words(argument.value));
             found.push(Found::Words([Word::literal(program)].into_iter().chain(words).collect()));
         } else if writes_to {
@@ -438,16 +679,18 @@ impl<'a> Scan<'a> {
             }));
         } else if removes || is_whole {
             let is_recursive = is_whole
-                || self.tokens[at..end].iter().any(|token| matches!(token, Token::Name(name) if name == "recursive"));
-            let receiver = if arguments.is_empty() { self.receiver(at) } else { None };
-            // What follows the first and is not known is an option, or a function to be called.
-            let named = arguments.into_iter().enumerate();
-            let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
-            let words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
-            let begin = ["rm", if is_recursive { "-rf" } else { "-f" }].map(Word::literal);
-            if !words.is_empty() && (is_recursive || words.iter().any(Word::is_known)) {
-                found.push(Found::Words(begin.into_iter().chain(words).collect()));
-            }
+                || self
+                    .tokens
+                    .get(at..end)
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|token| matches!(token, Token::Name("recursive")));
+            let receiver = match (arguments.is_empty(), of_variable) {
+                (true, None) => self.receiver(at),
+                (true, Some(variable)) => words(self.variable(variable)).pop(),
+                (false, _) => None,
+            };
+            found.extend(self.removed(arguments, receiver, is_recursive));
         } else if opens {
             found.extend(opened(&arguments));
         } else if reads {
@@ -461,18 +704,118 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// The command that removes what a call removes.
+    fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<Found> {
+        // What follows the first and is not known is an option, or a function to be called.
+        let named = arguments.into_iter().enumerate();
+        let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
+        let mut words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
+        let has_home = matches!(self.language, Language::Lisp | Language::Other);
+        for word in &mut words {
+            word.home |= has_home && word.text.starts_with('~');
+            // All that a loop finds.
+            if let Some(at) = word.text.find(UNKNOWN).filter(|_| word.glob) {
+                word.text.replace_range(at.., "*");
+            }
+        }
+        if let Some(found) = words.iter().find(|word| word.glob).filter(|_| !is_recursive) {
+            let fixed = found.text.find(['*', '?', '[']).unwrap_or(found.text.len());
+            let (above, name) = found.text.split_at(found.text[..fixed].rfind('/').map_or(0, |at| at + 1));
+            let above = if above.is_empty() { found.with_text(".") } else { found.with_text(above) };
+            let above = Word { glob: false, home: found.home, ..above };
+            let name = name.rsplit('/').next().unwrap_or_default();
+            let rest = ["-type", "f", "-name", name, "-delete"].map(Word::literal);
+            let rest = if name == "*" { [&rest[..2], &rest[4..]].concat() } else { rest.to_vec() };
+            return Some(Found::Words([Word::literal("find"), above].into_iter().chain(rest).collect()));
+        }
+        let is_named = words.iter().any(|word| !word.text.starts_with(UNKNOWN));
+        let begin = ["rm", if is_recursive { "-rf" } else { "-f" }].map(Word::literal);
+        (!words.is_empty() && (is_recursive || is_named))
+            .then(|| Found::Words(begin.into_iter().chain(words).collect()))
+    }
+
+    /// `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
+    fn handed_over(&mut self, at: usize, found: &mut Vec<Found>) {
+        if self.tokens.get(at + 1) != Some(&Token::Mark('(')) {
+            return;
+        }
+        let symbol = at + 2 + usize::from(self.tokens.get(at + 2) == Some(&Token::Mark(':')));
+        let named = match self.tokens.get(symbol) {
+            // What another call gives is no name.
+            Some(Token::Name(name)) if self.tokens.get(symbol + 1) != Some(&Token::Mark('(')) => {
+                Some((*name).to_owned())
+            }
+            _ => None,
+        };
+        if named.as_ref().is_some_and(|name| !is_dangerous(name)) {
+            return;
+        }
+        let mut end = at + 2;
+        let mut given = self.list(&mut end, ')');
+        let is_name = |argument: &Argument<'_>| match &argument.value {
+            Value::One(word) => is_dangerous(&word.text),
+            Value::Decoded => true,
+            _ => false,
+        };
+        let of = if named.is_some() { Some(0) } else { given.iter().position(is_name) };
+        let Some(of) = of.filter(|of| *of < given.len()) else { return };
+        let name = match (named, given.remove(of).value) {
+            (Some(name), _) => name,
+            (None, Value::One(word)) => word.text,
+            _ => return found.push(Found::Decoded),
+        };
+        let call = last(&name);
+        let is_whole = removes_all(call);
+        if is_whole || removes_file(call) || removes_file(&name) {
+            found.extend(self.removed(given, None, is_whole));
+        } else {
+            found.extend(ran(call, given));
+        }
+    }
+
+    /// `find(sub { unlink }, '/srv')`
+    fn found_by_perl(&mut self, at: usize, found: &mut Vec<Found>) {
+        let mut end = at + 1;
+        let Some(arguments) = self.arguments(&mut end) else { return };
+        let is_removal =
+            |token: &Token<'_>| matches!(token, Token::Name("unlink" | "rmdir" | "rmtree" | "remove_tree"));
+        if self.tokens.get(at..end).unwrap_or_default().iter().any(is_removal) {
+            let directories = arguments.into_iter().filter(|argument| matches!(argument.value, Value::One(_)));
+            let directories = directories.collect();
+            found.extend(self.removed(directories, None, true));
+        }
+    }
+
     /// Whether a call of this name runs a program: others have methods that are called so.
-    fn may_run(&self, call: &str) -> bool {
+    fn may_run(&mut self, call: &str) -> bool {
         match self.language {
             Language::Python => match call {
-                "run" | "call" => self.has_subprocess,
+                "run" | "call" => self.names(&["subprocess"]),
                 "exec" => false,
-                "spawn" => self.has_pty,
+                "spawn" => self.names(&["pty", "pexpect"]),
+                "shell" | "sh" | "cmd" | "command" => false,
                 _ => true,
             },
-            Language::Script => self.has_child_process,
-            _ => !matches!(call, "run" | "call"),
+            Language::Script if matches!(call, "sh" | "cmd" | "command" | "shell") => false,
+            Language::Script => self.names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
+            Language::Lisp | Language::Other => !matches!(call, "run" | "call"),
+            _ => !matches!(call, "run" | "call" | "shell" | "sh" | "cmd" | "command"),
         }
+    }
+
+    /// Whether the code names one of these.
+    fn names(&mut self, parts: &'static [&'static str]) -> bool {
+        if let Some((_, is_named)) = self.libraries.iter().find(|(others, _)| others[0] == parts[0]) {
+            return *is_named;
+        }
+        self.work += self.all.len();
+        let is_named = self.all.iter().any(|token| match token {
+            Token::Name(text) => parts.iter().any(|part| text.contains(part)),
+            Token::Text(text) => parts.iter().any(|part| text.text.contains(part)),
+            _ => false,
+        });
+        self.libraries.push((parts, is_named));
+        is_named
     }
 
     fn runs_code(&self, call: &str) -> bool {
@@ -487,7 +830,7 @@ impl<'a> Scan<'a> {
     /// What a method is called of: `Path('x').unlink()`.
     fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
-        let passes = |token: &Token| matches!(token, Token::Name(name) if passes_on(last(name)) || matches!(last(name), "home" | "homedir"));
+        let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || *name == "Dir" || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
         // The method is no part of its own receiver.
         let all = self.tokens;
@@ -509,9 +852,13 @@ impl<'a> Scan<'a> {
             {
                 Some(self.list(at, ';'))
             }
-            Token::Name(name) if self.language == Language::Perl && name != "and" && name != "or" => {
+            Token::Name(name)
+                if self.language == Language::Perl
+                    && !matches!(*name, "and" | "or" | "for" | "foreach" | "if" | "unless" | "while") =>
+            {
                 Some(self.list(at, ';'))
             }
+            Token::Name(name) if self.language == Language::Ruby && name.starts_with("Dir") => Some(self.list(at, ';')),
             _ => None,
         }
     }
@@ -534,7 +881,7 @@ impl<'a> Scan<'a> {
                 Token::Mark(')' | ']' | '}' | ';') if close == ';' => break,
                 _ => {
                     let name = match (token, self.tokens.get(*at + 1)) {
-                        (Token::Name(name), Some(Token::Mark('=' | ':'))) => Some(name.as_str()),
+                        (Token::Name(name), Some(Token::Mark('=' | ':'))) => Some(*name),
                         _ => None,
                     };
                     *at += if name.is_some() { 2 } else { 0 };
@@ -548,6 +895,8 @@ impl<'a> Scan<'a> {
                 }
             }
         }
+        // What is not there cannot be skipped.
+        *at = self.tokens.len().min(*at);
         self.depth -= 1;
         arguments
     }
@@ -571,6 +920,7 @@ impl<'a> Scan<'a> {
     fn value(&mut self, at: &mut usize) -> Value {
         let mut value = self.operand(at);
         loop {
+            value = bounded(value);
             match self.tokens.get(*at) {
                 Some(Token::Mark('+')) => *at += 1,
                 // `Path.home() / 'x'`
@@ -591,7 +941,7 @@ impl<'a> Scan<'a> {
                     }
                     continue;
                 }
-                Some(Token::Name(name)) if name == "." || name == ".." => *at += 1,
+                Some(Token::Name(name)) if *name == "." || *name == ".." => *at += 1,
                 Some(Token::Text(_)) if matches!(value, Value::One(_)) => {}
                 _ => return value,
             }
@@ -645,9 +995,18 @@ impl<'a> Scan<'a> {
             }
             _ => return Value::Unknown,
         };
+        let is_turned = ['[', ':', ':', '-']
+            .iter()
+            .enumerate()
+            .all(|(ahead, c)| self.tokens.get(*at + ahead) == Some(&Token::Mark(*c)));
+        if is_turned {
+            *at = self.tokens.len().min(*at + 6);
+            value = turned(value);
+        }
         // Methods: `.split()`, `.decode()`.
         while let Some(Token::Name(method)) = self.tokens.get(*at)
             && method.len() > 1
+            && *method != ".."
             && method.starts_with('.')
             && !matches!(last(method), "unlink" | "rmdir" | "write_text" | "write_bytes" | "touch")
         {
@@ -665,6 +1024,8 @@ impl<'a> Scan<'a> {
 
     fn variable(&mut self, name: &str) -> Value {
         self.work += self.variables.len();
+        // An entry of a directory has its path.
+        let name = name.strip_suffix(".path").unwrap_or(name);
         let known = self.variables.iter().rev().find(|(other, _)| *other == name);
         known.map_or(Value::Unknown, |(_, value)| value.clone())
     }
@@ -692,13 +1053,19 @@ impl<'a> Scan<'a> {
         let names_home = arguments.len() == 1
             && matches!(&arguments[0].value, Value::One(word) if matches!(word.text.as_str(), "HOME" | "USERPROFILE"));
         let is_home = matches!(call, "homedir" | "home") && is_call || name == "Dir.home" || call == "HOME";
-        if is_home
-            || names_home
-            || (name.ends_with("ENV") && self.tokens.get(*at - 2) == Some(&Token::Name("HOME".into())))
-        {
+        if is_home || names_home || (name.ends_with("ENV") && self.tokens.get(*at - 2) == Some(&Token::Name("HOME"))) {
             return home();
         }
-        if decodes(call) || (call == "from" && arguments.len() > 1) {
+        if matches!(call, "reverse" | "strrev") && name == call {
+            let turned_one = match (is_call, self.tokens.get(*at)) {
+                (true, _) => arguments.into_iter().next().map(|argument| argument.value),
+                (false, Some(Token::Text(_))) => Some(self.operand(at)),
+                _ => None,
+            };
+            return turned_one.map_or(Value::Unknown, turned);
+        }
+        if decodes(call) || (call == "from" && arguments.len() > 1) || (call == "decode" && name.starts_with("codecs"))
+        {
             return Value::Decoded;
         }
         if arguments.iter().any(|argument| matches!(argument.value, Value::Decoded)) {
@@ -707,17 +1074,25 @@ impl<'a> Scan<'a> {
         if call == "join" && is_call {
             return joined(arguments);
         }
-        if is_call && passes_on(call) {
+        if is_call && name == "c" {
+            return many(arguments);
+        }
+        if is_call && (passes_on(call) || name == "list.files") {
             let expands = matches!(call, "expanduser" | "glob" | "iglob" | "expand_path");
+            let finds = matches!(call, "walk" | "scandir" | "files");
             return match arguments.into_iter().next().map(|argument| argument.value) {
                 Some(Value::One(mut word)) => {
                     word.home |= expands && word.text.starts_with('~');
-                    word.glob |= word.text.contains('*');
+                    word.glob |= word.text.contains('*') || finds;
                     Value::One(word)
                 }
                 Some(value) => value,
                 None => Value::Unknown,
             };
+        }
+        // `Dir['/srv/*']`
+        if name == "Dir" && !is_call {
+            return arguments.into_iter().next().map_or(Value::Unknown, |argument| argument.value);
         }
         if is_call { Value::Unknown } else { self.variable(name) }
     }
@@ -753,12 +1128,68 @@ fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
             let text = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(&word.text);
             if decodes { Value::Decoded } else { Value::One(Word::literal(text)) }
         }
-        (Value::One(word), "format") => {
-            let (begin, _) = word.text.split_once('{').unwrap_or((&word.text, ""));
-            Value::One(Word::literal(format!("{begin}{UNKNOWN}")))
+        (Value::One(word), "format") => Value::One(Word::literal(filled(&word.text, arguments))),
+        (Value::Many(_), "each" | "forEach") => Value::Unknown,
+        (value, "reverse") => turned(value),
+        (Value::One(word), "replace" | "gsub" | "sub") => match arguments {
+            [Argument { value: Value::One(old), .. }, Argument { value: Value::One(new), .. }]
+                if !old.text.is_empty() && word.text.len() * (new.text.len() + 1) < MAX_TEXT =>
+            {
+                Value::One(Word::literal(word.text.replace(&old.text, &new.text)))
+            }
+            _ => Value::Unknown,
+        },
+        (Value::One(word), "rglob" | "glob" | "iterdir" | "walk" | "children" | "entries") => {
+            let name = match arguments {
+                [Argument { value: Value::One(name), .. }] if !name.text.starts_with("**") => &name.text,
+                _ => "*",
+            };
+            Value::One(Word { text: format!("{}/{name}", word.text.trim_end_matches('/')), glob: true, ..word })
         }
         _ => Value::Unknown,
     }
+}
+
+/// A value that is not longer than texts are read: `x = x + x` doubles it each time.
+fn bounded(value: Value) -> Value {
+    match value {
+        Value::One(word) if word.text.len() > MAX_TEXT => Value::Unknown,
+        Value::Many(mut words) => {
+            words.truncate(MAX_WORDS);
+            Value::Many(words)
+        }
+        value => value,
+    }
+}
+
+/// A text from its end to its begin.
+fn turned(value: Value) -> Value {
+    match value {
+        Value::One(word) => Value::One(Word::literal(word.text.chars().rev().collect::<String>())),
+        Value::Many(mut words) => {
+            words.reverse();
+            Value::Many(words)
+        }
+        value => value,
+    }
+}
+
+/// What `format` makes of a text: the first that is given and not known ends what is known.
+fn filled(format: &str, arguments: &[Argument<'_>]) -> String {
+    let mut parts = format.split('{');
+    let mut made = parts.next().unwrap_or_default().to_owned();
+    for (at, part) in parts.enumerate() {
+        let (number, rest) = part.split_once('}').unwrap_or((part, ""));
+        match arguments.get(number.parse().unwrap_or(at)).map(|argument| &argument.value) {
+            Some(Value::One(word)) if made.len() + word.text.len() < MAX_TEXT => made.push_str(&word.text),
+            _ => {
+                made.push(UNKNOWN);
+                return made;
+            }
+        }
+        made.push_str(rest);
+    }
+    made
 }
 
 fn many(arguments: Vec<Argument<'_>>) -> Value {

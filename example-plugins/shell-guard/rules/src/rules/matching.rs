@@ -4,7 +4,6 @@ use super::depth;
 use super::pattern::{Compile, Expression, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
-use super::sql;
 use super::verbs;
 use super::words::{Pairs, Part, Words};
 use shell_syntax::guarded::Changes;
@@ -445,10 +444,7 @@ impl Condition {
             Self::Touches(paths) => {
                 command.writes().iter().any(|write| is_one_of(paths, command.class(&write.path, places)))
             }
-            Self::Statement(pattern, unlike) => sql::statements(command).iter().any(|statement| {
-                let is_unlike = |unlike: &Pattern| !unlike.is_match(statement);
-                pattern.is_match(statement) && unlike.as_deref().is_none_or(is_unlike)
-            }),
+            Self::Statement(pattern, unlike) => arguments.statements(command).have(pattern, unlike.as_deref()),
             Self::Changes(wanted) => {
                 let changes = arguments.changes(|| command.changes(places));
                 (wanted.hookhost && changes.hookhost) || (wanted.agents && changes.agents)

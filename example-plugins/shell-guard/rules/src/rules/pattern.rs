@@ -127,6 +127,14 @@ impl Pattern {
         }
     }
 
+    /// Whether it may match a part of a text of which the pairs are known: false where the text has nothing that it needs.
+    pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
+        match self {
+            Self::Texts { .. } => true,
+            Self::Search { needed, .. } => needed.occurs_with(text, pairs),
+        }
+    }
+
     /// The same of a text of which the pairs are known: a long one.
     pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
         match self {

@@ -1,9 +1,10 @@
 //! What is known of programs' options: which take a value, and how they are spelt.
 
 use super::compact::{Compact, Input, compact_table, members};
+use super::sql::Statements;
 use super::words::{Index, Name, Words};
 use shell_syntax::guarded::Changes;
-use shell_syntax::{Class, Word};
+use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -152,6 +153,8 @@ pub(crate) struct Arguments<'a> {
     changes: OnceCell<Changes>,
     /// Whether a word names a file that holds secrets.
     secret: OnceCell<bool>,
+    /// The words, and the input, as SQL.
+    statements: OnceCell<Statements>,
 }
 
 impl<'a> Arguments<'a> {
@@ -256,6 +259,11 @@ impl<'a> Arguments<'a> {
     /// Whether a word names a file that holds secrets, as `names` says the first time.
     pub(crate) fn names_secret(&self, names: impl FnOnce() -> bool) -> bool {
         *self.secret.get_or_init(names)
+    }
+
+    /// The statements of SQL that `command`, whose arguments these are, may hold.
+    pub(crate) fn statements(&self, command: &Command) -> &Statements {
+        self.statements.get_or_init(|| Statements::of(command))
     }
 
     /// Whether one of these was given: `-f`, `--force`, `--x=value`.

@@ -14,8 +14,10 @@ pub(super) struct Regex {
     classes: Box<[Class]>,
     /// Whether it matches from the text's begin, or not at all.
     is_anchored: bool,
-    /// What a match may begin with: a bit for each character of ASCII. Any may where it matches the empty text.
+    /// What a match may begin with after the text's begin: a bit for each character of ASCII. Any may where it matches the empty text.
     firsts: [u32; 4],
+    /// The same after a letter of a word, where most cannot begin.
+    inner: [u32; 4],
 }
 
 /// One step of a program: what it does, in three bits, and with what.
@@ -68,6 +70,8 @@ struct Class {
     all_but: bool,
 }
 
+/// The characters of ASCII that are no letters of words.
+const NO_WORD: [u32; 4] = [u32::MAX, 0xFC00_FFFF, 0x7800_0001, 0xF800_0001];
 const PAYLOAD: u32 = (1 << 29) - 1;
 const HERE: i32 = 1 << 28;
 
@@ -123,9 +127,13 @@ impl Look {
         Self::NoWordAfter,
     ];
 
+    /// Whether it never holds after a letter of a word.
+    fn is_outer(self) -> bool {
+        matches!(self, Self::Start | Self::StartOfLine | Self::StartOfAnyLine | Self::WordStart | Self::NoWordBefore)
+    }
+
     /// Whether it holds between two characters, of which the text's begin and its end have one.
     fn holds(self, before: Option<char>, after: Option<char>) -> bool {
-        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
         match self {
             Self::Start => before.is_none(),
             Self::End => after.is_none(),
@@ -143,6 +151,11 @@ impl Look {
             Self::NoWordAfter => !is_word(after),
         }
     }
+}
+
+/// Whether it is a letter of a word.
+fn is_word(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 impl Class {
@@ -171,12 +184,15 @@ impl Regex {
         let (mut steps, classes) = parse::parse(source)?;
         steps.push(Step::MATCH);
         let is_anchored = steps[0] == Step::new(Kind::Look, Look::Start as u32);
-        let mut regex = Self { steps: steps.into(), classes: classes.into(), is_anchored, firsts: [0; 4] };
-        regex.firsts = regex.firsts();
+        let mut regex =
+            Self { steps: steps.into(), classes: classes.into(), is_anchored, firsts: [0; 4], inner: [0; 4] };
+        regex.firsts = regex.firsts(false);
+        regex.inner = regex.firsts(true);
         Ok(regex)
     }
 
-    fn firsts(&self) -> [u32; 4] {
+    /// What a match may begin with, anywhere or after a letter of a word.
+    fn firsts(&self, is_inner: bool) -> [u32; 4] {
         let mut firsts = [0; 4];
         let (mut open, mut seen) = (vec![0], Seen::new(self.steps.len()));
         while let Some(at) = open.pop() {
@@ -197,6 +213,13 @@ impl Regex {
                     let class = &self.classes[step.payload() as usize];
                     firsts.iter_mut().zip(class.ascii).for_each(|(all, more)| *all |= more);
                 }
+                // At the text's begin any is tried.
+                Kind::Look if Look::ALL[step.payload() as usize] == Look::Start => {}
+                Kind::Look if is_inner && Look::ALL[step.payload() as usize].is_outer() => {}
+                // After the letter of a word, what follows its end is no letter of one.
+                Kind::Look if is_inner && Look::ALL[step.payload() as usize] == Look::Boundary => {
+                    firsts.iter_mut().zip(NO_WORD).for_each(|(all, more)| *all |= more);
+                }
                 Kind::Look => open.push(at + 1),
                 Kind::Split => open.extend([step.target(at), at + 1]),
                 Kind::Jump => open.push(step.target(at)),
@@ -211,20 +234,24 @@ impl Regex {
     pub(super) fn is_match(&self, text: &str) -> bool {
         let mut seen = Seen::new(self.steps.len());
         let (mut open, mut next) = (Vec::new(), Vec::new());
-        let mut chars = text.chars();
+        let mut at = 0;
         let mut before = None;
         loop {
-            let after = chars.next();
             if !self.is_anchored || before.is_none() {
-                let may_begin = match after.map(u8::try_from) {
-                    Some(Ok(byte)) if byte.is_ascii() => has_bit(&self.firsts, byte),
-                    _ => true,
-                };
-                if may_begin {
-                    open.push(0);
+                // To where one may begin: there is none in most of a long text.
+                let begin =
+                    if open.is_empty() && before.is_some() { self.next_begin(text.as_bytes(), at, before) } else { at };
+                if begin > at {
+                    at = begin;
+                    // Of a character beyond ASCII it is enough that it is one.
+                    before = Some(char::from(text.as_bytes()[at - 1]));
                 }
             } else if open.is_empty() {
                 return false;
+            }
+            let after = text[at..].chars().next();
+            if (!self.is_anchored || before.is_none()) && self.may_begin(before, after) {
+                open.push(0);
             }
             if !open.is_empty() {
                 seen.forget();
@@ -245,7 +272,8 @@ impl Regex {
                         continue;
                     }
                     Kind::Split => {
-                        open.extend([step.target(at), at + 1]);
+                        open.push(step.target(at));
+                        open.push(at + 1);
                         continue;
                     }
                     Kind::Jump => {
@@ -258,12 +286,31 @@ impl Regex {
                     next.push(at + 1);
                 }
             }
-            if after.is_none() {
-                return false;
-            }
+            let Some(c) = after else { return false };
+            at += c.len_utf8();
             before = after;
             std::mem::swap(&mut open, &mut next);
         }
+    }
+
+    /// Whether a match may begin between these characters.
+    fn may_begin(&self, before: Option<char>, after: Option<char>) -> bool {
+        let firsts = if is_word(before) { &self.inner } else { &self.firsts };
+        match after.map(u8::try_from) {
+            Some(Ok(byte)) if byte.is_ascii() && before.is_some() => has_bit(firsts, byte),
+            _ => true,
+        }
+    }
+
+    /// Where a match may begin from a place on: at the latest at the end, or at a character beyond ASCII.
+    fn next_begin(&self, text: &[u8], from: usize, before: Option<char>) -> usize {
+        let mut is_inner = is_word(before);
+        let begins = |byte: &u8| {
+            let firsts = if is_inner { &self.inner } else { &self.firsts };
+            is_inner = byte.is_ascii_alphanumeric() || *byte == b'_';
+            !byte.is_ascii() || has_bit(firsts, *byte)
+        };
+        text[from..].iter().position(begins).map_or(text.len(), |at| from + at)
     }
 }
 

@@ -1,14 +1,42 @@
 //! Texts read as SQL: its statements, without what is in quotation marks and in comments.
 
+use super::pattern::Pattern;
+use super::words::Pairs;
 use shell_syntax::Command;
 
-/// Every statement that a command's words, or what it reads, may hold. What is no SQL is a statement that no rule is about.
-pub(super) fn statements(command: &Command) -> Vec<String> {
-    let words = command.args.iter().map(|word| value(&word.text));
-    let input = command.input.iter().map(|word| word.text.as_str());
-    // One word such as a name or a path is not a statement, beside a command of the client: `.shell`, `\!`.
-    let texts = words.chain(input).filter(|text| text.contains([' ', '\n', '\t', '.', '\\', '/', '(']));
-    texts.flat_map(split).collect()
+/// The statements that a command's words, or what it reads, may hold. What is no SQL is a statement that no rule is about.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    /// All of them, one after the other.
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// What occurs in none of them is soon told: a dump has thousands.
+    pairs: Pairs,
+}
+
+impl Statements {
+    pub(super) fn of(command: &Command) -> Self {
+        let words = command.args.iter().map(|word| value(&word.text));
+        let input = command.input.iter().map(|word| word.text.as_str());
+        // One word such as a name or a path is not a statement, beside a command of the client: `.shell`, `\!`.
+        let texts = words.chain(input).filter(|text| text.contains([' ', '\n', '\t', '.', '\\', '/', '(']));
+        let mut splitting = Splitting::default();
+        texts.for_each(|text| splitting.add(text));
+        let Splitting { text, ends } = splitting;
+        Self { pairs: Pairs::of(&text), text, ends }
+    }
+
+    /// Whether one of them fits the first pattern, and not the second.
+    pub(super) fn have(&self, pattern: &Pattern, unlike: Option<&Pattern>) -> bool {
+        pattern.may_match(&self.text, &self.pairs)
+            && self.iter().any(|one| pattern.is_match(one) && unlike.is_none_or(|unlike| !unlike.is_match(one)))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.text[begin..*end])
+    }
 }
 
 /// The value of an option that is written in one word with it.
@@ -20,50 +48,72 @@ fn value(word: &str) -> &str {
     }
 }
 
-/// The statements of a text. What is in a string is gone, its quotation marks are not.
-fn split(text: &str) -> Vec<String> {
-    let mut statements = vec![String::new()];
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let current = statements.len() - 1;
-        let length = match c {
-            '\'' => {
-                statements[current].push_str("''");
-                quoted(rest)
-            }
-            // A name, which keeps its quotation marks.
-            '"' | '`' => {
-                let end = 1 + rest[1..].find(c).map_or(rest.len() - 1, |end| end + 1);
-                statements[current].push_str(&rest[..end]);
-                end
-            }
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            // MySQL runs what is in `/*! … */`.
-            '/' if rest.starts_with("/*!") => 3,
-            '/' if rest.starts_with("/*") => {
-                statements[current].push(' ');
-                rest.find("*/").map_or(rest.len(), |end| end + 2)
-            }
-            '$' => match dollars(rest) {
-                Some(length) => {
-                    statements[current].push_str("''");
-                    length
+/// Statements as they are told apart. What is in a string is gone, its quotation marks are not.
+#[derive(Default)]
+struct Splitting {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Splitting {
+    /// Adds the statements of a text.
+    fn add(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let plain = rest.find(['\'', '"', '`', '-', '/', '$', ';']).unwrap_or(rest.len());
+            self.text.push_str(&rest[..plain]);
+            rest = &rest[plain..];
+            let Some(c) = rest.chars().next() else { break };
+            let length = match c {
+                '\'' => {
+                    self.text.push_str("''");
+                    quoted(rest)
                 }
-                None => 1,
-            },
-            ';' => {
-                statements.push(String::new());
-                1
-            }
-            c => {
-                statements[current].push(c);
-                c.len_utf8()
-            }
-        };
-        rest = &rest[length..];
+                // A name, which keeps its quotation marks.
+                '"' | '`' => {
+                    let end = 1 + rest[1..].find(c).map_or(rest.len() - 1, |end| end + 1);
+                    self.text.push_str(&rest[..end]);
+                    end
+                }
+                '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+                // MySQL runs what is in `/*! … */`.
+                '/' if rest.starts_with("/*!") => 3,
+                '/' if rest.starts_with("/*") => {
+                    self.text.push(' ');
+                    rest.find("*/").map_or(rest.len(), |end| end + 2)
+                }
+                '$' => match dollars(rest) {
+                    Some(length) => {
+                        self.text.push_str("''");
+                        length
+                    }
+                    None => 1,
+                },
+                ';' => {
+                    self.end();
+                    1
+                }
+                c => {
+                    self.text.push(c);
+                    1
+                }
+            };
+            rest = &rest[length..];
+        }
+        self.end();
     }
-    statements.retain(|statement| !statement.trim().is_empty());
-    statements
+
+    /// Ends the last statement, which is dropped where it is empty or as the one before.
+    fn end(&mut self) {
+        let end = self.ends.last().copied().unwrap_or_default();
+        let before = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
+        let last = &self.text[end..];
+        if last.trim().is_empty() || last == &self.text[before..end] {
+            self.text.truncate(end);
+        } else {
+            self.ends.push(self.text.len());
+        }
+    }
 }
 
 /// The length of a string: a quotation mark in it is doubled, or after a backslash.
@@ -92,7 +142,14 @@ fn dollars(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{split, value};
+    use super::{Splitting, value};
+
+    fn split(text: &str) -> Vec<String> {
+        let mut splitting = Splitting::default();
+        splitting.add(text);
+        let begins = [0].into_iter().chain(splitting.ends.iter().copied());
+        begins.zip(&splitting.ends).map(|(begin, end)| splitting.text[begin..*end].to_owned()).collect()
+    }
 
     #[test]
     fn statements_are_told_apart_and_strings_are_left_out() {
@@ -107,6 +164,7 @@ mod tests {
             ("'open; x", vec!["''"]),
             ("`a;b` c", vec!["`a;b` c"]),
             (" ; ; ", vec![]),
+            ("a; a; a;b; a", vec!["a", " a", "b", " a"]),
             ("é;'ü';ö", vec!["é", "''", "ö"]),
         ] {
             assert_eq!(split(text), expected, "{text}");

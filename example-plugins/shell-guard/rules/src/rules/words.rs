@@ -241,11 +241,14 @@ impl Part {
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
     let Some(first) = part.first() else { return true };
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
     let begins = |at: usize| text[at..].get(..part.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(part));
-    (0..text.len()).any(|at| text[at].eq_ignore_ascii_case(first) && begins(at))
+    let mut bytes = text.iter().enumerate();
+    bytes.any(|(at, byte)| (*byte == lower || *byte == upper) && begins(at))
 }
 
 /// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
+#[derive(Debug)]
 pub(super) struct Pairs {
     pairs: [u64; 16],
     /// The bytes themselves, in the same way.

@@ -1,6 +1,6 @@
 //! Whatever the text is, there is a verdict, and soon.
 
-use super::{configure, word};
+use super::{configure, rules, word};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 use serde_json::json;
@@ -84,7 +84,7 @@ fn a_long_text_leaves_the_parser_steps() {
         format!("echo {}", "\"a$b\"'c'${d} ".repeat(200)),
     ];
     for text in texts {
-        assert_eq!(word(&text), "allow", "{} bytes of {:.60}: {:?}", text.len(), text, super::rules());
+        assert_eq!(word(&text), "allow", "{} bytes of {:.60}: {:?}", text.len(), text, rules());
     }
 }
 
@@ -308,4 +308,49 @@ fn a_here_document_with_an_empty_delimiter_is_read_within_bounds() {
     ] {
         let _ = word(text);
     }
+}
+
+#[test]
+fn texts_of_windows_that_are_made_of_others_take_no_longer_than_their_length() {
+    configure(json!({"stacks": []})).unwrap();
+    for part in [
+        "&('a'+",
+        "&(",
+        "('",
+        "('a')",
+        "$a='b';$a",
+        "set a=%a%%a%& ",
+        "set a x ",
+        "$a=",
+        "[IO.File]::Copy(",
+        "'a' + ",
+        "& ('a'.Replace('a','aa')",
+        "%a",
+        "${",
+    ] {
+        let begin = Instant::now();
+        for dialect in [ShellDialect::Powershell, ShellDialect::Cmd] {
+            let _ = crate::judge_for_fuzzing(&part.repeat(60_000 / part.len()), dialect);
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{part} took {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn documents_of_sql_and_python_are_read_up_to_the_length_of_a_command() {
+    configure(json!({"stacks": []})).unwrap();
+    let sql = "CREATE TABLE IF NOT EXISTS t (id int, o int REFERENCES o(id) ON DELETE CASCADE);\nUPDATE t SET a = 1 WHERE id = 2;\n";
+    let python = "r = subprocess.run(['git', 'status'], capture_output=True)\nwith open('x') as f:\n    d = {'a': [1, f.read()]}\n";
+    for (program, part, harm) in [
+        ("psql app", sql, "DROP TABLE t;\n"),
+        ("sqlite3 app.db", sql, "DELETE FROM t;\n"),
+        ("python3 -", python, "shutil.rmtree('/srv')\n"),
+    ] {
+        let document = |last: &str| format!("{program} <<'E'\n{}{last}E\n", part.repeat(60_000 / part.len()));
+        assert_eq!(word(&document("")), "allow", "{program}: {:?}", rules());
+        assert_ne!(word(&document(harm)), "allow", "{program}");
+    }
+    // What is longer is asked about, and the question says so.
+    let long = format!("python3 - <<'E'\n{}E\n", python.repeat(70_000 / python.len()));
+    assert_eq!(word(&long), "ask");
 }
