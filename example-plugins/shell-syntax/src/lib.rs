@@ -12,6 +12,7 @@ mod find;
 mod git;
 pub mod guarded;
 mod known;
+mod mounts;
 mod names;
 pub mod path;
 mod places;
@@ -71,6 +72,19 @@ impl Command {
     /// What a word of it leads to.
     pub fn class(&self, word: &Word, places: &Places) -> Class {
         places.class(word, self.cwd.as_deref()).seen_from(self.location)
+    }
+
+    /// The word that is a text in the program's own language, and names no file: `.[] | .key` of `jq`.
+    pub fn code(&self) -> Option<&Word> {
+        if !matches!(self.program.as_str(), "jq" | "yq" | "gojq" | "jaq" | "dasel") {
+            return None;
+        }
+        let is_code = |text: &str| {
+            text == "."
+                || text.contains(['[', '|', '(', '{', '"'])
+                || (text.starts_with('.') && !text.starts_with("./") && !text.starts_with("../"))
+        };
+        self.args.iter().find(|word| !word.text.starts_with('-') && is_code(&word.text))
     }
 }
 

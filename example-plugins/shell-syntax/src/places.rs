@@ -58,6 +58,8 @@ impl Class {
     pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,
+            (Location::Disposable, Self::Workspace | Self::Repository | Self::Inside | Self::Unknown) => self,
+            (Location::Disposable, Self::System | Self::Home | Self::Host | Self::Outside) => Self::Temporary,
             (_, Self::Root | Self::Temporary | Self::Device) => self,
             (Location::Machine, Self::System | Self::Home) => self,
             (Location::Machine, Self::Host) => Self::Home,

@@ -1,6 +1,7 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::guarded::directory_of_variable;
+use super::mounts::Mount;
 use super::places::{MADE_UP, Places};
 use super::repair::repaired;
 use super::secrets::hands_on;
@@ -99,6 +100,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         depth: 0,
         wrappers: Vec::new(),
         location: Location::Here,
+        mounts: Vec::new(),
         aliases: BTreeMap::new(),
         stdin: None,
         substituted: Vec::new(),
@@ -210,6 +212,8 @@ pub(super) struct Reader<'a> {
     pub(super) depth: usize,
     pub(super) wrappers: Vec<String>,
     pub(super) location: Location,
+    /// What of this machine the container sees that is being read.
+    pub(super) mounts: Vec<Mount>,
     /// The texts of aliases by their names.
     pub(super) aliases: Variables,
     /// What a command reads that is given nothing of its own.

@@ -58,7 +58,11 @@ impl Reader<'_> {
         }
         let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = command.args.iter().chain(sources.map(|redirect| &redirect.target));
+        let code = command.code();
         let found = words.find_map(|word| {
+            if code.is_some_and(|code| std::ptr::eq(code, word)) {
+                return None;
+            }
             let value = word.text.strip_prefix("if=").map(Word::marked);
             let word = value.as_ref().unwrap_or(word);
             if is_secret(&word.text) { Some(word.clone()) } else { self.made_of(word, command).cloned() }
@@ -223,6 +227,7 @@ pub(super) fn is_secret(text: &str) -> bool {
         | "Login Data"
         | ".bash_history"
         | ".zsh_history" => name != "credentials" || text.contains('.'),
+        _ if text.starts_with("/run/secrets/") || text.starts_with("/var/run/secrets/") => true,
         name if name.starts_with(".env.") => matches!(&name[5..], "local" | "production" | "development" | "staging"),
         name => {
             let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));

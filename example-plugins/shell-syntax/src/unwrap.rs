@@ -97,6 +97,7 @@ pub(super) fn reads_commands(program: &str) -> bool {
 impl Reader<'_> {
     /// Notes the command of `words`, and those that it runs in turn.
     pub(super) fn run(&mut self, words: Vec<Word>, mut command: Command) -> Result<(), Unreadable> {
+        let words = self.mounted(words);
         let Some((program, args)) = words.split_first() else { return self.note(command) };
         // The options of the shell's own word `time`: no program is called so.
         if program.text.starts_with('-') && program.text.len() > 1 {
@@ -304,13 +305,20 @@ impl Reader<'_> {
         if let Some(directory) = directory {
             self.scope.cwd = self.places.directory(&directory, self.scope.cwd.as_deref());
         }
+        let outer = is_elsewhere.then(|| std::mem::take(&mut self.mounts));
         if is_elsewhere {
             self.scope.cwd = None;
             self.location = wrapper.location;
             inner.exact = false;
+            if before.1 == Location::Here {
+                self.enter_disposable(wrapper, args, before.0.as_deref());
+            }
         }
         let result = self.unwrapped(name, wrapper, args, inner);
         (self.scope.cwd, self.location) = before;
+        if let Some(outer) = outer {
+            self.mounts = outer;
+        }
         result
     }
 
