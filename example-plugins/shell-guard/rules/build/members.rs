@@ -28,7 +28,7 @@ pub(crate) const RULE: [&str; 15] = [
     "catches",
     "leaves",
 ];
-pub(crate) const MATCH: [&str; 33] = [
+pub(crate) const MATCH: [&str; 35] = [
     "program",
     "subcommand",
     "no-program",
@@ -41,6 +41,7 @@ pub(crate) const MATCH: [&str; 33] = [
     "target",
     "word",
     "no-word",
+    "line",
     "statement",
     "no-statement",
     "paths",
@@ -57,6 +58,7 @@ pub(crate) const MATCH: [&str; 33] = [
     "feeds",
     "wrapped-by",
     "environment",
+    "no-environment",
     "contains",
     "lacks",
     "text",

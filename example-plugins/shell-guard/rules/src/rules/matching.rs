@@ -66,7 +66,9 @@ enum Condition {
     Feeds(Words),
     WrappedBy(Words),
     NoDocument,
+    Line(Box<Pattern>),
     Environment(Box<Pattern>),
+    NoEnvironment(Box<Pattern>),
     Reads(Box<Pattern>),
     Writes(Option<Box<Pattern>>, Box<[Class]>),
     Touches(Box<[Class]>),
@@ -312,12 +314,14 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     // program, few have the word that is looked for.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
-    let patterns: [(_, Of<Box<Pattern>>); 6] = [
+    let patterns: [(_, Of<Box<Pattern>>); 8] = [
         (wanted.operand, Condition::Operand),
         (wanted.target, Condition::Target),
         (wanted.word, Condition::Word),
         (wanted.no_word, Condition::NoWord),
+        (wanted.line, Condition::Line),
         (wanted.environment, Condition::Environment),
+        (wanted.no_environment, Condition::NoEnvironment),
         (wanted.reads, Condition::Reads),
     ];
     for (source, condition) in patterns {
@@ -410,10 +414,12 @@ impl Condition {
             Self::Feeds(programs) => names_one_of(programs, &command.downstream),
             Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
             Self::NoDocument => !command.input.as_ref().is_some_and(Word::is_known),
-            Self::Environment(pattern) => {
-                let mut variables = command.environment.iter();
-                variables.any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
+            Self::Line(pattern) => {
+                let words = command.args.iter().map(|word| word.text.as_str());
+                pattern.is_match(&[command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" "))
             }
+            Self::Environment(pattern) => has_variable(command, pattern),
+            Self::NoEnvironment(pattern) => !has_variable(command, pattern),
             Self::Reads(pattern) => {
                 let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 sources.any(|redirect| pattern.is_match(&redirect.target.text))
@@ -448,6 +454,11 @@ impl Condition {
                 | Self::Changes(_)
         )
     }
+}
+
+/// Whether something is set for a command that a pattern fits.
+fn has_variable(command: &Command, pattern: &Pattern) -> bool {
+    command.environment.iter().any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
 }
 
 /// Whether it wants something that not every command has.
