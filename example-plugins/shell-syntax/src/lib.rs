@@ -71,7 +71,11 @@ pub struct Command {
 impl Command {
     /// What a word of it leads to.
     pub fn class(&self, word: &Word, places: &Places) -> Class {
-        places.class(word, self.cwd.as_deref()).seen_from(self.location)
+        match places.class(word, self.cwd.as_deref()).seen_from(self.location) {
+            // Wherever it is, what is there can be made again.
+            Class::Unknown if self.location != Location::Machine && places::is_made_again(word) => Class::Inside,
+            class => class,
+        }
     }
 
     /// The word that is a text in the program's own language, and names no file: `.[] | .key` of `jq`.

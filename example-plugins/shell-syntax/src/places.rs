@@ -75,6 +75,10 @@ const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc 
 /// What stands for the directories that `$TMPDIR` and `mktemp` name.
 pub(crate) const MADE_UP: [&str; 2] = ["/tmp/session", "/tmp/mktemp"];
 
+/// Directories of which only what a tool has made lies in, between blanks.
+const MADE_AGAIN: &str = " node_modules dist build target .next .nuxt .turbo coverage __pycache__ .pytest_cache .mypy_cache .ruff_cache \
+                          .venv venv .gradle .parcel-cache .svelte-kit .tox htmlcov .nyc_output .eggs ";
+
 /// hookhost's own directories, relative to a home.
 const HOST: [&str; 5] = [
     ".config/hookhost",
@@ -319,6 +323,14 @@ impl Places {
             None => clean(&format!("{cwd}/{text}")),
         })
     }
+}
+
+/// Whether a path ends at a directory that a tool makes again, or lies in `node_modules`.
+pub(crate) fn is_made_again(word: &Word) -> bool {
+    let text = word.text.trim_end_matches('/');
+    let last = text.rsplit('/').next().unwrap_or_default();
+    let is_named = !last.is_empty() && MADE_AGAIN.contains(&format!(" {last} "));
+    word.doubt.is_none() && !text.contains("..") && !last.contains(' ') && (is_named || text.contains("node_modules/"))
 }
 
 /// What follows the last `..` that leads out of a directory which nobody knows, or which was made up for a variable: it may lead
