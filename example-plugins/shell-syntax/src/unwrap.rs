@@ -361,7 +361,7 @@ impl Reader<'_> {
             Runs::Words => self.wrapped_any(name, wrapper, args, &inner),
             Runs::Text => wrapper.readings(args).into_iter().try_for_each(|words| self.text(name, &joined(words))),
             Runs::Texts => words.iter().try_for_each(|word| self.text(name, &word.text)),
-            Runs::First => words.first().map_or(Ok(()), |word| self.text(name, &word.text)),
+            Runs::First => self.trapped(name, words),
             Runs::Keys => self.text(name, &pressed(words)),
             Runs::Nothing => Ok(()),
         };
@@ -375,6 +375,18 @@ impl Reader<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What `trap` runs: at the end, where all that it needs is set later.
+    fn trapped(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
+        let Some((text, signals)) = words.split_first() else { return Ok(()) };
+        let is_end = |word: &Word| matches!(word.text.as_str(), "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT");
+        let is_last = self.wrappers.is_empty() && !signals.is_empty() && signals.iter().all(is_end);
+        if is_last && self.is_set_later(&text.text)? {
+            self.traps.push(text.text.clone());
+            return Ok(());
+        }
+        self.text(name, &text.text)
     }
 
     pub(super) fn wrapped(&mut self, wrapper: &str, words: &[Word], inner: Command) -> Result<(), Unreadable> {
