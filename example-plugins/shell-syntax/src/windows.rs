@@ -202,7 +202,8 @@ pub(super) fn is_named_in(text: &str) -> bool {
     // `if exist x …` and `for %f in …`
     let second = text.split_whitespace().nth(1).unwrap_or_default();
     let is_batch = (first == "if" && matches!(second, "exist" | "not" | "defined" | "errorlevel" | "/i"))
-        || (first == "for" && second.starts_with(['%', '/']));
+        || (first == "for" && second.starts_with(['%', '/']))
+        || (is_branch && second.starts_with("($") && text.contains('{'));
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet)) || is_expression_of_cmdlet(text)
 }
@@ -215,15 +216,32 @@ fn is_expression_of_cmdlet(text: &str) -> bool {
     // A method that changes something is left for a person to read.
     let reads = |rest: &str| {
         let begins = [
-            "Get", "Read", "Exists", "Is", "Parse", "Round", "Format", "Combine", "Join", "New", "Now", "UtcNow",
-            "Max", "Min",
+            "Get",
+            "Read",
+            "Exists",
+            "Is",
+            "Parse",
+            "Round",
+            "Format",
+            "Combine",
+            "Join",
+            "New",
+            "UTF8",
+            "To",
+            "From",
+            "OSVersion",
+            "Now",
+            "UtcNow",
+            "Max",
+            "Min",
         ];
         begins.iter().any(|begin| rest.starts_with(begin))
     };
     let is_static = text.starts_with('[') && text.contains("]::") && text.split("]::").skip(1).all(reads);
     // `(git rev-parse HEAD).Substring(0, 7)`, `& "C:\\x.exe"`
     let is_method = |rest: &str| rest.starts_with(|c: char| c.is_ascii_uppercase());
-    let calls = text.starts_with('(') && text.split(").").skip(1).any(is_method);
+    let calls = (text.starts_with('(') && text.split(").").skip(1).any(is_method))
+        || (text.starts_with('"') && text.split("\".").skip(1).any(is_method));
     let is_invoked = text.strip_prefix('&').is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']));
     is_static || calls || is_invoked || is_cmdlet(&opened[..end])
 }
@@ -258,9 +276,11 @@ pub(super) fn is_expression(text: &str, command: &Command) -> bool {
         && text.get(command.place.clone()).is_some_and(|text| is_variable(text) || begins_with_list(text))
 }
 
-/// `@(Get-ChildItem).Count`
+/// `@(Get-ChildItem).Count`, `[Environment]::OSVersion`
 fn begins_with_list(text: &str) -> bool {
-    text.trim_start().strip_prefix("@(").is_some_and(is_expression_of_cmdlet)
+    let text = text.trim_start();
+    text.strip_prefix("@(").is_some_and(is_expression_of_cmdlet)
+        || (text.starts_with('[') && is_expression_of_cmdlet(text))
 }
 
 /// Whether no other system has a program of this name and these words.

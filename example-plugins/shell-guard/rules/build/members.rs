@@ -28,7 +28,7 @@ pub(crate) const RULE: [&str; 15] = [
     "catches",
     "leaves",
 ];
-pub(crate) const MATCH: [&str; 35] = [
+pub(crate) const MATCH: [&str; 36] = [
     "program",
     "subcommand",
     "no-program",
@@ -42,6 +42,7 @@ pub(crate) const MATCH: [&str; 35] = [
     "word",
     "no-word",
     "line",
+    "no-line",
     "statement",
     "no-statement",
     "paths",

@@ -67,6 +67,7 @@ enum Condition {
     WrappedBy(Words),
     NoDocument,
     Line(Box<Pattern>),
+    NoLine(Box<Pattern>),
     Environment(Box<Pattern>),
     NoEnvironment(Box<Pattern>),
     Reads(Box<Pattern>),
@@ -314,12 +315,13 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     // program, few have the word that is looked for.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
-    let patterns: [(_, Of<Box<Pattern>>); 8] = [
+    let patterns: [(_, Of<Box<Pattern>>); 9] = [
         (wanted.operand, Condition::Operand),
         (wanted.target, Condition::Target),
         (wanted.word, Condition::Word),
         (wanted.no_word, Condition::NoWord),
         (wanted.line, Condition::Line),
+        (wanted.no_line, Condition::NoLine),
         (wanted.environment, Condition::Environment),
         (wanted.no_environment, Condition::NoEnvironment),
         (wanted.reads, Condition::Reads),
@@ -414,10 +416,8 @@ impl Condition {
             Self::Feeds(programs) => names_one_of(programs, &command.downstream),
             Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
             Self::NoDocument => !command.input.as_ref().is_some_and(Word::is_known),
-            Self::Line(pattern) => {
-                let words = command.args.iter().map(|word| word.text.as_str());
-                pattern.is_match(&[command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" "))
-            }
+            Self::Line(pattern) => pattern.is_match(&line(command)),
+            Self::NoLine(pattern) => !pattern.is_match(&line(command)),
             Self::Environment(pattern) => has_variable(command, pattern),
             Self::NoEnvironment(pattern) => !has_variable(command, pattern),
             Self::Reads(pattern) => {
@@ -454,6 +454,12 @@ impl Condition {
                 | Self::Changes(_)
         )
     }
+}
+
+/// A command's program and its words.
+fn line(command: &Command) -> String {
+    let words = command.args.iter().map(|word| word.text.as_str());
+    [command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether something is set for a command that a pattern fits.

@@ -100,6 +100,8 @@ pub(crate) struct Match {
     pub no_word: Option<Expression>,
     /// A regular expression over the program and its words, with a blank between them, and over nothing else of the text.
     pub line: Option<Expression>,
+    /// A regular expression that these do not fit.
+    pub no_line: Option<Expression>,
     /// A regular expression that a statement of SQL fits, in any of its words or in what it reads. Strings are empty in it.
     pub statement: Option<Expression>,
     /// A regular expression that the same statement does not fit.
@@ -255,6 +257,7 @@ config_table!(
     "word" => word,
     "no-word" => no_word,
     "line" => line,
+    "no-line" => no_line,
     "statement" => statement,
     "no-statement" => no_statement,
     "paths" => paths,
