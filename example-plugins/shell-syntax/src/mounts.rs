@@ -85,7 +85,7 @@ fn may_mount(option: &str) -> bool {
         || option.starts_with("--mount")
 }
 
-/// The path of this machine that a path of a container leads to; the same where that is none.
+/// The path of this machine that a path of a container leads to; the path itself where it leads to no mount.
 fn seen(mounts: &[Mount], path: &str) -> String {
     let path_of = |mount: &Mount| {
         let inner = below(path, &mount.target)?;
