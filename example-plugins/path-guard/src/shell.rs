@@ -96,7 +96,14 @@ impl Writes {
             let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
             let mut normal = places.resolve(path, *directory);
             // It is unknown where a directory of this machine is in a container.
-            if let (Location::Container, Normal::Absolute(absolute)) = (command.location, &normal) {
+            let is_local = |path: &str| match command.location {
+                Location::Container => true,
+                Location::Disposable => !path.starts_with(places.workspace()),
+                Location::Here | Location::Machine => false,
+            };
+            if let Normal::Absolute(absolute) = &normal
+                && is_local(absolute)
+            {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
             let target = Target { path: normal, whole: *whole, wild, supposed: *supposed };

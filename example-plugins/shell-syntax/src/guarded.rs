@@ -14,6 +14,8 @@ pub const HOOKHOST: &str = "hookhost";
 
 /// Maximum length of a file's name on the common systems, in bytes.
 const MAX_NAME: usize = 255;
+/// A directory in which an agent's files are few of many: what takes it away is no matter of an agent's.
+const SHARED: &str = "documents";
 /// Minimum length of what is known of the first of a path's names where the rest is a pattern: `*.json` is not `opencode.json`.
 const MIN_KNOWN: usize = 2;
 
@@ -134,7 +136,7 @@ impl Guarded {
     fn fits(&self, names: &[&str], takes: bool, wild: bool) -> bool {
         let count = names.len().min(self.parts.len());
         let is_reached = match names.len().cmp(&self.parts.len()) {
-            std::cmp::Ordering::Less => takes,
+            std::cmp::Ordering::Less => takes && names != [SHARED],
             std::cmp::Ordering::Equal => true,
             std::cmp::Ordering::Greater => self.tree,
         };
@@ -230,7 +232,7 @@ impl Command {
     #[must_use]
     pub fn changes(&self, places: &Places) -> Changes {
         let mut changes = Changes::default();
-        if self.location == Location::Machine || !self.may_change() {
+        if self.location == Location::Machine || !self.may_change() || self.only_says() {
             return changes;
         }
         let cwd = self.cwd.as_deref();
@@ -247,6 +249,13 @@ impl Command {
             }
         }
         changes
+    }
+
+    /// Whether it is a cmdlet that says what it would do: `Remove-Item x -WhatIf`.
+    fn only_says(&self) -> bool {
+        let is_cmdlet =
+            self.windows || self.program.split_once('-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
+        is_cmdlet && self.redirects.is_empty() && self.args.iter().any(|word| word.text.eq_ignore_ascii_case("-whatif"))
     }
 
     /// Whether it is worth a closer look: most commands write nothing, or nothing that has a guarded name.

@@ -13,6 +13,7 @@ mod git;
 pub mod guarded;
 mod held;
 mod known;
+mod mounts;
 mod names;
 pub mod path;
 mod places;
@@ -74,7 +75,24 @@ pub struct Command {
 impl Command {
     /// What a word of it leads to.
     pub fn class(&self, word: &Word, places: &Places) -> Class {
-        places.class(word, self.cwd.as_deref()).seen_from(self.location)
+        match places.class(word, self.cwd.as_deref()).seen_from(self.location) {
+            // Wherever it is, what is there can be made again.
+            Class::Unknown if self.location != Location::Machine && places::is_made_again(word) => Class::Inside,
+            class => class,
+        }
+    }
+
+    /// The word that is a text in the program's own language, and names no file: `.[] | .key` of `jq`.
+    pub fn code(&self) -> Option<&Word> {
+        if !matches!(self.program.as_str(), "jq" | "yq" | "gojq" | "jaq" | "dasel") {
+            return None;
+        }
+        let is_code = |text: &str| {
+            text == "."
+                || text.contains(['[', '|', '(', '{', '"'])
+                || (text.starts_with('.') && !text.starts_with("./") && !text.starts_with("../"))
+        };
+        self.args.iter().find(|word| !word.text.starts_with('-') && is_code(&word.text))
     }
 }
 

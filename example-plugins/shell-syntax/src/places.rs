@@ -58,6 +58,8 @@ impl Class {
     pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,
+            (Location::Disposable, Self::Workspace | Self::Repository | Self::Inside | Self::Unknown) => self,
+            (Location::Disposable, Self::System | Self::Home | Self::Host | Self::Outside) => Self::Temporary,
             (_, Self::Root | Self::Temporary | Self::Device) => self,
             (Location::Machine, Self::System | Self::Home) => self,
             (Location::Machine, Self::Host) => Self::Home,
@@ -72,6 +74,10 @@ const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc 
 
 /// What stands for the directories that `$TMPDIR` and `mktemp` name.
 pub(crate) const MADE_UP: [&str; 2] = ["/tmp/session", "/tmp/mktemp"];
+
+/// Directories of which only what a tool has made lies in, between blanks.
+const MADE_AGAIN: &str = " node_modules dist build target .next .nuxt .turbo coverage __pycache__ .pytest_cache .mypy_cache .ruff_cache \
+                          .venv venv .gradle .parcel-cache .svelte-kit .tox htmlcov .nyc_output .eggs ";
 
 /// hookhost's own directories, relative to a home.
 const HOST: [&str; 5] = [
@@ -353,6 +359,14 @@ fn is_cache(inner: &str) -> bool {
         }
         None => below(inner, cache).is_some(),
     })
+}
+
+/// Whether a path ends at a directory that a tool makes again, or lies in `node_modules`.
+pub(crate) fn is_made_again(word: &Word) -> bool {
+    let text = word.text.trim_end_matches('/');
+    let last = text.rsplit('/').next().unwrap_or_default();
+    let is_named = !last.is_empty() && MADE_AGAIN.contains(&format!(" {last} "));
+    word.doubt.is_none() && !text.contains("..") && !last.contains(' ') && (is_named || text.contains("node_modules/"))
 }
 
 /// What follows the last `..` that leads out of a directory which nobody knows, or which was made up for a variable: it may lead

@@ -1,6 +1,7 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::guarded::directory_of_variable;
+use super::mounts::Mount;
 use super::places::{MADE_UP, Places};
 use super::repair::repaired;
 use super::secrets::hands_on;
@@ -101,6 +102,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         depth: 0,
         wrappers: Vec::new(),
         location: Location::Here,
+        mounts: Vec::new(),
+        traps: Vec::new(),
         aliases: BTreeMap::new(),
         kept: false,
         stdin: None,
@@ -133,6 +136,9 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     // `cmd /c "rd /s C:\"`: what is no text for a POSIX shell may well be one for the shell that it names.
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
+    }
+    for text in std::mem::take(&mut reader.traps) {
+        result = result.and_then(|()| reader.text("trap", &text));
     }
     reader.uncalled();
     let mut script = reader.script;
@@ -215,6 +221,10 @@ pub(super) struct Reader<'a> {
     pub(super) depth: usize,
     pub(super) wrappers: Vec<String>,
     pub(super) location: Location,
+    /// What of this machine the container sees that is being read.
+    pub(super) mounts: Vec<Mount>,
+    /// What is run at the end.
+    pub(super) traps: Vec<String>,
     /// The texts of aliases by their names.
     pub(super) aliases: Variables,
     /// Whether what is printed is put into a variable, or into a header that says who asks.
@@ -787,6 +797,30 @@ impl Reader<'_> {
             "IFS" => Some(Word::literal(" \t\n")),
             name => directory_of_variable(name).map(in_home),
         }
+    }
+
+    /// Whether each variable of a text, or of the function that it calls, is set afterwards, once, and is not set yet.
+    pub(super) fn is_set_later(&mut self, text: &str) -> Result<bool, Unreadable> {
+        /// Maximum number of variables that are looked for.
+        const MAX_NAMES: usize = 8;
+        self.spend(self.text.len() * MAX_NAMES)?;
+        let whole = self.text;
+        let function = || {
+            let begin = whole.find(&format!("{text}()"))?;
+            let end = whole[begin..].find("trap ")?;
+            whole.get(begin..begin + end)
+        };
+        let body = if self.defines(text) { function().unwrap_or_default() } else { text };
+        let mut names = body.split('$').skip(1).map(|rest| {
+            let rest = rest.trim_start_matches('{');
+            &rest[..rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len())]
+        });
+        let is_later = |name: &str| {
+            let set = format!("{name}=");
+            !name.is_empty() && !self.is_set(name) && whole.matches(&set).count() == 1
+        };
+        let count = names.clone().take(MAX_NAMES + 1).count();
+        Ok((1..=MAX_NAMES).contains(&count) && names.all(is_later))
     }
 
     pub(super) fn is_set(&self, name: &str) -> bool {

@@ -78,6 +78,7 @@ impl Command {
         if self.program == "git" && self.args.first().is_some_and(|word| word.text == "grep") {
             looks_for = 2;
         }
+        let code = self.code();
         let mut before = "";
         let mut operands = 0;
         let is_read = |word: &Word| word.text.contains("put ") && self.has_name_of_secret(word, "", places);
@@ -88,7 +89,8 @@ impl Command {
                 operands += usize::from(!is_option);
                 let is_skipped = (!is_option && (operands <= looks_for || self.is_target(at)))
                     || is_no_source(&self.program, option)
-                    || (is_option && is_no_source(&self.program, attached(&word.text).0));
+                    || (is_option && is_no_source(&self.program, attached(&word.text).0))
+                    || code.is_some_and(|code| std::ptr::eq(code, word));
                 !is_skipped && self.has_name_of_secret(word, option, places)
             })
     }
@@ -260,7 +262,11 @@ impl Reader<'_> {
         }
         let sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = command.args.iter().chain(sources.map(|redirect| &redirect.target));
+        let code = command.code();
         let found = words.find_map(|word| {
+            if code.is_some_and(|code| std::ptr::eq(code, word)) {
+                return None;
+            }
             let value = word.text.strip_prefix("if=").map(Word::marked);
             let word = value.as_ref().unwrap_or(word);
             if is_at(word, cwd, self.places) {

@@ -121,6 +121,7 @@ pub(super) fn reads_commands(program: &str) -> bool {
 impl Reader<'_> {
     /// Notes the command of `words`, and those that it runs in turn.
     pub(super) fn run(&mut self, words: Vec<Word>, mut command: Command) -> Result<(), Unreadable> {
+        let words = self.mounted(words);
         let Some((program, args)) = words.split_first() else { return self.note(command) };
         // The options of the shell's own word `time`: no program is called so.
         if program.text.starts_with('-') && program.text.len() > 1 {
@@ -350,13 +351,20 @@ impl Reader<'_> {
         if let Some(directory) = directory {
             self.scope.cwd = self.places.directory(&directory, self.scope.cwd.as_deref());
         }
+        let outer = is_elsewhere.then(|| std::mem::take(&mut self.mounts));
         if is_elsewhere {
             self.scope.cwd = None;
             self.location = wrapper.location;
             inner.exact = false;
+            if before.1 == Location::Here {
+                self.enter_disposable(wrapper, args, before.0.as_deref());
+            }
         }
         let result = self.unwrapped(name, wrapper, args, inner);
         (self.scope.cwd, self.location) = before;
+        if let Some(outer) = outer {
+            self.mounts = outer;
+        }
         result
     }
 
@@ -401,7 +409,7 @@ impl Reader<'_> {
             Runs::Words => self.wrapped_any(name, wrapper, args, &inner),
             Runs::Text => wrapper.readings(args).into_iter().try_for_each(|words| self.text(name, &joined(words))),
             Runs::Texts => words.iter().try_for_each(|word| self.text(name, &word.text)),
-            Runs::First => words.first().map_or(Ok(()), |word| self.text(name, &word.text)),
+            Runs::First => self.trapped(name, words),
             Runs::Keys => self.text(name, &pressed(words)),
             Runs::Nothing => Ok(()),
         };
@@ -415,6 +423,18 @@ impl Reader<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What `trap` runs: at the end, where all that it needs is set later.
+    fn trapped(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
+        let Some((text, signals)) = words.split_first() else { return Ok(()) };
+        let is_end = |word: &Word| matches!(word.text.as_str(), "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT");
+        let is_last = self.wrappers.is_empty() && !signals.is_empty() && signals.iter().all(is_end);
+        if is_last && self.is_set_later(&text.text)? {
+            self.traps.push(text.text.clone());
+            return Ok(());
+        }
+        self.text(name, &text.text)
     }
 
     pub(super) fn wrapped(&mut self, wrapper: &str, words: &[Word], inner: Command) -> Result<(), Unreadable> {

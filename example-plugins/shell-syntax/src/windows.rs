@@ -283,9 +283,48 @@ pub(super) fn is_named_in(text: &str) -> bool {
     // `if exist x …` and `for %f in …`
     let second = text.split_whitespace().nth(1).unwrap_or_default();
     let is_batch = (first == "if" && matches!(second, "exist" | "not" | "defined" | "errorlevel" | "/i"))
-        || (first == "for" && second.starts_with(['%', '/']));
+        || (first == "for" && second.starts_with(['%', '/']))
+        || (is_branch && second.starts_with("($") && text.contains('{'));
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet))
+    is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet)) || is_expression_of_cmdlet(text)
+}
+
+/// Whether `text` begins with an expression that only PowerShell has: `(Get-Item x).Length`, `[Math]::Round(1.5)`, `"$((Get-Date).Year)"`.
+fn is_expression_of_cmdlet(text: &str) -> bool {
+    let text = text.trim_start();
+    let opened = text.trim_start_matches(['(', '{', '@', '$', '"', '&', ' ']);
+    let end = opened.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(opened.len());
+    // A method that changes something is left for a person to read.
+    let reads = |rest: &str| {
+        let begins = [
+            "Get",
+            "Read",
+            "Exists",
+            "Is",
+            "Parse",
+            "Round",
+            "Format",
+            "Combine",
+            "Join",
+            "New",
+            "UTF8",
+            "To",
+            "From",
+            "OSVersion",
+            "Now",
+            "UtcNow",
+            "Max",
+            "Min",
+        ];
+        begins.iter().any(|begin| rest.starts_with(begin))
+    };
+    let is_static = text.starts_with('[') && text.contains("]::") && text.split("]::").skip(1).all(reads);
+    // `(git rev-parse HEAD).Substring(0, 7)`, `& "C:\\x.exe"`
+    let is_method = |rest: &str| rest.starts_with(|c: char| c.is_ascii_uppercase());
+    let calls = (text.starts_with('(') && text.split(").").skip(1).any(is_method))
+        || (text.starts_with('"') && text.split("\".").skip(1).any(is_method));
+    let is_invoked = text.strip_prefix('&').is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']));
+    is_static || calls || is_invoked || is_cmdlet(&opened[..end])
 }
 
 /// `Get-ChildItem`
@@ -298,6 +337,9 @@ fn is_cmdlet(word: &str) -> bool {
 
 /// Whether `text` begins with a variable or an assignment as PowerShell writes it, `$env:X`, `$x = …`: no other shell has them.
 pub(super) fn is_assigned(text: &str) -> bool {
+    if begins_with_list(text) {
+        return true;
+    }
     let Some(rest) = text.trim_start().strip_prefix('$') else { return false };
     if rest.starts_with("env:") || rest.starts_with("PSVersionTable") {
         return true;
@@ -311,7 +353,15 @@ pub(super) fn is_assigned(text: &str) -> bool {
 pub(super) fn is_expression(text: &str, command: &Command) -> bool {
     let is_variable =
         |text: &str| text.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
-    command.program.is_empty() && text.get(command.place.clone()).is_some_and(is_variable)
+    command.program.is_empty()
+        && text.get(command.place.clone()).is_some_and(|text| is_variable(text) || begins_with_list(text))
+}
+
+/// `@(Get-ChildItem).Count`, `[Environment]::OSVersion`
+fn begins_with_list(text: &str) -> bool {
+    let text = text.trim_start();
+    text.strip_prefix("@(").is_some_and(is_expression_of_cmdlet)
+        || (text.starts_with('[') && is_expression_of_cmdlet(text))
 }
 
 /// Whether no other system has a program of this name and these words.

@@ -65,6 +65,8 @@ pub enum Location {
     Machine,
     /// In a container: what its directories contain is unknown too, except for its root.
     Container,
+    /// In a new container that is thrown away afterwards. Nothing in it is of this machine but the workspace, if that.
+    Disposable,
 }
 
 /// Words, a line each: a table of them needs no pointers.
@@ -195,6 +197,11 @@ pub(super) fn is_setting(name: &str) -> bool {
 }
 
 impl Wrapper {
+    /// Whether it makes a container of an image.
+    pub(super) fn makes_new(&self) -> bool {
+        self.location == Location::Container && self.values.contains("--mount")
+    }
+
     fn after_subcommand<'a>(&self, args: &'a [Word]) -> Option<&'a [Word]> {
         if self.after.is_empty() {
             return Some(args);

@@ -28,7 +28,7 @@ pub(crate) const RULE: [&str; 15] = [
     "catches",
     "leaves",
 ];
-pub(crate) const MATCH: [&str; 35] = [
+pub(crate) const MATCH: [&str; 38] = [
     "program",
     "subcommand",
     "no-program",
@@ -41,6 +41,8 @@ pub(crate) const MATCH: [&str; 35] = [
     "target",
     "word",
     "no-word",
+    "line",
+    "no-line",
     "statement",
     "no-statement",
     "paths",
@@ -59,6 +61,7 @@ pub(crate) const MATCH: [&str; 35] = [
     "feeds",
     "wrapped-by",
     "environment",
+    "no-environment",
     "contains",
     "lacks",
     "text",

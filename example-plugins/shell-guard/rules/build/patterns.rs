@@ -5,15 +5,18 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::{Value, json};
 
 /// The members of a rule, and of its matches, that are patterns.
-pub(crate) const MEMBERS: [&str; 12] = [
+pub(crate) const MEMBERS: [&str; 15] = [
     "pattern",
     "operand",
     "target",
     "word",
     "no-word",
+    "line",
+    "no-line",
     "statement",
     "no-statement",
     "environment",
+    "no-environment",
     "reads",
     "writes",
     "text",

@@ -68,7 +68,10 @@ enum Condition {
     Shown,
     /// In one of these ways.
     Secret(Box<[Given]>),
+    Line(Box<Pattern>),
+    NoLine(Box<Pattern>),
     Environment(Box<Pattern>),
+    NoEnvironment(Box<Pattern>),
     Reads(Box<Pattern>),
     Writes(Option<Box<Pattern>>, Box<[Class]>),
     Touches(Box<[Class]>),
@@ -317,12 +320,15 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     // program, few have the word that is looked for.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
-    let patterns: [(_, Of<Box<Pattern>>); 6] = [
+    let patterns: [(_, Of<Box<Pattern>>); 9] = [
         (wanted.operand, Condition::Operand),
         (wanted.target, Condition::Target),
         (wanted.word, Condition::Word),
         (wanted.no_word, Condition::NoWord),
+        (wanted.line, Condition::Line),
+        (wanted.no_line, Condition::NoLine),
         (wanted.environment, Condition::Environment),
+        (wanted.no_environment, Condition::NoEnvironment),
         (wanted.reads, Condition::Reads),
     ];
     for (source, condition) in patterns {
@@ -429,10 +435,10 @@ impl Condition {
                 Given::File => arguments.names_secret(|| command.is_given(Given::File, places)),
                 how => command.is_given(*how, places),
             }),
-            Self::Environment(pattern) => {
-                let mut variables = command.environment.iter();
-                variables.any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
-            }
+            Self::Line(pattern) => pattern.is_match(&line(command)),
+            Self::NoLine(pattern) => !pattern.is_match(&line(command)),
+            Self::Environment(pattern) => has_variable(command, pattern),
+            Self::NoEnvironment(pattern) => !has_variable(command, pattern),
             Self::Reads(pattern) => {
                 let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 sources.any(|redirect| pattern.is_match(&redirect.target.text))
@@ -464,6 +470,17 @@ impl Condition {
                 | Self::Changes(_)
         )
     }
+}
+
+/// A command's program and its words.
+fn line(command: &Command) -> String {
+    let words = command.args.iter().map(|word| word.text.as_str());
+    [command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether something is set for a command that a pattern fits.
+fn has_variable(command: &Command, pattern: &Pattern) -> bool {
+    command.environment.iter().any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
 }
 
 /// Whether it wants something that not every command has.

@@ -249,7 +249,11 @@ impl Registry {
 
     pub(crate) fn arguments<'a>(&'a self, command: &'a Command) -> Arguments<'a> {
         let program = self.programs.get(&command.program);
-        Arguments::new(program, &command.args, command.windows)
+        let mut arguments = Arguments::new(program, &command.args, command.windows);
+        if let Some(code) = command.code() {
+            arguments.operands.retain(|operand| !std::ptr::eq(*operand, code));
+        }
+        arguments
     }
 
     /// The matchers that name the program of `command`, and, if anything, its subcommand.

@@ -98,6 +98,10 @@ pub(crate) struct Match {
     pub word: Option<Expression>,
     /// A regular expression that no word fits.
     pub no_word: Option<Expression>,
+    /// A regular expression over the program and its words, with a blank between them, and over nothing else of the text.
+    pub line: Option<Expression>,
+    /// A regular expression that these do not fit.
+    pub no_line: Option<Expression>,
     /// A regular expression that a statement of SQL fits, in any of its words or in what it reads. Strings are empty in it.
     pub statement: Option<Expression>,
     /// A regular expression that the same statement does not fit.
@@ -138,6 +142,8 @@ pub(crate) struct Match {
     pub wrapped_by: Words,
     /// A regular expression over `NAME=VALUE` of what is set for it.
     pub environment: Option<Expression>,
+    /// A regular expression over the same that none of it fits.
+    pub no_environment: Option<Expression>,
     /// The text contains one of these, in upper or lower case: a fast check before any pattern.
     pub contains: Vec<String>,
     /// The text contains none of these.
@@ -256,6 +262,8 @@ config_table!(
     "target" => target,
     "word" => word,
     "no-word" => no_word,
+    "line" => line,
+    "no-line" => no_line,
     "statement" => statement,
     "no-statement" => no_statement,
     "paths" => paths,
@@ -274,6 +282,7 @@ config_table!(
     "feeds" => feeds,
     "wrapped-by" => wrapped_by,
     "environment" => environment,
+    "no-environment" => no_environment,
     "contains" => contains,
     "lacks" => lacks,
     "text" => text,

@@ -1,0 +1,95 @@
+//! What of this machine a new container sees: `docker run -v "$PWD":/src -w /src`.
+
+use super::path::{below, clean};
+use super::places::{Class, MADE_UP};
+use super::read::Reader;
+use super::word::{UNKNOWN, Word};
+use super::wrappers::{List, Location, Wrapper};
+
+const MOUNTS: List = List("-v\n--volume\n--mount");
+const DIRECTORIES: List = List("-w\n--workdir");
+
+/// A directory of a container, and what it is on this machine.
+pub(super) struct Mount {
+    target: String,
+    source: String,
+}
+
+impl Reader<'_> {
+    /// Enters a new container that a wrapper makes and throws away, where nothing of this machine is in it but the workspace.
+    pub(super) fn enter_disposable(&mut self, wrapper: &Wrapper, args: &[Word], cwd: Option<&str>) {
+        // Its own words, and the image.
+        let own = &args[..args.len() - wrapper.words(args).len()];
+        if !wrapper.makes_new() || !own.iter().any(|word| word.text == "--rm") {
+            return;
+        }
+        let values = wrapper.values_of(args, MOUNTS);
+        // One that is hidden behind what is not known may be anything.
+        if values.len() != args.iter().filter(|word| may_mount(&word.text)).count() {
+            return;
+        }
+        let mounts: Option<Vec<Mount>> = values.iter().map(|value| self.mount(value, cwd)).collect();
+        let Some(mounts) = mounts else { return };
+        self.scope.cwd = match wrapper.values_of(args, DIRECTORIES).pop() {
+            Some(directory) => Some(directory).filter(Word::is_known).map(|word| seen(&mounts, &word.text)),
+            // Where an image begins is not known, but all that is there is thrown away.
+            None if mounts.is_empty() => Some(MADE_UP[0].to_owned()),
+            None => None,
+        };
+        self.mounts = mounts;
+        self.location = Location::Disposable;
+    }
+
+    /// A mount of the workspace, of what is in it, or of a volume.
+    fn mount(&self, value: &Word, cwd: Option<&str>) -> Option<Mount> {
+        let field = |names: [&str; 3]| {
+            let mut fields = value.text.split(',').filter_map(|field| field.split_once('='));
+            fields.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
+        };
+        let (source, target) = match field(["target", "dst", "destination"]) {
+            Some(target) => (field(["source", "src", ""])?, target),
+            None => match value.text.split_once(':') {
+                Some((source, rest)) => (source, rest.split(':').next()?),
+                None => ("", value.text.as_str()),
+            },
+        };
+        // A volume, with a name or without: what it holds is not known.
+        if !source.contains(['/', '.', UNKNOWN]) {
+            return Some(Mount { target: clean(target), source: UNKNOWN.to_string() });
+        }
+        let source = Word { home: value.home && source.starts_with('~'), ..Word::literal(source) };
+        let is_path = source.text.starts_with(['/', '.']) && value.is_known();
+        let class = self.places.class(&source, cwd);
+        if !is_path || !matches!(class, Class::Workspace | Class::Inside) {
+            return None;
+        }
+        Some(Mount { target: clean(target), source: self.places.path(&source, cwd)? })
+    }
+
+    /// The words of a command in a container, with the paths of this machine in the place of those of mounts.
+    pub(super) fn mounted(&self, mut words: Vec<Word>) -> Vec<Word> {
+        if self.location == Location::Disposable && !self.mounts.is_empty() {
+            for word in words.iter_mut().filter(|word| word.text.starts_with('/')) {
+                word.text = seen(&self.mounts, &word.text);
+            }
+        }
+        words
+    }
+}
+
+/// Whether an option may mount something: `-v`, `-itv`, `--volumes-from`.
+fn may_mount(option: &str) -> bool {
+    let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    letters.is_some_and(|letters| letters.contains('v'))
+        || option.starts_with("--volume")
+        || option.starts_with("--mount")
+}
+
+/// The path of this machine that a path of a container leads to; the path itself where it leads to no mount.
+fn seen(mounts: &[Mount], path: &str) -> String {
+    let path_of = |mount: &Mount| {
+        let inner = below(path, &mount.target)?;
+        Some(if inner.is_empty() { mount.source.clone() } else { format!("{}/{inner}", mount.source) })
+    };
+    mounts.iter().find_map(path_of).unwrap_or_else(|| path.to_owned())
+}
