@@ -13,9 +13,9 @@ use super::{Class, Command, bounds, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
+use litemap::LiteMap;
 use peg_runtime::steps;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -104,19 +104,19 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         location: Location::Here,
         mounts: Vec::new(),
         traps: Vec::new(),
-        aliases: BTreeMap::new(),
+        aliases: LiteMap::new(),
         kept: false,
         stdin: None,
         substituted: Vec::new(),
-        files: BTreeMap::new(),
+        files: LiteMap::new(),
         fetched: Vec::new(),
         addresses: String::new(),
         unpacked: Vec::new(),
-        copied: BTreeMap::new(),
-        made_of: BTreeMap::new(),
+        copied: LiteMap::new(),
+        made_of: LiteMap::new(),
         cases: Vec::new(),
         expression: None,
-        references: BTreeMap::new(),
+        references: LiteMap::new(),
         arrays: Vec::new(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
@@ -176,7 +176,7 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The values of names, where known.
-type Variables = BTreeMap<String, Option<Word>>;
+type Variables = LiteMap<String, Option<Word>>;
 
 /// What a subshell has of its own.
 #[derive(Clone, Default)]

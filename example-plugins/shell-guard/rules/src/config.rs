@@ -1,8 +1,9 @@
 //! The `[plugin.config]` table.
 
 use crate::rules::{Catalogue, Mode, Rule, Settings};
+use litemap::LiteMap;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use std::collections::BTreeMap;
 
 /// The `[plugin.config]` table of `shell-guard`; its keys are in that plugin's documentation.
 #[derive(Debug, Default)]
@@ -17,8 +18,10 @@ pub struct Config {
 struct RawConfig {
     stacks: Option<Vec<String>>,
     mode: Mode,
-    modes: BTreeMap<String, Mode>,
-    answers: BTreeMap<String, String>,
+    #[serde(deserialize_with = "table")]
+    modes: LiteMap<String, Mode>,
+    #[serde(deserialize_with = "table")]
+    answers: LiteMap<String, String>,
     remove: Vec<String>,
     custom_rules: Vec<Rule>,
     catalogues: Vec<Catalogue>,
@@ -30,4 +33,14 @@ impl<'de> Deserialize<'de> for Config {
         let RawConfig { stacks, mode, modes, answers, remove, custom_rules, catalogues } = raw;
         Ok(Self { stacks, rules: Settings { mode, modes, answers, remove, custom_rules, catalogues } })
     }
+}
+
+/// A table whose keys are anyone's.
+fn table<'de, D: Deserializer<'de>, T: DeserializeOwned>(given: D) -> Result<LiteMap<String, T>, D::Error> {
+    let given = serde_json::Map::deserialize(given)?;
+    let mut table = LiteMap::new();
+    for (key, value) in given {
+        table.insert(key, T::deserialize(value).map_err(serde::de::Error::custom)?);
+    }
+    Ok(table)
 }

@@ -1,11 +1,10 @@
 //! The decision about a command: pure, so that the same command, rules and places give the same answer.
 
 use crate::rewrite::{keeps_the_rest, rewrite};
-use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject};
+use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use shell_syntax::{Command, Location, Places, Script, read};
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A command, and where it would run.
@@ -77,7 +76,7 @@ pub(crate) struct Judgement {
     pub(crate) outcome: Outcome,
     pub(crate) envelopes: Vec<Envelope>,
     /// Stacks of which rules match, and are silent since the stack is not used.
-    pub(crate) silent: BTreeSet<String>,
+    pub(crate) silent: Texts,
     /// Units of work that reading the command took.
     #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "a fuzzer asks"))]
     pub(crate) work: usize,
@@ -92,7 +91,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
         script = Script { work: script.work, ..Script::default() };
     }
     let subject = Subject::new(text, &script, &places);
-    let mut silent = BTreeSet::new();
+    let mut silent = Texts::new();
     let hits = effective(registry, &subject, input, Some(&mut silent).filter(|_| input.asks_silent));
     let mut judgement = Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent, work: script.work };
     for hit in &hits {
@@ -180,7 +179,7 @@ fn effective<'a>(
     registry: &'a Registry,
     subject: &Subject<'_>,
     input: &Input<'_>,
-    mut silent: Option<&mut BTreeSet<String>>,
+    mut silent: Option<&mut Texts>,
 ) -> Vec<Hit<'a>> {
     let mut hits = registry.matching(subject);
     // What is not there yet cannot be overwritten.
@@ -193,7 +192,9 @@ fn effective<'a>(
     hits.retain(|hit| {
         let holds = hit.rule.holds_in(input.has_stack);
         if let Some(silent) = silent.as_mut().filter(|_| !holds) {
-            silent.extend(hit.rule.stacks().map(str::to_owned));
+            for stack in hit.rule.stacks() {
+                silent.insert(stack.to_owned(), ());
+            }
         }
         holds && !is_waived(hit.rule, input)
     });

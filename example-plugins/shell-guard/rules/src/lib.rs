@@ -111,7 +111,7 @@ impl Guard {
             effects::report(&finding(envelope));
         }
         if !judgement.silent.is_empty() && !Path::new(WORKSPACE).is_dir() {
-            let stacks = judgement.silent.iter().map(|stack| format!("`{stack}`")).collect::<Vec<_>>().join(", ");
+            let stacks = judgement.silent.keys().map(|stack| format!("`{stack}`")).collect::<Vec<_>>().join(", ");
             let explanation = format!(
                 "Rules of the stack {stacks} would match, and are silent: the workspace is not granted, so that no stack is \
                  detected. Name those in use with `stacks`, or grant read-dirs = {{ \"{WORKSPACE}\" = \".\" }}."

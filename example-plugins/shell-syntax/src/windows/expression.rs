@@ -2,7 +2,7 @@
 //! made so may be the name of a command.
 
 use super::Chars;
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 use std::iter::Peekable;
 
 /// Maximum number of variables whose values are known, and of bytes that they may add to a text.
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 6;
 /// The values of variables, by their names in lower case.
 #[derive(Default)]
 pub(super) struct Values {
-    known: BTreeMap<String, String>,
+    known: LiteMap<String, String>,
     added: usize,
 }
 

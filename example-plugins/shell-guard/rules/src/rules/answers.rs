@@ -1,7 +1,8 @@
 //! Modes of one's own: a table of what rules answer, by severity, catalogue, label, cause or rule.
 
+use super::Texts;
 use super::schema::{Construct, Rule, Severity};
-use std::collections::{BTreeMap, BTreeSet};
+use litemap::LiteMap;
 
 /// What a rule does in the place of its own action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +35,16 @@ const KINDS: [&str; 5] = ["rule", "cause", "label", "catalogue", "severity"];
 /// The table of the config, checked as far as it can be without the rules.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    table: BTreeMap<(String, String), Answer>,
+    table: LiteMap<(String, String), Answer>,
     /// Labels that rules have.
-    labels: BTreeSet<String>,
+    labels: Texts,
 }
 
 impl Answers {
     /// # Errors
     /// One sentence that names the key or the value that is not known, and what is near.
-    pub(super) fn new(written: &BTreeMap<String, String>) -> Result<Self, String> {
-        let mut table = BTreeMap::new();
+    pub(super) fn new(written: &LiteMap<String, String>) -> Result<Self, String> {
+        let mut table = LiteMap::new();
         for (key, value) in written {
             let (kind, name) = key.split_once(':').unwrap_or((key, ""));
             if !KINDS.contains(&kind) || name.is_empty() {
@@ -64,7 +65,7 @@ impl Answers {
             }
             table.insert((kind.to_owned(), name.to_owned()), *answer);
         }
-        Ok(Self { table, labels: BTreeSet::new() })
+        Ok(Self { table, labels: Texts::new() })
     }
 
     /// What a rule is to do, by the most specific key that names it. A custom rule that allows does so unless it is named itself.
@@ -72,7 +73,9 @@ impl Answers {
         if self.table.is_empty() {
             return None;
         }
-        self.labels.extend(rule.labels.iter().cloned());
+        for label in &rule.labels {
+            self.labels.insert(label.clone(), ());
+        }
         let get = |kind: &str, name: &str| self.table.get(&(kind.to_owned(), name.to_owned())).copied();
         let own = get("rule", &rule.id);
         if own.is_some() || rule.action.as_deref() == Some("allow") {
@@ -92,23 +95,18 @@ impl Answers {
     ///
     /// # Errors
     /// One sentence.
-    pub(super) fn checked(
-        &self,
-        rules: &BTreeSet<String>,
-        catalogues: &[String],
-        floor: &BTreeSet<String>,
-    ) -> Result<(), String> {
+    pub(super) fn checked(&self, rules: &Texts, catalogues: &[String], floor: &Texts) -> Result<(), String> {
         for ((kind, name), answer) in &self.table {
             let known: Vec<&str> = match kind.as_str() {
-                "rule" => rules.iter().map(String::as_str).collect(),
+                "rule" => rules.keys().map(String::as_str).collect(),
                 "catalogue" => catalogues.iter().map(String::as_str).collect(),
-                "label" => self.labels.iter().map(String::as_str).collect(),
+                "label" => self.labels.keys().map(String::as_str).collect(),
                 _ => continue,
             };
             if !known.contains(&name.as_str()) {
                 return Err(format!("there is no {kind} `{name}`, which `answers` names: {}", advice(name, &known)));
             }
-            if floor.contains(name) && *answer != Answer::Deny {
+            if floor.contains_key(name) && *answer != Answer::Deny {
                 return Err(format!(
                     "`{kind}:{name}` in `answers` would loosen the floor, which denies in every mode; `remove` leaves it out"
                 ));

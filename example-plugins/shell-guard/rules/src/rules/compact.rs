@@ -1,9 +1,9 @@
 //! Reads what `build/compact.rs` writes: rules and programs, without a tree of values between.
 
+use litemap::LiteMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 #[path = "../../build/compact.rs"]
@@ -117,7 +117,7 @@ impl<T: Compact> Compact for Vec<T> {
     }
 }
 
-impl<T: Compact> Compact for BTreeMap<Box<str>, T> {
+impl<T: Compact> Compact for LiteMap<Box<str>, T> {
     fn read(input: &mut Input) -> Option<Self> {
         let mut items = Self::new();
         while input.has_item()? {

@@ -22,5 +22,8 @@ pub(crate) use schema::{Catalogue, Rule, Severity};
 /// The catalogues whose rules hold whatever a mode says.
 pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];
 
+/// Texts, each once.
+pub(crate) type Texts = litemap::LiteMap<String, ()>;
+
 /// Where custom rules come from, in what is reported.
 pub(crate) const CUSTOM: &str = "custom";

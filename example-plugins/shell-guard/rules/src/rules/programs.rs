@@ -3,10 +3,10 @@
 use super::compact::{Compact, Input, compact_table, members};
 use super::sql::Statements;
 use super::words::{Index, Name, Words};
+use litemap::LiteMap;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 
 /// How options are spelt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,11 +44,11 @@ pub(crate) struct Program {
     abbreviations: bool,
     /// All long options, and those of subcommands. One that is cut short is the only one that begins so.
     options: Words,
-    options_of: BTreeMap<Box<str>, Words>,
+    options_of: LiteMap<Box<str>, Words>,
     /// Whether a first word `+nightly` chooses a toolchain.
     toolchain: bool,
     /// Options of subcommands that take a value.
-    subcommands: BTreeMap<Box<str>, Words>,
+    subcommands: LiteMap<Box<str>, Words>,
 }
 
 #[derive(Default)]

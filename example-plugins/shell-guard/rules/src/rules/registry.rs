@@ -5,12 +5,12 @@ use super::matching::{Matcher, Subject, initial, initials};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
 use super::words::{Index, Name};
-use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule};
+use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Texts};
 use hookhost_guest::prelude::ShellDialect;
+use litemap::LiteMap;
 use serde::Deserialize;
 use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, lower, read};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// What rules that match do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,9 +61,9 @@ impl<'de> Deserialize<'de> for Mode {
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// Of a catalogue or a rule, by its id.
-    pub(crate) modes: BTreeMap<String, Mode>,
+    pub(crate) modes: LiteMap<String, Mode>,
     /// What rules answer in the place of their action: `KIND:NAME` and the answer.
-    pub(crate) answers: BTreeMap<String, String>,
+    pub(crate) answers: LiteMap<String, String>,
     /// Catalogues and rules that are left out, by their id.
     pub(crate) remove: Vec<String>,
     /// Asked before all others, whatever the stacks are.
@@ -206,9 +206,9 @@ impl Registry {
         self.by_program = Index::new(firsts, |first| {
             let initial = initial(first);
             let about = named.iter().filter(move |(initials, ..)| initials & initial != 0);
-            about.flat_map(move |(_, number, matcher)| {
-                let names = matcher.programs().flat_map(|name| matcher.first_words().map(move |word| Name(name, word)));
-                names.filter(move |name| name.first() == first).map(|name| (name, *number))
+            about.flat_map(move |&(_, number, matcher)| {
+                let names = matcher.programs().filter(move |name| Name(name, None).first() == first);
+                names.flat_map(move |name| matcher.first_words().map(move |word| (Name(name, word), number)))
             })
         });
         self
@@ -302,7 +302,7 @@ impl Registry {
 
     /// Every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
-        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut found: LiteMap<usize, Vec<usize>> = LiteMap::new();
         for at in self.patterns.iter().filter(|_| subject.text.len() <= MAX_LENGTH) {
             if self.rules[*at].pattern.as_ref().is_some_and(|pattern| pattern.is_match(subject.text)) {
                 found.entry(*at).or_default();
@@ -339,7 +339,7 @@ impl Registry {
 }
 
 /// Notes that a rule matches a command, once.
-fn note(found: &mut BTreeMap<usize, Vec<usize>>, rule: usize, command: usize) {
+fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
     let commands = found.entry(rule).or_default();
     if commands.last() != Some(&command) {
         commands.push(command);
@@ -357,16 +357,16 @@ struct Taken {
 #[derive(Default)]
 struct Loading {
     mode: Mode,
-    modes: BTreeMap<String, Mode>,
+    modes: LiteMap<String, Mode>,
     answers: Answers,
     remove: Vec<String>,
     rules: Vec<Taken>,
     catalogues: Vec<String>,
-    ids: BTreeSet<String>,
+    ids: Texts,
     /// Those of catalogues that are left out.
-    removed: BTreeSet<String>,
+    removed: Texts,
     /// Rules and catalogues that deny in every mode.
-    floor: BTreeSet<String>,
+    floor: Texts,
     listing: Vec<String>,
 }
 
@@ -387,7 +387,7 @@ impl Loading {
         self.catalogues.push(id.clone());
         if self.remove.contains(&id) {
             for rule in rules {
-                self.removed.insert(rule?.id);
+                self.removed.insert(rule?.id, ());
             }
             return Ok(());
         }
@@ -396,7 +396,7 @@ impl Loading {
         for rule in rules {
             let mut rule = rule?;
             count += 1;
-            if !self.ids.insert(rule.id.clone()) {
+            if self.ids.insert(rule.id.clone(), ()).is_some() {
                 return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
             }
             if self.remove.contains(&rule.id) {
@@ -404,7 +404,8 @@ impl Loading {
             }
             let mut mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
             if is_floor {
-                self.floor.extend([rule.id.clone(), id.clone()]);
+                self.floor.insert(rule.id.clone(), ());
+                self.floor.insert(id.clone(), ());
             }
             if let Some(answer) = self.answers.of(&rule, &id).filter(|_| !is_floor) {
                 if !answer.is_made(&mut rule) {
@@ -432,7 +433,7 @@ impl Loading {
     fn finished(mut self) -> Result<(Rules, Vec<Matcher>, Vec<String>), String> {
         self.catalogues.retain(|id| id != CUSTOM);
         let is_known =
-            |id: &&String| self.ids.contains(*id) || self.removed.contains(*id) || self.catalogues.contains(id);
+            |id: &&String| self.ids.contains_key(*id) || self.removed.contains_key(*id) || self.catalogues.contains(id);
         if let Some(id) = self.remove.iter().chain(self.modes.keys()).find(|id| !is_known(id)) {
             return Err(format!(
                 "there is no rule or catalogue `{id}`; the catalogues are {}",

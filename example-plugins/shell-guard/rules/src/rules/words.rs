@@ -153,17 +153,18 @@ impl Index {
         firsts.for_each(|first| begins[usize::from(first)] = true);
         let mut sorted = Vec::new();
         let (mut bytes, mut names, mut numbers) = (0, 0, 0);
-        let mut each_sorted = |act: &mut dyn FnMut(&[(Name<'a>, u32)])| {
+        let mut each_sorted = |act: &mut dyn FnMut(&[(u64, (Name<'a>, u32))])| {
             for first in (0..=u8::MAX).filter(|first| begins[usize::from(*first)]) {
                 sorted.clear();
-                sorted.extend(pairs(first));
+                // Most are told apart by their first bytes, as one number.
+                sorted.extend(pairs(first).map(|pair| (pair.0.begin(), pair)));
                 sorted.sort_unstable();
                 sorted.dedup();
-                sorted.chunk_by(|one, other| one.0 == other.0).for_each(&mut *act);
+                sorted.chunk_by(|one, other| one.0 == other.0 && one.1.0 == other.1.0).for_each(&mut *act);
             }
         };
         each_sorted(&mut |named| {
-            bytes += named[0].0.length();
+            bytes += named[0].1.0.length();
             names += 1;
             numbers += named.len();
         });
@@ -171,8 +172,8 @@ impl Index {
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         each_sorted(&mut |named| {
             let (names, ends, numbers) = &mut index;
-            named[0].0.write(names);
-            numbers.extend(named.iter().map(|(_, number)| *number));
+            named[0].1.0.write(names);
+            numbers.extend(named.iter().map(|(_, (_, number))| *number));
             ends.push((small(names.len()), small(numbers.len())));
         });
         let (names, ends, numbers) = index;
@@ -188,6 +189,19 @@ pub(super) struct Name<'a>(pub(super) &'a str, pub(super) Option<&'a str>);
 impl Name<'_> {
     fn length(self) -> usize {
         self.0.len() + self.1.map_or(0, |inner| 1 + inner.len())
+    }
+
+    /// Its first bytes, in the order of the names.
+    fn begin(self) -> u64 {
+        let mut bytes = [0; 8];
+        let length = self.0.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&self.0.as_bytes()[..length]);
+        // Of a short one, the bytes of the name within it follow.
+        if let (Some(inner), [0, rest @ ..]) = (self.1, &mut bytes[length..]) {
+            let length = inner.len().min(rest.len());
+            rest[..length].copy_from_slice(&inner.as_bytes()[..length]);
+        }
+        u64::from_be_bytes(bytes)
     }
 
     /// The byte that it begins with; 0 for an empty one.
