@@ -100,8 +100,9 @@ fn pages() -> BTreeMap<String, String> {
          What a stranger's commands meet is shown by tables that were written without a look at rules or cases, and are judged once\n\
          before anything is learnt from them. On 25 November 2026 four tables, each of 300 harmful and 300 harmless commands by another\n\
          author, gave in this order: recall 94.3 %, 88.7 %, 97.7 % and 98.0 %, false alarms 1.3 %, 0.3 %, 0.7 % and 0.3 %. Before the rules\n\
-         that the first one led to, the first two gave: recall 84.7 % and 69.3 %, false alarms 1.3 % and 0.3 %. Most of what was missed are\n\
-         rare programs and what sends secrets or sources in an unusual way. `cargo xtask shell-corpus FILE` judges a table of yours\n\
+         that the first one led to, the first two gave: recall 84.7 % and 69.3 %, false alarms 1.3 % and 0.3 %. On 26 November 2026 a fifth\n\
+         one gave: recall 94.3 %, false alarms 3.7 %; and a sixth one, after the rules that the fifth led to: 96.7 % and 0.0 %. Most of what\n\
+         was missed are rare programs, and secrets or sources that are sent in an unusual way. `cargo xtask shell-corpus FILE` judges a table of yours\n\
          ([contributing.md](../contributing.md)).\n\n\
          | catalogue | rules | hold |\n|---|---|---|\n",
         super::cases::figures()
