@@ -44,7 +44,7 @@ pub(super) fn steps_for(text: &str) -> u32 {
     u32::try_from(text.len()).map_or(STEPS, |length| STEPS.saturating_add(length.saturating_mul(STEPS_OF_A_BYTE)))
 }
 
-/// What it is said to be where the parsers have so many steps `left`.
+/// The reason why a text is unreadable where the parsers have so many `left`.
 pub(super) fn check_steps(left: u32) -> Result<(), String> {
     if left == 0 { Err("the parser tries too many readings of what it nests".into()) } else { Ok(()) }
 }

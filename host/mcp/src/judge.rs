@@ -484,7 +484,7 @@ impl Judge {
         };
         let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
         let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
-        // Whoever asked would wait for an answer to what nobody gets.
+        // The client would wait for an answer to what nobody gets.
         if !is_as_it_came && let Err(cannot) = Message::of(bytes.clone()) {
             let why = failed(&format!("a plugin changed the request to what cannot be sent: {cannot}"));
             return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless));
