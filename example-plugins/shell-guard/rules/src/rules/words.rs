@@ -153,18 +153,18 @@ impl Index {
         firsts.for_each(|first| begins[usize::from(first)] = true);
         let mut sorted = Vec::new();
         let (mut bytes, mut names, mut numbers) = (0, 0, 0);
-        let mut each_sorted = |act: &mut dyn FnMut(&[(u64, (Name<'a>, u32))])| {
+        let mut each_sorted = |act: &mut dyn FnMut(&[Entry<'a>])| {
             for first in (0..=u8::MAX).filter(|first| begins[usize::from(*first)]) {
                 sorted.clear();
                 // Most are told apart by their first bytes, as one number.
-                sorted.extend(pairs(first).map(|pair| (pair.0.begin(), pair)));
+                sorted.extend(pairs(first).map(|(name, number)| Entry { begin: name.begin(), name, number }));
                 sorted.sort_unstable();
                 sorted.dedup();
-                sorted.chunk_by(|one, other| one.0 == other.0 && one.1.0 == other.1.0).for_each(&mut *act);
+                sorted.chunk_by(|one, other| one.begin == other.begin && one.name == other.name).for_each(&mut *act);
             }
         };
         each_sorted(&mut |named| {
-            bytes += named[0].1.0.length();
+            bytes += named[0].name.length();
             names += 1;
             numbers += named.len();
         });
@@ -172,13 +172,21 @@ impl Index {
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         each_sorted(&mut |named| {
             let (names, ends, numbers) = &mut index;
-            named[0].1.0.write(names);
-            numbers.extend(named.iter().map(|(_, (_, number))| *number));
+            named[0].name.write(names);
+            numbers.extend(named.iter().map(|entry| entry.number));
             ends.push((small(names.len()), small(numbers.len())));
         });
         let (names, ends, numbers) = index;
         Self { names: names.into(), ends: ends.into(), numbers: numbers.into() }
     }
+}
+
+/// A name on its way into an index, and what it is sorted by.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry<'a> {
+    begin: u64,
+    name: Name<'a>,
+    number: u32,
 }
 
 /// A name, and one within it, such as that of a subcommand; in an index they are joined by a zero byte, which no name
