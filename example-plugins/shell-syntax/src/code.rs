@@ -1,13 +1,15 @@
 //! Code of other languages, as far as it runs commands, removes or writes files: `python3 -c`, `node -e`, `awk '…'`, a
 //! here-document. What a call is given is read as a command where it is literal.
 
+mod calls;
+mod names;
 mod tokens;
 mod values;
 
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, wrappers};
-use values::Found;
+use calls::Found;
 
 /// The work of a token each time that it is looked at.
 const WORK_OF_TOKEN: usize = 1;
@@ -159,7 +161,7 @@ impl Reader<'_> {
         }
         let tokens = tokens::of(code, language);
         let mut work = 0;
-        let found = values::found(&tokens, language, &mut work);
+        let found = calls::found(&tokens, language, &mut work);
         self.spend(work * WORK_OF_TOKEN).map_err(|_| Unreadable("its code is too long to be read".into()))?;
         for part in found {
             match part {
@@ -182,7 +184,7 @@ impl Reader<'_> {
                 }
                 Found::Read(file) => {
                     // What it does with the file, as a command would.
-                    if let Some(words) = values::outlet(&tokens) {
+                    if let Some(words) = names::outlet(&tokens) {
                         let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).chain([file]).collect();
                         self.wrapped(name, &words, inner.clone())?;
                     }

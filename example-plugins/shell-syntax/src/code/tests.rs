@@ -1,6 +1,7 @@
 //! What code does, by its text.
 
-use super::values::{self, Found, found};
+use super::calls::{Found, found};
+use super::names;
 use super::{Language, language, m4, tcl, tokens};
 
 /// What `code` does: `run`, `code` or `write` and the words, with `?` for what is not known.
@@ -86,7 +87,7 @@ fn secrets_that_are_read_are_found_and_what_is_done_with_them() {
     ] {
         assert_eq!(does(language, code), [expected], "{code}");
     }
-    let outlet = |code| values::outlet(&tokens::of(code, Language::Python)).and_then(|words| words.first().copied());
+    let outlet = |code| names::outlet(&tokens::of(code, Language::Python)).and_then(|words| words.first().copied());
     assert_eq!(outlet("requests.post(u, data=open('.env'))"), Some("curl"));
     assert_eq!(outlet("print(open('.env').read())"), Some("cat"));
     assert_eq!(outlet("k = load(open('x.pem').read())"), None);

@@ -1,9 +1,8 @@
-//! What the calls of code are given, and which of them run commands, remove or write files.
+//! What the calls of code are given.
 
 use super::Language;
+use super::names::{decodes, last, passes_on};
 use super::tokens::Token;
-use crate::bounds::MAX_WORK;
-use crate::held::is_held;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum nesting of brackets that are looked into.
@@ -11,352 +10,14 @@ const MAX_DEPTH: usize = 12;
 /// Maximum number of words of one value.
 const MAX_WORDS: usize = 64;
 /// Maximum number of tokens of one call or value that are looked at.
-const MAX_TOKENS: usize = 256;
+pub(super) const MAX_TOKENS: usize = 256;
 /// Maximum bytes of a text that is made of others.
 const MAX_TEXT: usize = 8 * 1024;
-/// Maximum number of variables whose values are known.
-const MAX_VARIABLES: usize = 64;
 /// Maximum number of tokens between a method and what it is called of.
-const MAX_RECEIVER: usize = 32;
-
-/// Calls that run a command: a text, or a program and its words.
-fn runs_command(name: &str) -> bool {
-    matches!(
-        name,
-        "system"
-            | "popen"
-            | "popen2"
-            | "popen3"
-            | "getoutput"
-            | "getstatusoutput"
-            | "run"
-            | "call"
-            | "check_call"
-            | "check_output"
-            | "Popen"
-            | "exec"
-            | "execSync"
-            | "execFile"
-            | "execFileSync"
-            | "spawn"
-            | "spawnSync"
-            | "execl"
-            | "execlp"
-            | "execle"
-            | "execv"
-            | "execvp"
-            | "execve"
-            | "spawnl"
-            | "spawnlp"
-            | "spawnv"
-            | "spawnvp"
-            | "posix_spawn"
-            | "posix_spawnp"
-            | "shell_exec"
-            | "passthru"
-            | "proc_open"
-            | "pcntl_exec"
-            | "capture2"
-            | "capture2e"
-            | "capture3"
-            | "create_subprocess_shell"
-            | "create_subprocess_exec"
-            | "system2"
-            | "system*"
-            | "esyscmd"
-            | "call-process"
-            | "start-process"
-            | "process-file"
-            | "shell-command"
-            | "run-program"
-            | "shell"
-            | "sh"
-            | "cmd"
-            | "command"
-    )
-}
-
-/// Those of libraries whose names many others have.
-fn runs_by_library(name: &str) -> bool {
-    matches!(name, "os.execute" | "System.cmd" | "System.shell" | "Deno.Command" | "shell.exec" | "script")
-}
-
-/// Calls whose result nobody can read in the text.
-fn decodes(name: &str) -> bool {
-    matches!(
-        name,
-        "b64decode"
-            | "b32decode"
-            | "b16decode"
-            | "b85decode"
-            | "a85decode"
-            | "urlsafe_b64decode"
-            | "standard_b64decode"
-            | "unhexlify"
-            | "fromhex"
-            | "decompress"
-            | "decode64"
-            | "decode_base64"
-            | "urlsafe_decode64"
-            | "strict_decode64"
-            | "base64_decode"
-            | "gzinflate"
-            | "gzuncompress"
-            | "gzdecode"
-            | "str_rot13"
-            | "hex2bin"
-            | "atob"
-            | "fromCharCode"
-            | "pack"
-            | "chr"
-            | "urlopen"
-            | "file_get_contents"
-            | "decrypt"
-            | "unquote"
-    )
-}
-
-/// Calls that give back a path or a text as they got it.
-fn passes_on(name: &str) -> bool {
-    matches!(
-        name,
-        "Path"
-            | "PurePath"
-            | "PosixPath"
-            | "expanduser"
-            | "abspath"
-            | "realpath"
-            | "resolve"
-            | "normpath"
-            | "str"
-            | "String"
-            | "glob"
-            | "iglob"
-            | "rglob"
-            | "walk"
-            | "scandir"
-            | "iterdir"
-            | "sorted"
-            | "reversed"
-            | "list"
-            | "encode"
-            | "quote"
-            | "split"
-            | "bytes"
-            | "File"
-            | "Pathname"
-            | "expand_path"
-            | "URL"
-    )
-}
-
-/// Calls that remove a directory with all in it, and those that remove a file.
-fn removes_all(name: &str) -> bool {
-    matches!(
-        name,
-        "rmtree"
-            | "remove_tree"
-            | "rm_rf"
-            | "rm_r"
-            | "remove_entry"
-            | "remove_entry_secure"
-            | "remove_dir"
-            | "rimraf"
-            | "removeSync"
-            | "emptyDirSync"
-            | "deleteDir"
-            | "deleteRecursively"
-            | "removeDirectoryRecursive"
-            | "delete-directory"
-            | "delete-directory/files"
-            | "delete-tree"
-    )
-}
-
-fn removes_file(name: &str) -> bool {
-    matches!(
-        name,
-        "unlink"
-            | "unlinkSync"
-            | "os.remove"
-            | "os.rmdir"
-            | "os.removedirs"
-            | "os.unlink"
-            | "rmdir"
-            | "rmdirSync"
-            | "rmSync"
-            | "fs.rm"
-            | "promises.rm"
-            | "FileUtils.rm"
-            | "File.rm"
-            | "file.remove"
-            | "delete-file"
-            | "removeFile"
-            | "File.delete"
-            | "File.unlink"
-            | "Dir.rmdir"
-            | "Dir.delete"
-            | "Deno.remove"
-            | "Deno.removeSync"
-    )
-}
-
-/// Calls that write the file that is named first.
-fn writes_file(name: &str) -> bool {
-    matches!(
-        name,
-        "writeFileSync"
-            | "writeFile"
-            | "appendFileSync"
-            | "appendFile"
-            | "createWriteStream"
-            | "file_put_contents"
-            | "File.write"
-            | "IO.write"
-            | "Deno.writeTextFile"
-            | "Deno.writeTextFileSync"
-            | "Deno.writeFile"
-            | "Bun.write"
-    )
-}
-
-/// Calls that read the file that is named first, and methods of a path that read it.
-fn reads_file(name: &str) -> bool {
-    matches!(
-        name,
-        "readFileSync"
-            | "readFile"
-            | "createReadStream"
-            | "file_get_contents"
-            | "readfile"
-            | "readTextFile"
-            | "readTextFileSync"
-            | "Bun.file"
-            | "File.read"
-            | "File.readlines"
-            | "IO.read"
-            | "IO.readlines"
-            | "read_file"
-            | "readLines"
-            | "io.lines"
-            | "slurp"
-    )
-}
-
-/// Calls that are given another one by its name.
-fn hands_over(call: &str) -> bool {
-    matches!(
-        call,
-        "map"
-            | "filter"
-            | "send"
-            | "public_send"
-            | "__send__"
-            | "array_map"
-            | "array_walk"
-            | "array_filter"
-            | "call_user_func"
-            | "call_user_func_array"
-            | "apply"
-            | "for-each"
-            | "mapc"
-            | "mapcar"
-            | "starmap"
-    )
-}
-
-/// Whether a call of this name may be dangerous, whatever it is called by.
-fn is_dangerous(name: &str) -> bool {
-    let call = last(name);
-    let is_common = matches!(call, "run" | "call" | "sh" | "cmd" | "command" | "shell");
-    (runs_command(call) && !is_common)
-        || removes_all(call)
-        || removes_file(call)
-        || removes_file(name)
-        || runs_by_library(name)
-}
-
-/// What of the names of code sends something to another machine.
-const SENDING: [&str; 17] = [
-    "requests.",
-    "urlopen",
-    "urlretrieve",
-    "fetch",
-    "axios",
-    "httpx",
-    "http.request",
-    "https.request",
-    "http.client",
-    "socket",
-    "Socket",
-    "Net::HTTP",
-    "LWP",
-    "curl_",
-    "smtplib",
-    "net.connect",
-    "stream_context",
-];
-
-/// Calls that print what they are given.
-fn prints(name: &str) -> bool {
-    matches!(
-        last(name),
-        "print"
-            | "println"
-            | "puts"
-            | "p"
-            | "pp"
-            | "pprint"
-            | "echo"
-            | "log"
-            | "error"
-            | "write"
-            | "readfile"
-            | "var_dump"
-            | "print_r"
-            | "pipe"
-            | "cat"
-            | "display"
-            | "princ"
-    )
-}
-
-/// The command that does with a file what code does with what it reads: it sends that, or prints it.
-pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
-    let names = || {
-        tokens.iter().filter_map(|token| match token {
-            Token::Name(name) => Some(*name),
-            _ => None,
-        })
-    };
-    let sends = |name: &str| {
-        SENDING.iter().any(|part| name.contains(part))
-            || matches!(last(name), "request" | "post" | "sendall" | "connect" | "upload_file" | "put_object")
-    };
-    if names().any(sends) {
-        return Some(&["curl", "https://code.invalid", "-T"]);
-    }
-    if names().any(|name| prints(name) || name.ends_with("stdout")) { Some(&["cat"]) } else { None }
-}
-
-/// What code does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A text is run as a command.
-    Text(Word),
-    /// A program is run with these words.
-    Words(Vec<Word>),
-    /// A text is run as code.
-    Code(String),
-    Write(Word),
-    /// A file is read that holds secrets.
-    Read(Word),
-    /// Something is run that nobody can read.
-    Decoded,
-}
+pub(super) const MAX_RECEIVER: usize = 32;
 
 #[derive(Clone, Debug)]
-enum Value {
+pub(super) enum Value {
     Unknown,
     /// What was encoded.
     Decoded,
@@ -365,470 +26,30 @@ enum Value {
 }
 
 /// What a call is given, with its name if it has one.
-struct Argument<'a> {
-    name: Option<&'a str>,
-    value: Value,
+pub(super) struct Argument<'a> {
+    pub(super) name: Option<&'a str>,
+    pub(super) value: Value,
 }
 
-struct Scan<'a> {
+pub(super) struct Scan<'a> {
     /// Those up to which values are read.
-    tokens: &'a [Token<'a>],
-    all: &'a [Token<'a>],
+    pub(super) tokens: &'a [Token<'a>],
+    pub(super) all: &'a [Token<'a>],
     /// Of libraries that start programs, those that were asked about, and whether the code names them.
-    libraries: Vec<(&'static [&'static str], bool)>,
-    language: Language,
+    pub(super) libraries: Vec<(&'static [&'static str], bool)>,
+    pub(super) language: Language,
     /// Those that were set, the last ones last.
-    variables: Vec<(&'a str, Value)>,
+    pub(super) variables: Vec<(&'a str, Value)>,
     /// Other names of calls.
-    aliases: Vec<(&'a str, &'a str)>,
+    pub(super) aliases: Vec<(&'a str, &'a str)>,
     /// Tokens that were looked at.
-    work: usize,
-    depth: usize,
-}
-
-/// All that code is seen to do.
-pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) -> Vec<Found> {
-    let mut scan = Scan {
-        tokens,
-        all: tokens,
-        libraries: Vec::new(),
-        language,
-        variables: Vec::new(),
-        aliases: Vec::new(),
-        work: 0,
-        depth: 0,
-    };
-    let mut found = Vec::new();
-    // `[remove(x) for x in …]`: what a loop is about may follow.
-    for at in 0..tokens.len() {
-        if let Token::Name("for" | "foreach") = tokens[at]
-            && scan.work <= MAX_WORK / 2
-        {
-            scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
-            scan.bind(at);
-        }
-    }
-    for at in 0..tokens.len() {
-        scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
-        // That is too much: the reader gives up at it.
-        if scan.work > MAX_WORK / 2 {
-            break;
-        }
-        match &tokens[at] {
-            Token::Run(text) => found.push(Found::Text(text.clone())),
-            Token::Name(name) => scan.name(name, at, &mut found),
-            Token::Mark('(') => scan.computed(at, &mut found),
-            Token::Text(text) if language == Language::Awk && scan.is_piped(at) => {
-                found.push(Found::Text(text.clone()));
-            }
-            Token::Text(target) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('>') => {
-                found.push(Found::Write(target.clone()));
-            }
-            Token::Text(source) if language == Language::Awk && at > 0 && tokens[at - 1] == Token::Mark('<') => {
-                found.extend(read(source.clone()));
-            }
-            // `"rm x".execute()`
-            Token::Text(text)
-                if language == Language::Other && tokens.get(at + 1) == Some(&Token::Name(".execute")) =>
-            {
-                found.push(Found::Text(text.clone()));
-            }
-            _ => {}
-        }
-    }
-    *work += tokens.len() + scan.work;
-    found
-}
-
-/// The last part of a name: `system` of `os.system`.
-fn last(name: &str) -> &str {
-    name.rsplit(['.', ':', '>', '@']).next().unwrap_or(name)
+    pub(super) work: usize,
+    pub(super) depth: usize,
 }
 
 impl<'a> Scan<'a> {
-    /// Whether a text of awk's is a command that is written to or read from.
-    fn is_piped(&self, at: usize) -> bool {
-        let is_bar = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)) == Some(&Token::Mark('|'));
-        // `("x") | getline`
-        let at = if self.tokens.get(at + 1) == Some(&Token::Mark(')')) { at + 1 } else { at };
-        let after = is_bar(at.checked_sub(1)) && !is_bar(at.checked_sub(2));
-        // `|&` reads from a coprocess.
-        let reader = at + if self.tokens.get(at + 2) == Some(&Token::Mark('&')) { 3 } else { 2 };
-        let is_read = matches!(self.tokens.get(reader), Some(Token::Name(name)) if *name == "getline");
-        let prints_to_shell = is_bar(Some(at + 1))
-            && matches!(self.tokens.get(at + 2), Some(Token::Text(shell)) if crate::program_name(&shell.text).ends_with("sh"));
-        after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
-    }
-
-    /// Looks whether a name is that of a variable that is set, or of a call that does something.
-    fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<Found>) {
-        let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
-        if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
-            if let (Some(Token::Name(other)), false) = (self.tokens.get(at + 2), is(at + 3, '(')) {
-                self.alias(name, other);
-            }
-            if self.variables.len() < MAX_VARIABLES {
-                let value = self.value(&mut (at + 2));
-                self.variables.push((name, value));
-            }
-            return;
-        }
-        // `from os import system as s`, `{exec: e}`
-        if let (Some(Token::Name("as")), Some(Token::Name(other))) = (self.tokens.get(at + 1), self.tokens.get(at + 2))
-        {
-            self.alias(other, name);
-        }
-        if let (true, Some(Token::Name(other)), true) =
-            (is(at + 1, ':'), self.tokens.get(at + 2), is(at + 3, '}') || is(at + 3, ','))
-        {
-            self.alias(other, name);
-        }
-        if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
-            return self.bind(at);
-        }
-        // Neither brackets nor what may be given to it without them.
-        if !matches!(
-            self.tokens.get(at + 1),
-            Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))
-        ) && !matches!(name, "unlink" | "rmdir")
-        {
-            return;
-        }
-        if self.language == Language::Php
-            && let Value::One(word) = if name.starts_with('$') { self.variable(name) } else { Value::Unknown }
-            && is(at + 1, '(')
-        {
-            return self.call(&word.text, at, found);
-        }
-        let of = self.aliases.iter().rev().find(|(alias, _)| *alias == name).map_or(name, |(_, of)| of);
-        self.call(of, at, found);
-    }
-
-    fn alias(&mut self, alias: &'a str, of: &'a str) {
-        if self.aliases.len() < MAX_VARIABLES && is_dangerous(of) && alias != of {
-            self.aliases.push((alias, of));
-        }
-    }
-
-    /// Sets the variables of a loop: `for x in glob('/srv/*')`, `foreach (glob('/srv/*') as $x)`, `glob('/srv/*').each { |x| … }`.
-    fn bind(&mut self, at: usize) {
-        let all = self.tokens;
-        let near = &all[at + 1..all.len().min(at + 12)];
-        let names = |tokens: &'a [Token<'a>]| {
-            tokens.iter().find_map(|token| match token {
-                Token::Name(name)
-                    if !matches!(*name, "const" | "let" | "var" | "my" | "do" | "function" | "async" | "as") =>
-                {
-                    Some(*name)
-                }
-                _ => None,
-            })
-        };
-        let is_within = near.iter().position(|token| matches!(token, Token::Name("in" | "of")));
-        let (name, value) = if let Some(Token::Name(method)) =
-            all.get(at).filter(|token| matches!(token, Token::Name(name) if name.contains("ach") && *name != "foreach"))
-        {
-            let value = if method.starts_with('.') { self.receiver(at).map(Value::One) } else { None };
-            (names(near), value)
-        } else if let Some(within) = is_within {
-            (names(&near[..within]), Some(self.value(&mut (at + within + 2))))
-        } else if self.language == Language::Perl {
-            let open = near.iter().position(|token| {
-                !matches!(token, Token::Name("my")) && !matches!(token, Token::Name(name) if name.starts_with('$'))
-            });
-            let name = near[..open.unwrap_or(0)].iter().rev().find_map(|token| match token {
-                Token::Name(name) if name.starts_with('$') => Some(*name),
-                _ => None,
-            });
-            (Some(name.unwrap_or("$_")), open.map(|open| self.value(&mut (at + 1 + open))))
-        } else if self.language == Language::Php {
-            let mut end = at + 2;
-            let value = self.value(&mut end);
-            (all.get(end..).and_then(names), Some(value))
-        } else {
-            (None, None)
-        };
-        if let (Some(name), Some(value)) = (name, value)
-            && self.variables.len() < MAX_VARIABLES
-        {
-            let value = match words(value).into_iter().find(Word::is_known) {
-                Some(word) => Value::One(word),
-                None => Value::Unknown,
-            };
-            self.variables.push((name, value));
-        }
-    }
-
-    /// A call whose name is itself computed: `getattr(os, 'sys' + 'tem')(…)`, `fs['rm' + 'Sync'](…)`, `('sys'.'tem')(…)`.
-    fn computed(&mut self, at: usize, found: &mut Vec<Found>) {
-        let (close, open) = match at.checked_sub(1).map(|before| &self.tokens[before]) {
-            Some(Token::Mark(')')) => (')', '('),
-            Some(Token::Mark(']')) => (']', '['),
-            _ => return,
-        };
-        let from = at.saturating_sub(MAX_RECEIVER);
-        self.work += at - from;
-        let mut depth = 0;
-        let begin = (from..at).rev().find(|before| {
-            match &self.tokens[*before] {
-                Token::Mark(c) if *c == close => depth += 1,
-                Token::Mark(c) if *c == open => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        });
-        let Some(begin) = begin else { return };
-        let of = match begin.checked_sub(1).map(|before| &self.tokens[before]) {
-            Some(Token::Name(name)) => *name,
-            _ => "",
-        };
-        // The result of another call is called.
-        if open == '(' && !of.is_empty() && !matches!(of, "getattr" | "eval") {
-            return;
-        }
-        let given = self.list(&mut (begin + 1), close);
-        match given.into_iter().next_back().map(|argument| argument.value) {
-            Some(Value::One(word)) if word.is_known() => {
-                let named = format!("{}.{}", if of == "getattr" { "os" } else { of }, word.text);
-                let runs = of == "getattr" && runs_command(&word.text) && self.may_run(&word.text);
-                if runs || is_dangerous(&word.text) || is_dangerous(&named) {
-                    self.call(&named, at - 1, found);
-                }
-            }
-            Some(Value::Decoded) => found.push(Found::Decoded),
-            _ => {}
-        }
-    }
-
-    /// Looks what a call does.
-    fn call(&mut self, name: &str, at: usize, found: &mut Vec<Found>) {
-        let call = last(name);
-        let runs = runs_command(call) && self.may_run(call);
-        let runs_code =
-            matches!(call, "eval" | "exec" | "Function" | "instance_eval" | "compile") && self.runs_code(call);
-        let is_named = |list: fn(&str) -> bool| list(call) || list(name);
-        let is_whole = removes_all(call);
-        let of_variable = name.rsplit_once('.').map(|(variable, _)| variable).filter(|variable| !variable.is_empty());
-        let removes = is_named(removes_file)
-            || (matches!(call, "unlink" | "rmdir") && name.starts_with('.'))
-            || removes_file(name.trim_start_matches('.'))
-            || (self.language == Language::Script && name == ".rm")
-            || (self.language == Language::Other && name == "rm");
-        let opens = matches!(call, "open" | "fopen" | "openSync");
-        let program = moves_or_copies(name);
-        let writes_to = name.starts_with('.') && matches!(call, "write_text" | "write_bytes" | "touch");
-        let reads = is_named(reads_file)
-            || (self.language == Language::Php && name == "file")
-            || (self.language == Language::Other && name == "read");
-        let truncates = name == "os.truncate";
-        if hands_over(call) {
-            return self.handed_over(at, found);
-        }
-        if self.language == Language::Perl && matches!(name, "find" | "finddepth") {
-            return self.found_by_perl(at, found);
-        }
-        if matches!(call, "read_text" | "read_bytes") {
-            let path = match name.rsplit_once('.') {
-                Some((variable, _)) if !variable.is_empty() => words(self.variable(variable)).pop(),
-                _ => self.receiver(at),
-            };
-            found.extend(path.and_then(read));
-        }
-        if !(runs
-            || runs_code
-            || runs_by_library(name)
-            || is_whole
-            || removes
-            || opens
-            || truncates
-            || writes_to
-            || reads
-            || program.is_some()
-            || is_named(writes_file))
-        {
-            return;
-        }
-        let mut end = at + 1;
-        let arguments = self.arguments(&mut end);
-        // Perl removes what a loop is at where it is given nothing.
-        let of_loop = || {
-            (self.language == Language::Perl && removes).then(|| {
-                let loops = self.variables.iter().rev().find(|(name, _)| *name == "$_").map(|(_, value)| value.clone());
-                vec![Argument { name: None, value: loops.unwrap_or(Value::Unknown) }]
-            })
-        };
-        let Some(arguments) =
-            arguments.filter(|arguments| !arguments.is_empty() || self.language != Language::Perl).or_else(of_loop)
-        else {
-            return;
-        };
-        if truncates {
-            found.extend(
-                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
-            );
-        } else if let Some(program) = program {
-            let words = arguments.into_iter().take(2).flat_map(|argument| words(argument.value));
-            found.push(Found::Words([Word::literal(program)].into_iter().chain(words).collect()));
-        } else if writes_to {
-            found.extend(self.receiver(at).map(Found::Write));
-        } else if runs_code {
-            found.extend(arguments.first().and_then(|argument| match &argument.value {
-                Value::One(text) => Some(Found::Code(text.text.clone())),
-                Value::Decoded => Some(Found::Decoded),
-                _ => None,
-            }));
-        } else if removes || is_whole {
-            let is_recursive = is_whole
-                || self
-                    .tokens
-                    .get(at..end)
-                    .unwrap_or_default()
-                    .iter()
-                    .any(|token| matches!(token, Token::Name("recursive")));
-            let receiver = match (arguments.is_empty(), of_variable) {
-                (true, None) => self.receiver(at),
-                (true, Some(variable)) => words(self.variable(variable)).pop(),
-                (false, _) => None,
-            };
-            found.extend(self.removed(arguments, receiver, is_recursive));
-        } else if opens {
-            found.extend(opened(&arguments));
-        } else if reads {
-            found.extend(arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).and_then(read));
-        } else if is_named(writes_file) {
-            found.extend(
-                arguments.into_iter().next().and_then(|argument| words(argument.value).pop()).map(Found::Write),
-            );
-        } else {
-            found.extend(ran(call, arguments));
-        }
-    }
-
-    /// The command that removes what a call removes.
-    fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<Found> {
-        // What follows the first and is not known is an option, or a function to be called.
-        let named = arguments.into_iter().enumerate();
-        let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
-        let mut words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
-        let has_home = matches!(self.language, Language::Lisp | Language::Other);
-        for word in &mut words {
-            word.home |= has_home && word.text.starts_with('~');
-            // All that a loop finds.
-            if let Some(at) = word.text.find(UNKNOWN).filter(|_| word.glob) {
-                word.text.replace_range(at.., "*");
-            }
-        }
-        if let Some(found) = words.iter().find(|word| word.glob).filter(|_| !is_recursive) {
-            let fixed = found.text.find(['*', '?', '[']).unwrap_or(found.text.len());
-            let (above, name) = found.text.split_at(found.text[..fixed].rfind('/').map_or(0, |at| at + 1));
-            let above = if above.is_empty() { found.with_text(".") } else { found.with_text(above) };
-            let above = Word { glob: false, home: found.home, ..above };
-            let name = name.rsplit('/').next().unwrap_or_default();
-            let rest = ["-type", "f", "-name", name, "-delete"].map(Word::literal);
-            let rest = if name == "*" { [&rest[..2], &rest[4..]].concat() } else { rest.to_vec() };
-            return Some(Found::Words([Word::literal("find"), above].into_iter().chain(rest).collect()));
-        }
-        let is_named = words.iter().any(|word| !word.text.starts_with(UNKNOWN));
-        let begin = ["rm", if is_recursive { "-rf" } else { "-f" }].map(Word::literal);
-        (!words.is_empty() && (is_recursive || is_named))
-            .then(|| Found::Words(begin.into_iter().chain(words).collect()))
-    }
-
-    /// `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
-    fn handed_over(&mut self, at: usize, found: &mut Vec<Found>) {
-        if self.tokens.get(at + 1) != Some(&Token::Mark('(')) {
-            return;
-        }
-        let symbol = at + 2 + usize::from(self.tokens.get(at + 2) == Some(&Token::Mark(':')));
-        let named = match self.tokens.get(symbol) {
-            // What another call gives is no name.
-            Some(Token::Name(name)) if self.tokens.get(symbol + 1) != Some(&Token::Mark('(')) => {
-                Some((*name).to_owned())
-            }
-            _ => None,
-        };
-        if named.as_ref().is_some_and(|name| !is_dangerous(name)) {
-            return;
-        }
-        let mut end = at + 2;
-        let mut given = self.list(&mut end, ')');
-        let is_name = |argument: &Argument<'_>| match &argument.value {
-            Value::One(word) => is_dangerous(&word.text),
-            Value::Decoded => true,
-            _ => false,
-        };
-        let of = if named.is_some() { Some(0) } else { given.iter().position(is_name) };
-        let Some(of) = of.filter(|of| *of < given.len()) else { return };
-        let name = match (named, given.remove(of).value) {
-            (Some(name), _) => name,
-            (None, Value::One(word)) => word.text,
-            _ => return found.push(Found::Decoded),
-        };
-        let call = last(&name);
-        let is_whole = removes_all(call);
-        if is_whole || removes_file(call) || removes_file(&name) {
-            found.extend(self.removed(given, None, is_whole));
-        } else {
-            found.extend(ran(call, given));
-        }
-    }
-
-    /// `find(sub { unlink }, '/srv')`
-    fn found_by_perl(&mut self, at: usize, found: &mut Vec<Found>) {
-        let mut end = at + 1;
-        let Some(arguments) = self.arguments(&mut end) else { return };
-        let is_removal =
-            |token: &Token<'_>| matches!(token, Token::Name("unlink" | "rmdir" | "rmtree" | "remove_tree"));
-        if self.tokens.get(at..end).unwrap_or_default().iter().any(is_removal) {
-            let directories = arguments.into_iter().filter(|argument| matches!(argument.value, Value::One(_)));
-            let directories = directories.collect();
-            found.extend(self.removed(directories, None, true));
-        }
-    }
-
-    /// Whether a call of this name runs a program: others have methods that are called so.
-    fn may_run(&mut self, call: &str) -> bool {
-        match self.language {
-            Language::Python => match call {
-                "run" | "call" => self.names(&["subprocess"]),
-                "exec" => false,
-                "spawn" => self.names(&["pty", "pexpect"]),
-                "shell" | "sh" | "cmd" | "command" => false,
-                _ => true,
-            },
-            Language::Script if matches!(call, "sh" | "cmd" | "command" | "shell") => false,
-            Language::Script => self.names(&["child_process", "Bun", "Deno", "shelljs", "execa"]),
-            Language::Lisp | Language::Other => !matches!(call, "run" | "call"),
-            _ => !matches!(call, "run" | "call" | "shell" | "sh" | "cmd" | "command"),
-        }
-    }
-
-    /// Whether the code names one of these.
-    fn names(&mut self, parts: &'static [&'static str]) -> bool {
-        if let Some((_, is_named)) = self.libraries.iter().find(|(others, _)| others[0] == parts[0]) {
-            return *is_named;
-        }
-        self.work += self.all.len();
-        let is_named = self.all.iter().any(|token| match token {
-            Token::Name(text) => parts.iter().any(|part| text.contains(part)),
-            Token::Text(text) => parts.iter().any(|part| text.text.contains(part)),
-            _ => false,
-        });
-        self.libraries.push((parts, is_named));
-        is_named
-    }
-
-    fn runs_code(&self, call: &str) -> bool {
-        match self.language {
-            Language::Python => matches!(call, "eval" | "exec" | "compile"),
-            Language::Script => matches!(call, "eval" | "Function"),
-            Language::Perl | Language::Ruby | Language::Php => matches!(call, "eval" | "instance_eval"),
-            _ => false,
-        }
-    }
-
     /// What a method is called of: `Path('x').unlink()`.
-    fn receiver(&mut self, at: usize) -> Option<Word> {
+    pub(super) fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
         let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || *name == "Dir" || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
@@ -841,7 +62,7 @@ impl<'a> Scan<'a> {
     }
 
     /// What follows the name of a call, in brackets or, where the language has it so, without them.
-    fn arguments(&mut self, at: &mut usize) -> Option<Vec<Argument<'a>>> {
+    pub(super) fn arguments(&mut self, at: &mut usize) -> Option<Vec<Argument<'a>>> {
         match self.tokens.get(*at)? {
             Token::Mark('(') => {
                 *at += 1;
@@ -864,7 +85,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Values with commas between them, up to `close`.
-    fn list(&mut self, at: &mut usize, close: char) -> Vec<Argument<'a>> {
+    pub(super) fn list(&mut self, at: &mut usize, close: char) -> Vec<Argument<'a>> {
         let mut arguments = Vec::new();
         if self.depth >= MAX_DEPTH {
             return arguments;
@@ -902,7 +123,7 @@ impl<'a> Scan<'a> {
     }
 
     /// To the comma or the bracket that ends a value.
-    fn skip(&mut self, at: &mut usize) {
+    pub(super) fn skip(&mut self, at: &mut usize) {
         let mut open = 0_usize;
         while let Some(token) = self.tokens.get(*at) {
             self.work += 1;
@@ -917,7 +138,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A value, with what is added to it.
-    fn value(&mut self, at: &mut usize) -> Value {
+    pub(super) fn value(&mut self, at: &mut usize) -> Value {
         let mut value = self.operand(at);
         loop {
             value = bounded(value);
@@ -968,7 +189,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn operand(&mut self, at: &mut usize) -> Value {
+    pub(super) fn operand(&mut self, at: &mut usize) -> Value {
         let Some(token) = self.tokens.get(*at) else { return Value::Unknown };
         self.work += 1;
         let mut value = match token {
@@ -1022,7 +243,7 @@ impl<'a> Scan<'a> {
         value
     }
 
-    fn variable(&mut self, name: &str) -> Value {
+    pub(super) fn variable(&mut self, name: &str) -> Value {
         self.work += self.variables.len();
         // An entry of a directory has its path.
         let name = name.strip_suffix(".path").unwrap_or(name);
@@ -1031,7 +252,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The value of a variable, or of a call.
-    fn named(&mut self, name: &'a str, at: &mut usize) -> Value {
+    pub(super) fn named(&mut self, name: &'a str, at: &mut usize) -> Value {
         let call = last(name);
         if name == "new" || name == "await" {
             return self.operand(at);
@@ -1206,89 +427,10 @@ fn many(arguments: Vec<Argument<'_>>) -> Value {
     Value::Many(arguments.into_iter().flat_map(|argument| words(argument.value)).take(MAX_WORDS).collect())
 }
 
-fn words(value: Value) -> Vec<Word> {
+pub(super) fn words(value: Value) -> Vec<Word> {
     match value {
         Value::One(word) => vec![word],
         Value::Many(words) => words,
         Value::Unknown | Value::Decoded => vec![Word::unknown()],
-    }
-}
-
-/// The program that does what a call does: move or copy.
-fn moves_or_copies(name: &str) -> Option<&'static str> {
-    match name {
-        "os.rename" | "os.replace" | "os.renames" | "shutil.move" | "fs.renameSync" | "fs.rename" | "FileUtils.mv"
-        | "File.rename" => Some("mv"),
-        "shutil.copy" | "shutil.copyfile" | "shutil.copy2" | "shutil.copytree" | "fs.copyFileSync" | "fs.copyFile"
-        | "fs.cpSync" | "FileUtils.cp" | "FileUtils.cp_r" => Some("cp"),
-        "os.symlink" | "fs.symlinkSync" => Some("ln"),
-        name if name.ends_with("urlretrieve") => Some("wget2"),
-        _ => None,
-    }
-}
-
-/// The file that `open` is to write, or the command that Perl's is to run.
-fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
-    let text = |at: usize| match arguments.get(at) {
-        Some(Argument { name: None | Some("mode"), value: Value::One(word) }) => Some(word),
-        _ => None,
-    };
-    let writes = |mode: &str| mode.len() <= 3 && (mode.contains(['w', 'a', 'x', '+']) || mode.starts_with('>'));
-    // Perl names the handle first.
-    match (text(0), text(1), text(2)) {
-        (Some(file), Some(mode), _) if writes(&mode.text) => Some(Found::Write(file.clone())),
-        (_, Some(mode), Some(file)) if mode.text.starts_with('>') => Some(Found::Write(file.clone())),
-        (_, Some(mode), Some(text)) if matches!(mode.text.as_str(), "-|" | "|-") => Some(Found::Text(text.clone())),
-        (_, Some(both), None) if both.text.starts_with('|') || both.text.ends_with('|') => {
-            Some(Found::Text(both.with_text(both.text.trim_matches('|').trim())))
-        }
-        (_, Some(both), None) if both.text.starts_with('>') => {
-            Some(Found::Write(Word::literal(both.text.trim_start_matches('>').trim())))
-        }
-        // What is no mode is a file.
-        (_, _, Some(file)) => read(file.clone()),
-        (Some(file), Some(mode), _) if mode.text.len() <= 3 => read(file.clone()),
-        (_, Some(both), None) => read(both.with_text(both.text.trim_start_matches('<').trim())),
-        (Some(file), None, _) => read(file.clone()),
-        _ => None,
-    }
-}
-
-/// A file that is read, where it holds secrets.
-fn read(file: Word) -> Option<Found> {
-    is_held(&file.text).then_some(Found::Read(file))
-}
-
-/// What a call runs that is given these.
-fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<Found> {
-    let mut program: Option<Value> = None;
-    let mut rest: Vec<Word> = Vec::new();
-    let repeats_name =
-        call.starts_with("exec") && call != "exec" && !call.starts_with("execS") && !call.starts_with("execF");
-    let repeats_name = repeats_name || call.starts_with("spawnl") || call.starts_with("spawnv");
-    for (at, argument) in arguments.into_iter().enumerate() {
-        match (&program, argument.name, argument.value) {
-            (_, Some(name), _) if name != "args" && name != "command" => {}
-            (_, _, Value::Decoded) => return Some(Found::Decoded),
-            (None, _, Value::Unknown) if at == 0 && (call.starts_with("spawn") || call.starts_with("exec")) => {}
-            (None, _, value) => program = Some(value),
-            (Some(_), _, Value::One(mode)) if call.contains("open") && mode.text.len() <= 2 => {}
-            (Some(_), _, Value::One(word)) => rest.push(word),
-            (Some(_), _, Value::Many(words)) => rest.extend(words),
-            (Some(_), _, Value::Unknown) => {}
-        }
-    }
-    if repeats_name && !rest.is_empty() {
-        rest.remove(0);
-    }
-    match program? {
-        Value::One(text) if rest.is_empty() => Some(Found::Text(text)),
-        Value::One(program) => Some(Found::Words([program].into_iter().chain(rest).collect())),
-        Value::Many(mut words) => {
-            words.extend(rest);
-            Some(Found::Words(words))
-        }
-        Value::Unknown => None,
-        Value::Decoded => Some(Found::Decoded),
     }
 }
