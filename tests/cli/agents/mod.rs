@@ -32,6 +32,10 @@ impl Person {
     fn without_agent() -> Self {
         let person = Self { user: User::new() };
         person.program("hookhost-hook", HOOK);
+        // What the real hook would start.
+        for beside in ["hookhost", "hookhost-settle"] {
+            person.program(beside, "exit 1");
+        }
         person
     }
 
