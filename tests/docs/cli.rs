@@ -39,7 +39,7 @@ fn run(user: &User, command: &str) -> Vec<String> {
     }
     let directory = hookhost().parent().expect("its directory").to_owned();
     let own = user.path("bin");
-    shell.env("PATH", format!("{}:{}:{}", own.display(), directory.display(), std::env::var("PATH").expect("PATH")));
+    shell.env("PATH", format!("{}:{}:{}", directory.display(), own.display(), std::env::var("PATH").expect("PATH")));
     shell.env("HOOKHOST_HOOK_PROGRAM", own.join("hookhost-hook"));
     let Ended { code, stdout, .. } = Ended::of(&mut shell);
     let mut lines: Vec<String> = stdout.lines().map(str::to_owned).collect();
@@ -117,6 +117,10 @@ fn every_command_of_the_reference_prints_what_the_reference_says() {
     let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
     program(&user, "claude", "echo '2.1.330 (Claude Code)'");
     program(&user, "hookhost-hook", &format!("case $(cat) in *canary-denied*) echo '{deny}';; esac"));
+    // What the real hook would start.
+    for beside in ["hookhost", "hookhost-settle"] {
+        program(&user, beside, "exit 1");
+    }
     follow(&user, "docs/cli.md", 12);
 }
 
