@@ -19,8 +19,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unwritten::Unwritten;
 
-/// Event numbers that a handle takes at once, so that few events write the row only for their numbers.
-const NUMBERS: u64 = 64;
+/// Event numbers that a handle takes at once, so that few events write the row only for their numbers: at first so many, and
+/// twice as many each time that it has used all of them, since those of a process that settles one event are lost with it.
+const FIRST_NUMBERS: u64 = 64;
+
+/// Upper bound of the event numbers that a handle takes at once.
+const MOST_NUMBERS: u64 = 4096;
 
 /// The content of the row, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +140,8 @@ struct Inner {
     events: u64,
     /// Event numbers that this handle may still use.
     numbers: Range<u64>,
+    /// How many it took last, since another handle had a turn.
+    numbers_at_once: u64,
     /// Changes that are in `state` and not yet in the row.
     unwritten: Unwritten,
     /// The counters of calls under way.
@@ -214,6 +220,7 @@ impl SessionCopy {
             copy.replace(parse(&self.id, &row.state), row.version, row.events, 0);
             // Other handles may have used later numbers.
             copy.numbers = 0..0;
+            copy.numbers_at_once = 0;
             self.note_failures(&copy);
         }
         self.is_stale.store(false, Ordering::Relaxed);
@@ -227,9 +234,11 @@ impl SessionCopy {
     pub(super) fn next_number(&self) -> u64 {
         let mut copy = self.copy();
         if copy.numbers.is_empty() {
-            copy.numbers = copy.events..copy.events + NUMBERS;
-            copy.events += NUMBERS;
-            copy.unwritten.push(Change::Numbers(NUMBERS));
+            let many = (2 * copy.numbers_at_once).clamp(FIRST_NUMBERS, MOST_NUMBERS);
+            copy.numbers = copy.events..copy.events + many;
+            copy.numbers_at_once = many;
+            copy.events += many;
+            copy.unwritten.push(Change::Numbers(many));
         }
         let number = copy.numbers.start;
         copy.numbers.start += 1;
