@@ -15,6 +15,7 @@
 //! | [`interceptor`] | a chain as an interceptor of MCP |
 //! | `mcp` | the tool by which agents ask without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
+//! | `connection` | a connection of the socket: messages and their responses |
 //! | `successor` | another version of the program at its place |
 //! | [`resident`] | the socket, and the life of the process behind it |
 //!
@@ -30,6 +31,8 @@
 #[cfg(feature = "resident")]
 pub mod acs;
 pub mod claims;
+#[cfg(feature = "resident")]
+mod connection;
 mod events;
 #[cfg(feature = "resident")]
 pub mod http;

@@ -6,31 +6,22 @@
 //! settles its call by itself.
 
 use crate::acs::Acs;
+use crate::connection::{Shared, serve_soon};
 use crate::http::{self, Token};
-use crate::proxies;
-use crate::settle::{Settler, Waits};
+use crate::settle::Settler;
 use crate::successor::Watch;
-use hookhost_adapters::{Message, by_name};
-use hookhost_hook::connection::{is_trusted, peer, short};
-use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
+use hookhost_hook::connection::{is_trusted, short};
 use hookhost_hook::place::{self, MAX_SOCKET_PATH, Place};
 use hookhost_hook::unanswered::Noted;
-use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
-
-/// How long a request may take to come.
-const FOR_A_REQUEST: Duration = Duration::from_secs(10);
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Notify, oneshot, watch};
 
 /// How long the events under way are waited for at the end.
 const FOR_THE_LAST: Duration = Duration::from_secs(28);
@@ -40,9 +31,6 @@ const FOR_ITS_NO: Duration = Duration::from_secs(2);
 
 /// The interval at which it is looked whether events are still under way.
 const END_INTERVAL: Duration = Duration::from_millis(5);
-
-/// Upper bound of the messages of one connection that are under way.
-const MAX_UNDER_WAY: usize = 4096;
 
 /// The interval at which it is looked whether the process has a reason to end.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -281,267 +269,6 @@ impl Resident {
             tracing::warn!(why, "the calls that nobody answered are recorded once more");
         }
     }
-}
-
-/// What the connections share.
-struct Shared {
-    settler: Arc<Settler>,
-    /// Where this process's own environment has hookhost's files.
-    directories: Vec<(String, String)>,
-    is_on_demand: bool,
-    socket: PathBuf,
-    /// Where it serves HTTP, if it does.
-    http_address: Option<std::net::SocketAddr>,
-    /// Notified when the process has to end.
-    told: Notify,
-    at_work: AtomicUsize,
-    done: Notify,
-    /// Set when the process ends: a connection that is kept brings no further message.
-    ending: watch::Sender<bool>,
-    /// The place is free for another resident host.
-    ended: Notify,
-}
-
-/// Counts a connection that is served, and a message of one that is kept.
-struct AtWork(Arc<Shared>);
-
-impl AtWork {
-    fn begin(shared: &Arc<Shared>) -> Self {
-        shared.at_work.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        self.0.at_work.fetch_sub(1, Ordering::AcqRel);
-        self.0.done.notify_one();
-    }
-}
-
-fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
-    let at_work = AtWork::begin(shared);
-    tokio::spawn(async move {
-        if let Err(error) = converse(at_work, stream).await {
-            tracing::debug!(%error, "a hook has gone before it had its answer");
-        }
-    });
-}
-
-/// What comes over a connection.
-type Input = BufReader<OwnedReadHalf>;
-
-/// Serves one connection: one request and its responses, or many messages.
-async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
-    let shared = Arc::clone(&at_work.0);
-    if !is_trusted(peer(&stream)?) {
-        tracing::warn!("a process of another user has connected, and gets no answer");
-        return Ok(());
-    }
-    let (input, mut output) = stream.into_split();
-    // A frame is a length and its bytes: without a buffer each would be several system calls.
-    let mut input = BufReader::new(input);
-    let body = match tokio::time::timeout(FOR_A_REQUEST, read_frame(&mut input)).await {
-        Ok(body) => body?,
-        Err(_) => return Ok(()),
-    };
-    match Request::from_body(&body) {
-        Err(error) => say(&mut output, &Response::Refused(error.to_string())).await,
-        Ok(Request::Stop) => {
-            let ended = shared.ended.notified();
-            tokio::pin!(ended);
-            ended.as_mut().enable();
-            // Its end waits for all that are at work, and this one waits for its end.
-            drop(at_work);
-            shared.told.notify_one();
-            // The connection closes then, and so tells that it has ended.
-            ended.await;
-            Ok(())
-        }
-        Ok(Request::Status { directory }) => {
-            let mut status = shared.settler.status(&directory).await;
-            status["on-demand"] = shared.is_on_demand.into();
-            status["socket"] = shared.socket.display().to_string().into();
-            if let Some(address) = shared.http_address {
-                status["http"] = address.to_string().into();
-            }
-            let status = status.to_string();
-            say(&mut output, &Response::Status(status)).await
-        }
-        Ok(Request::Hook(request)) => {
-            hook(&shared, input, output, &request).await;
-            Ok(())
-        }
-        Ok(Request::Keep) => {
-            // It is at work as long as a message of it is.
-            drop(at_work);
-            keep(&shared, input, output).await
-        }
-    }
-}
-
-/// Settles the message of a hook, and ends.
-async fn hook(shared: &Shared, mut input: Input, output: OwnedWriteHalf, request: &HookRequest) {
-    let (send, written) = writer(output);
-    let gone = async {
-        // The hook says nothing more. It has gone, or it breaks the protocol.
-        let _ = input.read(&mut [0]).await;
-    };
-    let say = |response: &Response| {
-        let _ = send.send(Said { frame: response.to_frame(), _at_work: None });
-    };
-    if let Some(response) = settled(shared, request, &|seconds| say(&Response::Waiting { seconds }), gone).await {
-        say(&response);
-    }
-    drop(send);
-    let _ = written.await;
-}
-
-/// Settles the messages of a connection that is kept, beside each other, until the other side has gone or this process ends.
-async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
-    let (send, written) = writer(output);
-    let under_way = UnderWay::default();
-    let mut ending = shared.ending.subscribe();
-    loop {
-        let body = tokio::select! {
-            body = read_frame(&mut input) => body,
-            // What it sends now is for the next resident host.
-            _ = ending.wait_for(|ending| *ending) => break,
-        };
-        let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
-        match numbered {
-            Ok(Numbered::Hook { number, request }) => {
-                let at_work = AtWork::begin(shared);
-                let Some(gone) = under_way.begin(number) else {
-                    let why = format!("{MAX_UNDER_WAY} messages are under way, and no more are taken");
-                    let frame = Response::Refused(why).to_numbered_frame(number);
-                    let _ = send.send(Said { frame, _at_work: Some(at_work) });
-                    continue;
-                };
-                let (shared, send, under_way) = (Arc::clone(shared), send.clone(), under_way.clone());
-                tokio::spawn(async move {
-                    let waits = |seconds| {
-                        let frame = Response::Waiting { seconds }.to_numbered_frame(number);
-                        let _ = send.send(Said { frame, _at_work: None });
-                    };
-                    let response = settled(&shared, &request, &waits, gone).await;
-                    under_way.end(number);
-                    if let Some(response) = response {
-                        let frame = response.to_numbered_frame(number);
-                        let _ = send.send(Said { frame, _at_work: Some(at_work) });
-                    }
-                });
-            }
-            Ok(Numbered::Gone { number }) => under_way.end(number),
-            // It has gone, or it breaks the protocol.
-            Err(()) => {
-                under_way.all().clear();
-                break;
-            }
-        }
-    }
-    drop(send);
-    written.await.unwrap_or(Ok(()))
-}
-
-/// The messages of one connection that are under way, by their numbers. Nobody waits for one that is taken out.
-#[derive(Clone, Default)]
-struct UnderWay(Arc<Mutex<HashMap<u64, oneshot::Sender<()>>>>);
-
-impl UnderWay {
-    /// Takes a message up. What is returned ends when nobody waits for it any more; absent where there are too many, or its number
-    /// is taken.
-    fn begin(&self, number: u64) -> Option<impl Future<Output = ()> + use<>> {
-        let mut all = self.all();
-        if all.len() >= MAX_UNDER_WAY || all.contains_key(&number) {
-            return None;
-        }
-        let (waits, gone) = oneshot::channel();
-        all.insert(number, waits);
-        Some(async move {
-            let _ = gone.await;
-        })
-    }
-
-    fn end(&self, number: u64) {
-        self.all().remove(&number);
-    }
-
-    fn all(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A frame on its way to the other side.
-struct Said {
-    frame: Vec<u8>,
-    /// The message that it answers, which is under way until it is written.
-    _at_work: Option<AtWork>,
-}
-
-/// Writes frames in order, until nobody has one more to send, or the other side has gone.
-fn writer(mut output: OwnedWriteHalf) -> (mpsc::UnboundedSender<Said>, JoinHandle<io::Result<()>>) {
-    let (send, mut frames) = mpsc::unbounded_channel::<Said>();
-    let written = tokio::spawn(async move {
-        while let Some(said) = frames.recv().await {
-            output.write_all(&said.frame).await?;
-        }
-        Ok(())
-    });
-    (send, written)
-}
-
-/// The response to a message; absent where `gone` ended first: then nothing of the event runs.
-async fn settled(
-    shared: &Shared,
-    request: &HookRequest,
-    waits: Waits<'_>,
-    gone: impl Future<Output = ()>,
-) -> Option<Response> {
-    let HookRequest { agent, point, directory, variables, message } = request;
-    let Some(adapter) = proxies::by_name(agent).or_else(|| by_name(agent)) else {
-        let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
-        return Some(Response::Refused(why));
-    };
-    if is_elsewhere(variables, &shared.directories) {
-        let why = "the resident host was started with other directories for hookhost's files";
-        return Some(Response::Refused(why.to_owned()));
-    }
-    let mut sent = Message::new(message, directory);
-    sent.point = (!point.is_empty()).then_some(point.as_str());
-    sent.variables = variables;
-    let reply = tokio::select! {
-        biased;
-        reply = shared.settler.reply(adapter, &sent, waits) => reply,
-        () = gone => return None,
-    };
-    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
-    Some(Response::Reply { exit, stdout, stderr })
-}
-
-/// Whether a hook's environment leads to other settings than this process's own. Then they are not those under which this
-/// process settles.
-fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
-    let theirs = variables.iter().filter(|(name, _)| place::DIRECTORIES.contains(&name.as_str()));
-    !theirs.eq(own)
-}
-
-async fn read_frame(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
-    let mut length = [0; 4];
-    stream.read_exact(&mut length).await?;
-    let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-    if length > MAX_FRAME {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
-    }
-    // Not at once: a length that lies reserves nothing.
-    let mut body = Vec::new();
-    stream.take(length as u64).read_to_end(&mut body).await?;
-    if body.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(body) }
-}
-
-async fn say(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
-    stream.write_all(&response.to_frame()).await?;
-    stream.flush().await
 }
 
 /// Listens at the place's socket; what was there is removed, since the lock says that nobody is behind it.

@@ -8,7 +8,7 @@ use hookhost::{Host, Session, SessionSpec};
 use hookhost_adapters::AgentSession;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const MAX_HANDLES: usize = 1000;
 /// How long a handle is kept that is not used.
 const MAX_IDLE: Duration = Duration::from_secs(3600);
 
-/// Upper bound of the calls of a session whose arguments are remembered until they have run.
+/// Upper bound of the calls of a session whose arguments are remembered until they have run. Half of them are forgotten at once.
 const MAX_REMEMBERED: usize = 256;
 
 /// Upper bound of the texts of which a session knows that they were said.
@@ -57,8 +57,9 @@ pub struct Handle {
 /// What the resident host remembers of a session between two calls.
 #[derive(Debug, Default)]
 struct Memory {
-    /// The arguments that were allowed for calls that have not run yet, the latest last.
-    allowed: VecDeque<(String, Value)>,
+    /// The arguments that were allowed for calls that have not run yet, by the number of the call: those of the latest calls, and
+    /// those of the calls before them.
+    allowed: [HashMap<String, Value>; 2],
     /// Tasks of plugins that the agent could not take yet.
     owed: Vec<Task>,
     /// What the user has to know, and could not be told yet.
@@ -168,19 +169,17 @@ impl Handle {
 
     /// Remembers the arguments that a call may run with.
     pub(crate) fn remember(&self, call: &str, arguments: Value) {
-        let mut memory = self.memory();
-        memory.allowed.retain(|(known, _)| known != call);
-        if memory.allowed.len() >= MAX_REMEMBERED {
-            memory.allowed.pop_front();
+        let [latest, before] = &mut self.memory().allowed;
+        before.remove(call);
+        if latest.len() >= MAX_REMEMBERED / 2 && !latest.contains_key(call) {
+            *before = std::mem::take(latest);
         }
-        memory.allowed.push_back((call.to_owned(), arguments));
+        latest.insert(call.to_owned(), arguments);
     }
 
     /// The arguments that a call may have run with; absent where they are not known any more.
     pub(crate) fn allowed(&self, call: &str) -> Option<Value> {
-        let mut memory = self.memory();
-        let at = memory.allowed.iter().position(|(known, _)| known == call)?;
-        memory.allowed.remove(at).map(|(_, arguments)| arguments)
+        self.memory().allowed.iter_mut().find_map(|calls| calls.remove(call))
     }
 
     /// Whether a text is said for the first time since the last prompt.

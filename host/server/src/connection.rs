@@ -1,0 +1,380 @@
+//! A connection of the resident host: one request and its responses, or many messages and theirs.
+
+use crate::proxies;
+use crate::settle::{Settler, Waits};
+use hookhost_adapters::{Message, by_name};
+use hookhost_hook::connection::{is_trusted, peer};
+use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
+use hookhost_hook::place;
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+/// How long a request may take to come.
+const FOR_A_REQUEST: Duration = Duration::from_secs(10);
+
+/// Upper bound of the messages of one connection that are under way.
+const MAX_UNDER_WAY: usize = 4096;
+
+/// Bytes of responses that the other side has not read yet, from which on no further message of it is read.
+const MAX_UNREAD: usize = 1 << 20;
+
+/// Bytes that are read at once, at least.
+const PIECE: usize = 8 * 1024;
+
+/// What the connections share.
+pub(crate) struct Shared {
+    pub(crate) settler: Arc<Settler>,
+    /// Where this process's own environment has hookhost's files.
+    pub(crate) directories: Vec<(String, String)>,
+    pub(crate) is_on_demand: bool,
+    pub(crate) socket: PathBuf,
+    /// Where it serves HTTP, if it does.
+    pub(crate) http_address: Option<std::net::SocketAddr>,
+    /// Notified when the process has to end.
+    pub(crate) told: Notify,
+    pub(crate) at_work: AtomicUsize,
+    pub(crate) done: Notify,
+    /// Set when the process ends: a connection that is kept brings no further message.
+    pub(crate) ending: watch::Sender<bool>,
+    /// The place is free for another resident host.
+    pub(crate) ended: Notify,
+}
+
+/// Counts a connection that is served, and a message of one that is kept.
+struct AtWork(Arc<Shared>);
+
+impl AtWork {
+    fn begin(shared: &Arc<Shared>) -> Self {
+        shared.at_work.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.at_work.fetch_sub(1, Ordering::AcqRel);
+        self.0.done.notify_one();
+    }
+}
+
+/// Serves a connection on a task of its own.
+pub(crate) fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
+    let at_work = AtWork::begin(shared);
+    tokio::spawn(async move {
+        if let Err(error) = converse(at_work, stream).await {
+            tracing::debug!(%error, "a hook has gone before it had its answer");
+        }
+    });
+}
+
+/// Serves one connection: one request and its responses, or many messages.
+async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
+    let shared = Arc::clone(&at_work.0);
+    if !is_trusted(peer(&stream)?) {
+        tracing::warn!("a process of another user has connected, and gets no answer");
+        return Ok(());
+    }
+    let (input, mut output) = stream.into_split();
+    let mut input = Input { stream: input, bytes: Vec::new() };
+    let body = match tokio::time::timeout(FOR_A_REQUEST, input.frame()).await {
+        Ok(body) => body?,
+        Err(_) => return Ok(()),
+    };
+    match Request::from_body(&body) {
+        Err(error) => say(&mut output, &Response::Refused(error.to_string())).await,
+        Ok(Request::Stop) => {
+            let ended = shared.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            // Its end waits for all that are at work, and this one waits for its end.
+            drop(at_work);
+            shared.told.notify_one();
+            // The connection closes then, and so tells that it has ended.
+            ended.await;
+            Ok(())
+        }
+        Ok(Request::Status { directory }) => {
+            let mut status = shared.settler.status(&directory).await;
+            status["on-demand"] = shared.is_on_demand.into();
+            status["socket"] = shared.socket.display().to_string().into();
+            if let Some(address) = shared.http_address {
+                status["http"] = address.to_string().into();
+            }
+            let status = status.to_string();
+            say(&mut output, &Response::Status(status)).await
+        }
+        Ok(Request::Hook(request)) => hook(&shared, input, output, &request).await,
+        Ok(Request::Keep) => {
+            // It is at work as long as a message of it is.
+            drop(at_work);
+            keep(&shared, input, output).await
+        }
+    }
+}
+
+/// Settles the message of a hook, and ends.
+async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, request: &HookRequest) -> io::Result<()> {
+    let (send, mut waits) = mpsc::unbounded_channel();
+    let waits_for = |seconds| _ = send.send(seconds);
+    let gone = async {
+        // The hook says nothing more. It has gone, or it breaks the protocol.
+        let _ = input.stream.read(&mut [0]).await;
+    };
+    let mut settled = pin!(settled(shared, request, &waits_for, gone));
+    loop {
+        tokio::select! {
+            biased;
+            // Whether or not the hook still reads, it is known when it has gone.
+            Some(seconds) = waits.recv() => {
+                let _ = say(&mut output, &Response::Waiting { seconds }).await;
+            }
+            response = &mut settled => return match response {
+                Some(response) => say(&mut output, &response).await,
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// A message that is being settled: its response, unless nobody waits for it any more, and the way to the other side.
+type Settling = Pin<Box<dyn Future<Output = (Option<Said>, mpsc::UnboundedSender<Said>)> + Send>>;
+
+/// Settles the messages of a connection that is kept, beside each other, until the other side has gone or this process ends.
+async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
+    let (send, mut said) = mpsc::unbounded_channel();
+    // Held as long as messages are taken.
+    let mut send = Some(send);
+    let mut output = Output { stream: output, bytes: Vec::new(), written: 0, at_work: Vec::new() };
+    let under_way = UnderWay::default();
+    let mut ending = shared.ending.subscribe();
+    // A message that comes alone is settled here: to hand it to another task, and its response back, takes longer than most
+    // events.
+    let mut here: Option<Settling> = None;
+    loop {
+        let is_read = send.is_some() && output.bytes.len() < MAX_UNREAD;
+        let body = tokio::select! {
+            biased;
+            settled = settled_here(&mut here), if here.is_some() => {
+                here = None;
+                settled.into_iter().for_each(|said| output.add(said));
+                continue;
+            }
+            Some(said) = said.recv() => {
+                output.add(said);
+                continue;
+            }
+            written = output.write(), if !output.bytes.is_empty() => {
+                if written.is_err() {
+                    // Nobody waits any more.
+                    under_way.all().clear();
+                    return written;
+                }
+                continue;
+            }
+            body = input.frame(), if is_read => body,
+            // What it sends now is for the next resident host.
+            _ = ending.wait_for(|ending| *ending), if send.is_some() => {
+                send = None;
+                continue;
+            }
+            else => return Ok(()),
+        };
+        let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
+        match (numbered, &send) {
+            (Ok(Numbered::Hook { number, request }), Some(send)) => {
+                let at_work = AtWork::begin(shared);
+                let Some(gone) = under_way.begin(number) else {
+                    let why = format!("{MAX_UNDER_WAY} messages are under way, and no more are taken");
+                    let frame = Response::Refused(why).to_numbered_frame(number);
+                    output.add(Said { frame, at_work: Some(at_work) });
+                    continue;
+                };
+                let (shared, send, under_way) = (Arc::clone(shared), send.clone(), under_way.clone());
+                let message = Box::pin(async move {
+                    let waits = |seconds| {
+                        let frame = Response::Waiting { seconds }.to_numbered_frame(number);
+                        let _ = send.send(Said { frame, at_work: None });
+                    };
+                    let response = settled(&shared, &request, &waits, gone).await;
+                    under_way.end(number);
+                    let said =
+                        |response: Response| Said { frame: response.to_numbered_frame(number), at_work: Some(at_work) };
+                    (response.map(said), send)
+                });
+                if here.is_none() {
+                    here = Some(message);
+                } else {
+                    tokio::spawn(async move {
+                        if let (Some(said), send) = message.await {
+                            let _ = send.send(said);
+                        }
+                    });
+                }
+            }
+            (Ok(Numbered::Gone { number }), _) => under_way.end(number),
+            // It has gone, or it breaks the protocol.
+            (Err(()), _) | (Ok(Numbered::Hook { .. }), None) => {
+                under_way.all().clear();
+                send = None;
+            }
+        }
+    }
+}
+
+/// The response of the message that the task of the connection settles, once there is one.
+async fn settled_here(here: &mut Option<Settling>) -> Option<Said> {
+    match here {
+        Some(message) => message.await.0,
+        None => std::future::pending().await,
+    }
+}
+
+/// The messages of one connection that are under way, by their numbers. Nobody waits for one that is taken out.
+#[derive(Clone, Default)]
+struct UnderWay(Arc<Mutex<HashMap<u64, oneshot::Sender<()>>>>);
+
+impl UnderWay {
+    /// Takes a message up. What is returned ends when nobody waits for it any more; absent where there are too many, or its number
+    /// is taken.
+    fn begin(&self, number: u64) -> Option<impl Future<Output = ()> + use<>> {
+        let mut all = self.all();
+        if all.len() >= MAX_UNDER_WAY || all.contains_key(&number) {
+            return None;
+        }
+        let (waits, gone) = oneshot::channel();
+        all.insert(number, waits);
+        Some(async move {
+            let _ = gone.await;
+        })
+    }
+
+    fn end(&self, number: u64) {
+        self.all().remove(&number);
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A frame on its way to the other side.
+struct Said {
+    frame: Vec<u8>,
+    /// The message that it answers, which is under way until it is written.
+    at_work: Option<AtWork>,
+}
+
+/// What goes to the other side.
+struct Output {
+    stream: OwnedWriteHalf,
+    /// Frames, in order.
+    bytes: Vec<u8>,
+    /// How many of them are written.
+    written: usize,
+    /// The messages that they answer.
+    at_work: Vec<AtWork>,
+}
+
+impl Output {
+    fn add(&mut self, said: Said) {
+        self.bytes.extend(said.frame);
+        self.at_work.extend(said.at_work);
+    }
+
+    /// Writes as much as the other side takes. Nothing is lost where the future is dropped.
+    async fn write(&mut self) -> io::Result<()> {
+        let written = self.stream.write(&self.bytes[self.written..]).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.written += written;
+        if self.written == self.bytes.len() {
+            self.bytes.clear();
+            self.written = 0;
+            self.at_work.clear();
+        }
+        Ok(())
+    }
+}
+
+/// What comes from the other side.
+struct Input {
+    stream: OwnedReadHalf,
+    /// What was read beyond the last frame.
+    bytes: Vec<u8>,
+}
+
+impl Input {
+    /// The body of the next frame. Nothing is lost where the future is dropped.
+    async fn frame(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            let mut missing = PIECE;
+            if let Some((length, rest)) = self.bytes.split_first_chunk::<4>() {
+                let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+                if length > MAX_FRAME {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
+                }
+                if let Some(body) = rest.get(..length) {
+                    let body = body.to_vec();
+                    self.bytes.drain(..4 + length);
+                    return Ok(body);
+                }
+                // No more than has come: a length that lies reserves nothing.
+                missing = (length - rest.len()).min(self.bytes.len()).max(PIECE);
+            }
+            self.bytes.reserve(missing);
+            if self.stream.read_buf(&mut self.bytes).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+/// The response to a message; absent where `gone` ended first: then nothing of the event runs.
+async fn settled(
+    shared: &Shared,
+    request: &HookRequest,
+    waits: Waits<'_>,
+    gone: impl Future<Output = ()>,
+) -> Option<Response> {
+    let HookRequest { agent, point, directory, variables, message } = request;
+    let Some(adapter) = proxies::by_name(agent).or_else(|| by_name(agent)) else {
+        let why = format!("the resident host knows no agent {agent:?}: it is of another version than the hook");
+        return Some(Response::Refused(why));
+    };
+    if is_elsewhere(variables, &shared.directories) {
+        let why = "the resident host was started with other directories for hookhost's files";
+        return Some(Response::Refused(why.to_owned()));
+    }
+    let mut sent = Message::new(message, directory);
+    sent.point = (!point.is_empty()).then_some(point.as_str());
+    sent.variables = variables;
+    let reply = tokio::select! {
+        biased;
+        reply = shared.settler.reply(adapter, &sent, waits) => reply,
+        () = gone => return None,
+    };
+    let (exit, stdout, stderr) = (reply.exit, reply.stdout.into_bytes(), reply.stderr.into_bytes());
+    Some(Response::Reply { exit, stdout, stderr })
+}
+
+/// Whether a hook's environment leads to other settings than this process's own. Then they are not those under which this
+/// process settles.
+fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
+    let theirs = variables.iter().filter(|(name, _)| place::DIRECTORIES.contains(&name.as_str()));
+    !theirs.eq(own)
+}
+
+async fn say(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
+    stream.write_all(&response.to_frame()).await?;
+    stream.flush().await
+}
