@@ -28,8 +28,11 @@ const WORK: Duration = Duration::from_millis(50);
 const MAX_RATIO: f64 = 1.1;
 
 fn main() {
-    if std::env::args().nth(1).as_deref() == Some("server") {
-        return serve();
+    match std::env::args().nth(1).as_deref() {
+        Some("server") => return serve(),
+        Some("bare-proxy") => return pass_on(),
+        Some("bare-host") => return std::io::stdin().lock().lines().map_while(Result::ok).for_each(|line| say(&line)),
+        _ => {}
     }
     let Some(hookhost) = std::env::var_os("HOOKHOST_COMMAND").map(PathBuf::from) else {
         println!("(what the proxy costs needs HOOKHOST_COMMAND and HOOKHOST_PLUGINS: run `cargo xtask bench`)");
@@ -48,11 +51,15 @@ fn lines(table: &mut Table, home: &Home) {
     let mut direct = Client::start(Command::new(&own).arg("server"));
     let mut proxied =
         Client::start(&mut home.hookhost(&["mcp", "--name", "bench", "--", own.to_str().unwrap(), "server"]));
+    let mut bare = Client::start(Command::new(&own).arg("bare-proxy"));
+    let least = more(&compare(|| bare.call("say"), || direct.call("say")));
+    let least = format!("; {} more behind a proxy and a host that pass it on unread", spoken(least));
     let compared = compare(|| proxied.call("say"), || direct.call("say"));
-    added(table, "a `tools/call` behind the proxy, over the standard input and output", &compared);
+    added(table, "a `tools/call` behind the proxy, over the standard input and output", &compared, &least);
     let compared = compare(|| proxied.calls("work"), || direct.calls("work"));
     let what = format!("{AT_ONCE} calls at once on one connection, of a tool that takes {}", spoken(WORK));
-    let row = Row { what: &what, component: "no-force-push", log: "on", why: "" };
+    let why = "Their events are settled one after the other, in the order of their session, while the tool works.";
+    let row = Row { what: &what, component: "no-force-push", log: "on", why };
     table.compared(&row, &compared, "without the proxy", Some(MAX_RATIO));
 }
 
@@ -72,16 +79,21 @@ fn http(table: &mut Table, home: &Home) {
     let address = line.trim().strip_prefix("listening at http://").unwrap().trim_end_matches("/mcp").to_owned();
     let (mut proxied, mut direct) = (Http::start(&address), Http::start(&service));
     let compared = compare(|| proxied.call(), || direct.call());
-    added(table, "a `tools/call` behind the proxy, over HTTP on both sides", &compared);
+    added(table, "a `tools/call` behind the proxy, over HTTP on both sides", &compared, "");
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-fn added(table: &mut Table, what: &str, compared: &Compared) {
-    let added = compared.subject.median.saturating_sub(compared.reference.median);
-    let row = Row { what, component: "no-force-push", log: "on", why: "" };
+fn more(compared: &Compared) -> Duration {
+    compared.subject.median.saturating_sub(compared.reference.median)
+}
+
+fn added(table: &mut Table, what: &str, compared: &Compared, least: &str) {
+    let added = more(compared);
+    let why = "Two events of the resident host, each of which wakes two processes.";
+    let row = Row { what, component: "no-force-push", log: "on", why };
     let measured = format!("{} more", spoken(added));
-    let reference = format!("{} against {}", spoken(compared.subject.median), spoken(compared.reference.median));
+    let reference = format!("{} against {}{least}", spoken(compared.subject.median), spoken(compared.reference.median));
     table.beside(&row, &measured, &reference, "≤ 150 µs", added <= MAX_ADDED);
 }
 
@@ -211,6 +223,31 @@ fn serve() {
     }
     drop(send);
     writer.join().unwrap();
+}
+
+/// A proxy that asks a host before and after each message, and reads neither: what the processes alone cost.
+fn pass_on() {
+    let own = std::env::current_exe().unwrap();
+    let [mut server, mut host] = ["server", "bare-host"].map(|role| {
+        let piped = || Stdio::piped();
+        let mut child = Command::new(&own).arg(role).stdin(piped()).stdout(piped()).spawn().unwrap();
+        let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        move |line: &str, is_answered: bool| {
+            let mut answer = String::new();
+            input.write_all(format!("{line}\n").as_bytes()).unwrap();
+            if is_answered {
+                output.read_line(&mut answer).unwrap();
+            }
+            answer
+        }
+    });
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let is_answered = line.contains("\"id\":");
+        let answer = server(host(line.trim_end(), true).trim_end(), is_answered);
+        if is_answered {
+            say(host(answer.trim_end(), true).trim_end());
+        }
+    }
 }
 
 fn say(line: &str) {

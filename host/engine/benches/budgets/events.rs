@@ -5,13 +5,18 @@ use crate::plugins::host;
 use crate::subject::{self, Bare, call};
 use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
-use hookhost_bench_table::measure::{compare, compare_batches};
+use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
 const COMPONENT: &str = "no-force-push";
+
+/// What an event may take with one plugin, without subscribers, and recorded without subscribers.
+const MAX_ONE: Duration = Duration::from_micros(11);
+const MAX_UNHEARD: Duration = Duration::from_nanos(300);
+const MAX_UNHEARD_RECORDED: Duration = Duration::from_micros(1);
 
 /// What the engine may take of a call behind the proxy.
 const MAX_PROXIED: Duration = Duration::from_micros(50);
@@ -31,11 +36,13 @@ pub(crate) fn rows(table: &mut Table) {
     let one = compare(|| asks(&off), bare_call);
     let what = "one event, one pristine plugin";
     let why = "The host's own code and records do not stay in the first-level caches beside what the guest's reset goes through.";
-    table.compared(&Row { why, ..row(what, "off") }, &one, "bare wasmtime: store + instance + call", Some(1.3));
-    let within = one.subject.median <= Duration::from_micros(15);
-    table.plain(&row(what, "off"), hookhost_bench_table::measure::spoken(one.subject.median), "≤ 15 µs", Some(within));
+    table.compared(&Row { why, ..row(what, "off") }, &one, "bare wasmtime: store + instance + call", Some(1.2));
+    let within = one.subject.median <= MAX_ONE;
+    table.plain(&Row { why, ..row(what, "off") }, spoken(one.subject.median), "≤ 11 µs", Some(within));
     table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
-    table.compared(&row(what, "on"), &compare(|| asks(&on), || asks(&off)), "the log off", None);
+    let why =
+        "A record is written before its event is acted on, and whether another process had a turn is asked before it.";
+    table.compared(&Row { why, ..row(what, "on") }, &compare(|| asks(&on), || asks(&off)), "the log off", Some(1.6));
 
     of_a_proxied_call(table, &runtime, &on);
 
@@ -50,18 +57,16 @@ pub(crate) fn rows(table: &mut Table) {
 
     let without_subscribers = |session: &Session| drop(runtime.block_on(session.stream_end("text".into())));
     let what = "an event without subscribers";
-    table.compared(
-        &row(what, "off"),
-        &compare(|| without_subscribers(&off), || native(&event)),
-        "the rule as a native function",
-        None,
-    );
-    table.compared(
-        &row(what, "on"),
-        &compare(|| without_subscribers(&on), || without_subscribers(&off)),
-        "the log off",
-        None,
-    );
+    let unheard = compare(|| without_subscribers(&off), || native(&event));
+    let (took, reference) = (unheard.subject.median, spoken(unheard.reference.median));
+    let why = "Its record is made also without a log: who sends the event gets it.";
+    let reference = format!("{reference} the rule as a native function");
+    table.beside(&Row { why, ..row(what, "off") }, &spoken(took), &reference, "≤ 300 ns", took <= MAX_UNHEARD);
+    let recorded = compare(|| without_subscribers(&on), || without_subscribers(&off));
+    let (took, reference) = (recorded.subject.median, format!("{} the log off", spoken(recorded.reference.median)));
+    let why =
+        "Whether another process had a turn is a system call, and the thread of the log writes the records meanwhile.";
+    table.beside(&Row { why, ..row(what, "on") }, &spoken(took), &reference, "≤ 1 µs", took <= MAX_UNHEARD_RECORDED);
 
     let host = runtime.block_on(host(1, None));
     let why =
@@ -101,7 +106,7 @@ fn of_a_proxied_call(table: &mut Table, runtime: &Runtime, session: &Session) {
         why: "",
     };
     let within = compared.subject.median <= MAX_PROXIED;
-    table.plain(&row, hookhost_bench_table::measure::spoken(compared.subject.median), "≤ 50 µs", Some(within));
+    table.plain(&row, spoken(compared.subject.median), "≤ 50 µs", Some(within));
     table.compared(&row, &compared, "the event before alone", None);
 }
 
@@ -145,7 +150,7 @@ fn two_threads(table: &mut Table, row: &Row<'_>, host: &Host, bare: &Bare) {
         gains[gains.len() / 2]
     });
     let measured = format!("{ratio:.2} × that of one (bare: {bare:.2} ×, arithmetic: {arithmetic:.2} ×)");
-    table.plain(row, measured, "≥ 1.7 ×", Some(ratio >= 1.7));
+    table.plain(row, measured, "≥ 0.95 × what arithmetic gains", Some(ratio >= 0.95 * arithmetic));
 }
 
 /// As long as the events, more or less.

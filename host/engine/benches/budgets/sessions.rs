@@ -36,5 +36,5 @@ pub(crate) fn rows(table: &mut Table, events: usize) {
     let why = "What grows is the index of the log's WAL, which is shared memory: see `store`.";
     let row = Row { what: &what, component: "no-force-push", log: "on", why };
     let grown = format!("{most:.0} MiB at most; {first:.1} MiB after a tenth, {last:.1} MiB at the end");
-    table.plain(&row, grown, "flat, ≤ 200 MiB", Some(most <= 200.0 && last <= first * 1.05));
+    table.plain(&row, grown, "flat, ≤ 80 MiB", Some(most <= 80.0 && last <= first * 1.05));
 }

@@ -1,19 +1,31 @@
 //! How an event of each shape is settled.
 
 use super::pending::Begun;
-use super::{Dispatch, DispatchOptions, NotAsked, ReplayInputs, Session, Settled};
+use super::{Dispatch, DispatchOptions, NotAsked, ReplayInputs, Session, SessionInner, Settled};
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::Error as _;
 use serde_json::Value;
 use std::future::Future;
+use std::sync::Arc;
 
 /// An event, and how it is settled; implemented for each event by its shape.
 pub(crate) trait Dispatched: Kind {
     type Outcome: Serialize + Send + 'static;
 
-    /// Settles the event, as far as that can be done without a person.
+    /// Settles the event from its turn on, as far as that can be done without a person. It is in a box so that all of it is
+    /// compiled once, with this crate, and not with each that sends events.
+    fn begin<'a>(
+        session: &'a Arc<SessionInner>,
+        payload: Self::Payload,
+        is_prepared: bool,
+        options: DispatchOptions,
+        replay: Option<Box<ReplayInputs>>,
+    ) -> BoxFuture<'a, Begun<Self::Outcome>>;
+
+    /// Settles the event in its turn, as far as that can be done without a person.
     fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload)
     -> impl Future<Output = Begun<Self::Outcome>> + Send;
 
@@ -25,6 +37,16 @@ macro_rules! dispatched {
     ($($shape:ident $event:ident;)*) => {
         $(impl Dispatched for $event {
             type Outcome = dispatched!(@outcome $shape $event);
+
+            fn begin<'a>(
+                session: &'a Arc<SessionInner>,
+                payload: Self::Payload,
+                is_prepared: bool,
+                options: DispatchOptions,
+                replay: Option<Box<ReplayInputs>>,
+            ) -> BoxFuture<'a, Begun<Self::Outcome>> {
+                Box::pin(session.begin::<Self>(payload, is_prepared, options, replay))
+            }
 
             async fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload) -> Begun<Self::Outcome> {
                 dispatched!(@settle $shape dispatch payload)
@@ -38,17 +60,20 @@ macro_rules! dispatched {
 
         impl Session {
             /// Settles the event of this kind, whose payload is JSON, as far as that can be done without a person.
-            pub(super) async fn begin_kind(
+            // Not an `async fn`, which would be as large as that of the largest event.
+            pub(super) fn begin_kind(
                 &self,
                 event: EventKind,
                 payload: Value,
                 options: DispatchOptions,
                 replay: Option<Box<ReplayInputs>>,
-            ) -> Result<Begun<Value>, serde_json::Error> {
+            ) -> BoxFuture<'_, Result<Begun<Value>, serde_json::Error>> {
                 match event {
-                    $(EventKind::$event => self.begin_json::<$event>(payload, options, replay).await,)*
+                    $(EventKind::$event => Box::pin(self.begin_json::<$event>(payload, options, replay)),)*
                     // `every_event` is tested to have all of them.
-                    other => Err(serde_json::Error::custom(format!("this host has no event `{other}`"))),
+                    other => Box::pin(async move {
+                        Err(serde_json::Error::custom(format!("this host has no event `{other}`")))
+                    }),
                 }
             }
         }

@@ -526,12 +526,12 @@ impl Session {
         options: DispatchOptions,
         replay: Option<Box<ReplayInputs>>,
     ) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        self.shared.begin::<E>(payload, false, options, replay)
+        E::begin(&self.shared, payload, false, options, replay)
     }
 
     /// The same about a payload that contains what the host derives.
     fn begin_prepared<E: Dispatched>(&self, payload: E::Payload) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        self.shared.begin::<E>(payload, true, DispatchOptions::default(), None)
+        E::begin(&self.shared, payload, true, DispatchOptions::default(), None)
     }
 }
 
@@ -579,7 +579,7 @@ impl std::fmt::Display for NotAsked {
 impl SessionInner {
     /// Settles an event; the host's approver is asked if it is escalated.
     async fn dispatch<E: Dispatched>(self: &Arc<Self>, payload: E::Payload) -> Settled<E::Outcome> {
-        let begun = self.begin::<E>(payload, false, DispatchOptions::default(), None).await;
+        let begun = E::begin(self, payload, false, DispatchOptions::default(), None).await;
         self.settled(begun).await
     }
 

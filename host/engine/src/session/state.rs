@@ -400,6 +400,7 @@ impl SessionChanges for PendingWrite {
             if row.version != copy.version + 1 {
                 // Another handle has written the row in between, and may have taken the same numbers.
                 copy.numbers = 0..0;
+                copy.numbers_at_once = 0;
             }
             copy.replace(parse(&self.state.id, &row.state), row.version, row.events, changes);
         }

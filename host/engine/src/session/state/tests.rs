@@ -112,6 +112,25 @@ fn numbers_of_events_are_given_out_once_and_ascend_from_turn_to_turn() {
 }
 
 #[test]
+fn a_handle_that_uses_its_numbers_up_takes_more_at_once_until_another_one_has_a_turn() {
+    let (mut row, one, other) = (Row::default(), SessionCopy::new("s".into()), SessionCopy::new("s".into()));
+    let mut writes_of = |state: &Arc<SessionCopy>, events: u64| {
+        row.read(state);
+        let before = row.0.version;
+        (0..events).for_each(|_| {
+            state.next_number();
+            row.write(state, Vec::new());
+        });
+        row.0.version - before
+    };
+    // 64, 128, … 4096, and 4096 each time from there.
+    assert_eq!(writes_of(&one, 64 * 127), 7);
+    assert_eq!(writes_of(&one, 10 * MOST_NUMBERS), 10);
+    assert_eq!(writes_of(&other, 64), 1);
+    assert_eq!(writes_of(&one, 64 + 128), 2, "it begins with few");
+}
+
+#[test]
 fn what_waits_for_a_database_that_cannot_be_written_is_bounded_and_numbers_stay_taken() {
     let (mut row, state) = (Row::default(), SessionCopy::new("s".into()));
     let mut last = 0;
