@@ -27,8 +27,11 @@ const MAX_UNDER_WAY: usize = 4096;
 /// Bytes of responses that the other side has not read yet, from which on no further message of it is read.
 const MAX_UNREAD: usize = 1 << 20;
 
-/// Bytes that are read at once, at least.
+/// Bytes for which there is room at each read, at least.
 const PIECE: usize = 8 * 1024;
+
+/// Room for bytes that a connection keeps between two messages, at most.
+const MOST_KEPT: usize = 64 * 1024;
 
 /// What the connections share.
 pub(crate) struct Shared {
@@ -165,6 +168,10 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
             biased;
             settled = settled_here(&mut here), if here.is_some() => {
                 here = None;
+                // That it takes long was said before its response.
+                while let Ok(earlier) = said.try_recv() {
+                    output.add(earlier);
+                }
                 settled.into_iter().for_each(|said| output.add(said));
                 continue;
             }
@@ -299,6 +306,7 @@ impl Output {
         self.written += written;
         if self.written == self.bytes.len() {
             self.bytes.clear();
+            self.bytes.shrink_to(MOST_KEPT);
             self.written = 0;
             self.at_work.clear();
         }
@@ -326,6 +334,7 @@ impl Input {
                 if let Some(body) = rest.get(..length) {
                     let body = body.to_vec();
                     self.bytes.drain(..4 + length);
+                    self.bytes.shrink_to(MOST_KEPT);
                     return Ok(body);
                 }
                 // No more than has come: a length that lies reserves nothing.

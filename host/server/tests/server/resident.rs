@@ -4,13 +4,13 @@ use crate::support::{Lab, bash, decision};
 use hookhost::contract::{Refusal, ToolCall};
 use hookhost::native::Rule;
 use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
-use hookhost_hook::frame::{HookRequest, Request, Response};
+use hookhost_hook::frame::{HookRequest, Numbered, Request, Response};
 use hookhost_hook::hook;
 use hookhost_hook::place::Place;
 use hookhost_hook::unanswered::Unanswered;
 use hookhost_server::{Ended, Resident};
 use serde_json::Value;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +113,54 @@ async fn two_hundred_hooks_at_once_over_twenty_sessions_each_get_their_own_answe
     }
     assert_eq!(running.lab.events("before-tool-call").len(), 200);
     assert_eq!(running.lab.settler.sessions().len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_of_a_connection_that_is_kept_each_get_their_own_answer_however_they_are_cut() {
+    const MESSAGES: u64 = 60;
+    let running = Running::new(None).await;
+    let mut bytes = Request::Keep.to_frame();
+    for number in 0..MESSAGES {
+        let word = if number % 3 == 0 { "denied" } else { "hello" };
+        // The last is far longer than what is read at once.
+        let more = "x".repeat(if number == MESSAGES - 1 { 300_000 } else { 0 });
+        let mut message = bash("PreToolUse", &number.to_string(), &format!("echo {word} {more}"));
+        message["session_id"] = format!("s{}", number % 4).into();
+        let Request::Hook(request) = request(&message) else { panic!("it is a message") };
+        bytes.extend(Numbered::Hook { number, request }.to_frame());
+    }
+    // One that is cut off: it gets no answer, and the others keep theirs.
+    bytes.extend(b"\x10\0\0\0short");
+    let socket = running.place.socket();
+    let answers = spawn_blocking(move || {
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        let mut input = std::io::BufReader::new(stream.try_clone().unwrap());
+        let writer = std::thread::spawn(move || {
+            // Most pieces end within a message, and some within a length.
+            bytes.chunks(977).for_each(|piece| stream.write_all(piece).unwrap());
+            stream
+        });
+        let answers: Vec<(u64, Value)> = (0..MESSAGES)
+            .map(|_| {
+                let mut length = [0; 4];
+                input.read_exact(&mut length).unwrap();
+                let mut body = vec![0; u32::from_le_bytes(length) as usize];
+                input.read_exact(&mut body).unwrap();
+                let (number, response) = Response::from_numbered_body(&body).unwrap();
+                (number, said(response))
+            })
+            .collect();
+        writer.join().unwrap().shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(input.read(&mut [0]).unwrap(), 0, "it says no more");
+        answers
+    });
+    let mut answers = answers.await.unwrap();
+    answers.sort_by_key(|(number, _)| *number);
+    for (expected, (number, answer)) in (0..MESSAGES).zip(&answers) {
+        assert_eq!(expected, *number, "each has one answer");
+        assert_eq!(decision(answer) == "deny", number % 3 == 0, "{number}: {answer}");
+    }
+    assert_eq!(running.lab.events("before-tool-call").len(), 60);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
