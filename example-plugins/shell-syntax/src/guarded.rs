@@ -106,6 +106,9 @@ pub fn at(path: &Normal, reach: Reach) -> Vec<&'static Guarded> {
 
 /// Those that may begin with a name, as far as it is known.
 fn beginning_with(name: &str, wild: bool) -> &'static [Guarded] {
+    if !may_begin(name.bytes().next()) {
+        return &[];
+    }
     let known = known_part(name, wild);
     let is_whole = known.len() == name.len();
     if !is_whole && known.len() < MIN_KNOWN {
@@ -117,6 +120,11 @@ fn beginning_with(name: &str, wild: bool) -> &'static [Guarded] {
         |guarded: &&Guarded| if is_whole { guarded.parts[0] == known } else { guarded.parts[0].starts_with(known) };
     let count = GUARDED[begin..].iter().take_while(fits).count();
     &GUARDED[begin..begin + count]
+}
+
+/// Whether the first name of what is guarded may begin with this byte: soon said, and of most names no.
+fn may_begin(byte: Option<u8>) -> bool {
+    byte.is_some_and(|byte| FIRST_BYTES & (1 << (byte.to_ascii_lowercase() % 32)) != 0)
 }
 
 /// What of a name is known, from its beginning.
@@ -273,8 +281,15 @@ fn may_be_guarded(text: &str) -> bool {
     if text.starts_with('-') && text.contains(['.', '/']) {
         return true;
     }
-    let mut names = text.split(['/', '\\', '=']);
-    names.any(|name| !name.is_empty() && !beginning_with(&lower(name), true).is_empty())
+    let bytes = text.as_bytes();
+    let mut begin = 0;
+    (0..=bytes.len()).any(|at| {
+        if !matches!(bytes.get(at), None | Some(b'/' | b'\\' | b'=')) {
+            return false;
+        }
+        let name = std::mem::replace(&mut begin, at + 1)..at;
+        may_begin(bytes[name.clone()].first().copied()) && !beginning_with(&lower(&text[name]), true).is_empty()
+    })
 }
 
 /// Whether a path that is written may be guarded, from a directory that is not: asked before it is known where it leads, which takes

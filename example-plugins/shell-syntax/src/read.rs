@@ -9,7 +9,7 @@ use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
 use super::writes::writes_or_runs;
-use super::{Class, Command, bounds, lower};
+use super::{Class, Command, bounds, leave, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
@@ -141,7 +141,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         result = result.and_then(|()| reader.text("trap", &text));
     }
     reader.uncalled();
-    let mut script = reader.script;
+    let mut script = std::mem::take(&mut reader.script);
+    leave(reader);
     // Without steps left the parser takes a text for another one, or for none.
     let steps = bounds::check_steps(steps::left());
     script.unreadable = result.err().map(|why| why.0).or(script.unreadable).or(steps.err());
@@ -274,7 +275,9 @@ impl Reader<'_> {
             },
             _ => false,
         };
-        self.program(&program)
+        let result = self.program(&program);
+        leave(program);
+        result
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {

@@ -78,30 +78,73 @@ impl List {
         self.0.is_empty()
     }
 
+    /// Byte by byte: the items are short, and it is asked of each command.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
-        self.0.split_terminator('\n')
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let end = end_of_line(rest.as_bytes(), 0);
+            let item = rest.get(..end).filter(|item| !item.is_empty())?;
+            rest = rest.get(end + 1..).unwrap_or_default();
+            Some(item)
+        })
     }
 
     /// What follows this first word in the items that begin with it. The items are sorted by their first words.
     pub(super) fn of_first_word<'a>(self, first: &'a str) -> impl Iterator<Item = &'static str> + use<'a> {
-        let text = self.0;
-        let line_at = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let text = self.0.as_bytes();
         let (mut low, mut high) = (0, text.len());
         while low < high {
-            let begin = line_at(low + (high - low) / 2);
-            let line = text[begin..].split('\n').next().unwrap_or_default();
-            let end = begin + line.len() + 1;
-            if line.split(' ').next().unwrap_or_default() < first { low = end } else { high = begin }
+            let mut begin = usize::midpoint(low, high);
+            while begin > low && text[begin - 1] != b'\n' {
+                begin -= 1;
+            }
+            if is_before(&text[begin..], first.as_bytes()) {
+                low = end_of_line(text, begin) + 1;
+            } else {
+                high = begin;
+            }
         }
-        text.get(low..).unwrap_or_default().split_terminator('\n').map_while(move |line| {
+        Self(self.0.get(low..).unwrap_or_default()).iter().map_while(move |line| {
             let rest = line.strip_prefix(first)?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
         })
     }
 
     pub(super) fn contains(self, word: &str) -> bool {
-        self.iter().any(|other| other == word)
+        let (text, word) = (self.0.as_bytes(), word.as_bytes());
+        let Some(first) = word.first() else { return false };
+        let mut begin = 0;
+        while let Some(byte) = text.get(begin) {
+            let end = end_of_line(text, begin);
+            if byte == first && text[begin..end] == *word {
+                return true;
+            }
+            begin = end + 1;
+        }
+        false
     }
+}
+
+/// Where the line ends that begins there.
+#[inline]
+fn end_of_line(text: &[u8], begin: usize) -> usize {
+    let mut end = begin;
+    while end < text.len() && text[end] != b'\n' {
+        end += 1;
+    }
+    end
+}
+
+/// Whether the first word of a line comes before `first`, in the order of their bytes.
+fn is_before(line: &[u8], first: &[u8]) -> bool {
+    for (at, wanted) in first.iter().enumerate() {
+        match line.get(at) {
+            None | Some(b' ' | b'\n') => return true,
+            Some(byte) if byte == wanted => {}
+            Some(byte) => return byte < wanted,
+        }
+    }
+    false
 }
 
 const NOTHING: Wrapper = Wrapper {

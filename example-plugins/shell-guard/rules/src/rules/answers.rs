@@ -1,7 +1,7 @@
 //! Modes of one's own: a table of what rules answer, by severity, catalogue, label, cause or rule.
 
-use super::Texts;
 use super::schema::{Construct, Rule, Severity};
+use super::{Text, Texts};
 use litemap::LiteMap;
 
 /// What a rule does in the place of its own action.
@@ -127,7 +127,7 @@ impl Answer {
             Self::Ask => "ask",
             Self::Deny => "deny",
         };
-        rule.action = Some(word.to_owned());
+        rule.action = Some(Text::new(word));
         true
     }
 }

@@ -11,6 +11,7 @@ mod regex;
 mod registry;
 pub(crate) mod schema;
 mod sql;
+mod text;
 mod verbs;
 mod words;
 
@@ -18,6 +19,7 @@ pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
 pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
+pub(crate) use text::Text;
 
 /// The catalogues whose rules hold whatever a mode says.
 pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];

@@ -2,6 +2,7 @@
 
 use super::compact::{Compact, Input, compact_table, members};
 use super::regex::Regex;
+use super::text::Text;
 use super::words::{Pairs, Words};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub(crate) struct Analysed {
     texts: Option<Words>,
     at: Place,
     any_case: bool,
-    search: String,
+    search: Text,
     needed: Words,
 }
 
@@ -71,7 +72,15 @@ pub(super) enum Pattern {
     Texts { texts: Words, at: Place, any_case: bool },
     /// Searched for if one of `needed` occurs, and compiled when that first happens: few commands have any of them, and to compile all
     /// patterns is much of what it may take to set the guard up.
-    Search { needed: Words, source: Box<str>, compiled: OnceLock<Option<Box<Regex>>> },
+    Search(Box<Search>),
+}
+
+/// What is searched for.
+#[derive(Debug)]
+pub(super) struct Search {
+    needed: Words,
+    source: Text,
+    compiled: OnceLock<Option<Box<Regex>>>,
 }
 
 /// Where a text has to occur in another.
@@ -95,7 +104,7 @@ impl Pattern {
             return Err("a pattern is a string".into());
         };
         match Regex::new(&source) {
-            Ok(_) => Ok(Self::search(&source, Words::default())),
+            Ok(_) => Ok(Self::search(Text::new(&source), Words::default())),
             Err(error) => Err(format!("`{source}` is no pattern: {error}")),
         }
     }
@@ -109,13 +118,13 @@ impl Pattern {
             Expression::Analysed(Analysed { texts: Some(texts), at, any_case, .. }) => {
                 Ok(Self::Texts { texts, at, any_case })
             }
-            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
+            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(search, needed)),
             Expression::Written(_) => Err("the build has told nothing of it".into()),
         }
     }
 
-    fn search(source: &str, needed: Words) -> Self {
-        Self::Search { needed, source: source.into(), compiled: OnceLock::new() }
+    fn search(source: Text, needed: Words) -> Self {
+        Self::Search(Box::new(Search { needed, source, compiled: OnceLock::new() }))
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
@@ -123,7 +132,7 @@ impl Pattern {
             Self::Texts { texts, at: Place::Whole, any_case: true } => texts.has_in_any_case(text),
             Self::Texts { texts, at: Place::Whole, .. } => texts.has(text),
             Self::Texts { texts, at, any_case } => texts.any(|word| at.has(text, word, *any_case)),
-            Self::Search { needed, source, compiled } => needed.occurs_in(text) && finds(source, compiled, text),
+            Self::Search(search) => search.needed.occurs_in(text) && search.finds(text),
         }
     }
 
@@ -131,7 +140,7 @@ impl Pattern {
     pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => true,
-            Self::Search { needed, .. } => needed.occurs_with(text, pairs),
+            Self::Search(search) => search.needed.occurs_with(text, pairs),
         }
     }
 
@@ -139,17 +148,17 @@ impl Pattern {
     pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => self.is_match(text),
-            Self::Search { needed, source, compiled } => {
-                needed.occurs_with(text, pairs) && finds(source, compiled, text)
-            }
+            Self::Search(search) => search.needed.occurs_with(text, pairs) && search.finds(text),
         }
     }
 }
 
-/// Whether a pattern matches, which is compiled for the first text.
-fn finds(source: &str, compiled: &OnceLock<Option<Box<Regex>>>, text: &str) -> bool {
-    let regex = compiled.get_or_init(|| Regex::new(source).ok().map(Box::new));
-    regex.as_ref().is_some_and(|regex| regex.is_match(text))
+impl Search {
+    /// Whether the pattern matches, which is compiled for the first text.
+    fn finds(&self, text: &str) -> bool {
+        let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok().map(Box::new));
+        regex.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
 }
 
 impl Place {
@@ -200,7 +209,7 @@ mod tests {
     #[test]
     fn what_has_one_of_the_needed_texts_is_searched() {
         let pattern = told(r"\bdrop\s+table\b");
-        assert!(matches!(&pattern, Pattern::Search { needed, .. } if needed.iter().count() == 1));
+        assert!(matches!(&pattern, Pattern::Search(search) if search.needed.iter().count() == 1));
         assert!(!pattern.is_match("drop index y") && !pattern.is_match("create table y"));
         assert!(pattern.is_match("x; drop  table y"));
     }
@@ -228,7 +237,7 @@ mod tests {
     fn what_need_only_be_compared_is_not_searched_for() {
         let place = |source: &str| match told(source) {
             Pattern::Texts { at, any_case, .. } => Some((at, any_case)),
-            Pattern::Search { .. } => None,
+            Pattern::Search(_) => None,
         };
         assert_eq!(place("^(main|master)$"), Some((Place::Whole, false)));
         assert_eq!(place("^--"), Some((Place::Begin, false)));

@@ -4,12 +4,12 @@ use super::answers::Answers;
 use super::matching::{Matcher, Subject, initial, initials};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
-use super::words::{Index, Name};
-use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Texts};
+use super::words::{Index, Numbers, first};
+use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Text, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
 use serde::Deserialize;
-use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, lower, read};
+use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, leave, lower, read};
 use std::borrow::Cow;
 
 /// What rules that match do.
@@ -77,11 +77,11 @@ pub(crate) struct Settings {
 pub(crate) struct Compiled {
     /// Without its pattern and its matches, which are compiled.
     pub(crate) rule: Rule,
-    pub(crate) catalogue: String,
+    pub(crate) catalogue: Text,
     pub(crate) mode: Mode,
     /// Whether the config brought it, and it was not there before.
     given: bool,
-    stack: Option<String>,
+    stack: Option<Text>,
     pattern: Option<Pattern>,
     /// Whether it is no matter to it that a file is written whole.
     pub(crate) spares_whole_files: bool,
@@ -202,13 +202,13 @@ impl Registry {
                 self.general.any.push(number);
             }
         }
-        let firsts = named.iter().flat_map(|(.., matcher)| matcher.programs()).map(|name| Name(name, None).first());
-        self.by_program = Index::new(firsts, |first| {
-            let initial = initial(first);
+        let firsts = named.iter().flat_map(|(.., matcher)| matcher.programs()).map(first);
+        self.by_program = Index::new(firsts, |byte| {
+            let initial = initial(byte);
             let about = named.iter().filter(move |(initials, ..)| initials & initial != 0);
             about.flat_map(move |&(_, number, matcher)| {
-                let names = matcher.programs().filter(move |name| Name(name, None).first() == first);
-                names.flat_map(move |name| matcher.first_words().map(move |word| (Name(name, word), number)))
+                let names = matcher.programs().filter(move |name| first(name) == byte);
+                names.flat_map(move |name| matcher.first_words().map(move |word| (name, word, number)))
             })
         });
         self
@@ -239,7 +239,7 @@ impl Registry {
         let places = Places::new(DIRECTORY);
         let script = read(command, ShellDialect::Posix, DIRECTORY, &places);
         let subject = Subject::new(command, &script, &places);
-        self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
+        self.matching(&subject).iter().any(|hit| *hit.rule.rule.id == *rule)
     }
 
     #[cfg(test)]
@@ -260,9 +260,10 @@ impl Registry {
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
         let is_named = command.windows || is_lower(&command.program);
-        let of = |word| if is_named { self.by_program.get(Name(&program, word)) } else { &[] };
-        let of_subcommand = arguments.operands.first().map_or(&[][..], |word| of(Some(&word.text)));
-        of(None).iter().chain(of_subcommand).map(|number| &self.matchers[*number as usize])
+        let numbers = if is_named { self.by_program.get(&program) } else { Numbers::default() };
+        let of_subcommand = arguments.operands.first().map(|word| numbers.of(Some(&word.text)));
+        // A matcher asks for its subcommand once more.
+        numbers.of(None).chain(of_subcommand.into_iter().flatten()).map(|number| &self.matchers[number as usize])
     }
 
     /// The matchers for patterns of names that the command's program fits.
@@ -286,7 +287,7 @@ impl Registry {
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
         let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule].given;
         let program = lower(&command.program);
-        let is_named = self.by_program.within(&program).any(|number| is_own(&self.matchers[number as usize]))
+        let is_named = self.by_program.get(&program).all().any(|number| is_own(&self.matchers[number as usize]))
             || self.named_alike(command).any(is_own);
         // `docker exec web rm` may run `web`, by what the reader knows, or `rm`.
         let runs = |other: &Command| {
@@ -333,6 +334,7 @@ impl Registry {
                     note(&mut found, matcher.rule, number);
                 }
             }
+            leave(arguments);
         }
         found.into_iter().map(|(at, commands)| Hit { rule: &self.rules[at], commands }).collect()
     }
@@ -387,24 +389,25 @@ impl Loading {
         self.catalogues.push(id.clone());
         if self.remove.contains(&id) {
             for rule in rules {
-                self.removed.insert(rule?.id, ());
+                self.removed.insert(rule?.id.to_string(), ());
             }
             return Ok(());
         }
         let is_floor = FLOOR.contains(&id.as_str());
+        let named = Text::new(&id);
         let mut count = 0;
         for rule in rules {
             let mut rule = rule?;
             count += 1;
-            if self.ids.insert(rule.id.clone(), ()).is_some() {
+            if self.ids.insert(rule.id.to_string(), ()).is_some() {
                 return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
             }
-            if self.remove.contains(&rule.id) {
+            if self.remove.iter().any(|id| *id == *rule.id) {
                 continue;
             }
-            let mut mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
+            let mut mode = self.modes.get(&*rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
             if is_floor {
-                self.floor.insert(rule.id.clone(), ());
+                self.floor.insert(rule.id.to_string(), ());
                 self.floor.insert(id.clone(), ());
             }
             if let Some(answer) = self.answers.of(&rule, &id).filter(|_| !is_floor) {
@@ -414,7 +417,7 @@ impl Loading {
                 mode = if mode == Mode::Rewrite { mode } else { Mode::RewriteWithAudit };
             }
             rule.labels = Vec::new();
-            let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode, given)?;
+            let (compiled, matchers) = compile(rule, named, stack.as_deref(), mode, given)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
             self.rules.push(Taken { order, rule, matchers });
@@ -460,13 +463,13 @@ impl Loading {
 
 fn compile(
     mut rule: Rule,
-    catalogue: &str,
+    catalogue: Text,
     stack: Option<&str>,
     mode: Mode,
     given: bool,
 ) -> Result<(Compiled, Vec<Matcher>), String> {
     let making: Compile = if given { Pattern::written } else { Pattern::embedded };
-    let id = rule.id.clone();
+    let id = rule.id;
     let wrong = |why: String| format!("rule `{id}`: {why}");
     if rule.id.is_empty() {
         return Err("a rule has an empty `id`".into());
@@ -485,9 +488,8 @@ fn compile(
     for wanted in std::mem::take(&mut rule.matches) {
         matchers.push(Matcher::new(wanted, making).map_err(wrong)?);
     }
-    let stack = stack.map(|stack| stack_name(stack).to_owned());
+    let stack = stack.map(|stack| Text::new(stack_name(stack)));
     let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
-    let catalogue = catalogue.to_owned();
     Ok((Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
 }
 

@@ -2,6 +2,7 @@
 
 use super::compact::{self, Compact, Input, config_table, members};
 use super::pattern::Expression;
+use super::text::Text;
 use super::words::Words;
 use serde::Deserialize;
 
@@ -26,24 +27,24 @@ pub(crate) struct Catalogue {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rule {
     /// `STACK.TOOL.SHORT`, unique.
-    pub id: String,
+    pub id: Text,
     /// For people who read lists; it decides nothing.
     pub severity: Severity,
     /// `deny`, `ask`, `rewrite`, `audit`, or `hint`, which tells of a rewrite and does not make it. Another word is advice: it
     /// is reported as it is.
-    pub action: Option<String>,
+    pub action: Option<Text>,
     /// Higher is looked at first.
     pub priority: i64,
     /// What kind of harm it is about, such as `network`: `answers` names rules by it.
     pub labels: Vec<String>,
     /// The stacks that it is about; all if there is none.
-    pub applies_to: Vec<String>,
+    pub applies_to: Vec<Text>,
     /// One sentence that the model reads.
-    pub explanation: String,
+    pub explanation: Text,
     /// Links.
-    pub references: Vec<String>,
+    pub references: Vec<Text>,
     /// The rule is silent where this variable of the host is `1` or `true`.
-    pub unless_env: Option<String>,
+    pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
     pub pattern: Option<Expression>,
     /// Any of these.

@@ -83,12 +83,17 @@ fn first_hump(word: &str) -> &str {
 
 /// Whether `names` has the program, or the program with its first operands.
 pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> bool {
-    names.iter().any(|name| {
-        let mut words = name.split(' ');
-        words.next().is_some_and(|name| name.eq_ignore_ascii_case(program))
+    let initial = program.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    names.any(|name| {
+        // Soon said, and of nearly all.
+        if name.first().map(u8::to_ascii_lowercase) != initial {
+            return false;
+        }
+        let mut words = name.split(|byte| *byte == b' ');
+        words.next().is_some_and(|name| name.eq_ignore_ascii_case(program.as_bytes()))
             && words
                 .zip(operands.iter().map(Some).chain(std::iter::repeat(None)))
-                .all(|(wanted, operand)| operand.is_some_and(|operand| operand.text == wanted))
+                .all(|(wanted, operand)| operand.is_some_and(|operand| operand.text.as_bytes() == wanted))
     })
 }
 

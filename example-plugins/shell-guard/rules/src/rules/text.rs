@@ -1,0 +1,90 @@
+//! Texts of rules, in few blocks of memory: a block for each text has room beside it that nothing uses, and all of a guest's memory is
+//! copied for each event.
+
+use super::compact::{Compact, Input};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Mutex;
+
+/// Length of a block, in bytes.
+const BLOCK: usize = 8 * 1024;
+/// Maximum length of a text that shares a block with others: what is left of a block when the next one begins is less.
+const MAX_SHARED: usize = 512;
+
+/// The text, which is kept from now on: rules stay as long as the guest does.
+pub(super) fn kept(text: &str) -> &'static str {
+    /// What is left of the last block.
+    static REST: Mutex<&'static mut [u8]> = Mutex::new(&mut []);
+    if text.len() > MAX_SHARED {
+        return Box::leak(text.into());
+    }
+    let Ok(mut rest) = REST.lock() else { return Box::leak(text.into()) };
+    if rest.len() < text.len() {
+        *rest = Box::leak(vec![0; BLOCK].into());
+    }
+    let (place, after) = std::mem::take(&mut *rest).split_at_mut(text.len());
+    *rest = after;
+    place.copy_from_slice(text.as_bytes());
+    std::str::from_utf8(place).unwrap_or_default()
+}
+
+/// A text of a rule.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text(&'static str);
+
+impl Text {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(kept(text))
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Compact for Text {
+    fn read(input: &mut Input) -> Option<Self> {
+        input.text().map(|text| Self::new(&text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(text).map(|text| Self::new(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, MAX_SHARED, kept};
+
+    #[test]
+    fn texts_stay_what_they_were_whatever_is_kept_after_them() {
+        let lengths = [0, 1, 7, MAX_SHARED - 1, MAX_SHARED, MAX_SHARED + 1, BLOCK, BLOCK + 1];
+        let texts: Vec<String> = (0..400).map(|at| "é".repeat(lengths[at % lengths.len()]) + &at.to_string()).collect();
+        let all: Vec<&str> = texts.iter().map(|text| kept(text)).collect();
+        assert_eq!(all, texts);
+    }
+}
