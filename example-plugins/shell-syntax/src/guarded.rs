@@ -1,6 +1,7 @@
 //! The files that decide under which rules an agent runs: hookhost's own, and those in which agents name their hooks. The table is
 //! made of `guarded.toml`.
 
+use super::ascii::Ascii as _;
 use super::known::kind;
 use super::path::{Normal, home_of};
 use super::places::is_temporary;
@@ -157,7 +158,7 @@ impl Guarded {
 /// Whether a name fits a part of the table, in which `*` stands for anything; what is unknown of the name may be anything, too.
 fn overlap(part: &str, name: &str, wild: bool) -> bool {
     let known = known_part(name, wild);
-    if known.len() == name.len() && !part.contains('*') {
+    if known.len() == name.len() && !part.has(b'*') {
         return part == name;
     }
     let fixed = part.split('*').next().unwrap_or_default();
@@ -262,7 +263,7 @@ impl Command {
     /// Whether it is a cmdlet that says what it would do: `Remove-Item x -WhatIf`.
     fn only_says(&self) -> bool {
         let is_cmdlet =
-            self.windows || self.program.split_once('-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
+            self.windows || self.program.halves(b'-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
         is_cmdlet && self.redirects.is_empty() && self.args.iter().any(|word| word.text.eq_ignore_ascii_case("-whatif"))
     }
 
@@ -278,7 +279,7 @@ impl Command {
 
 /// Whether a part of a text may be the first name of what is guarded. An option may have a path right after its letter.
 fn may_be_guarded(text: &str) -> bool {
-    if text.starts_with('-') && text.contains(['.', '/']) {
+    if text.starts_with('-') && text.has_one_of(&[b'.', b'/']) {
         return true;
     }
     let bytes = text.as_bytes();

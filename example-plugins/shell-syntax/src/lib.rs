@@ -3,6 +3,7 @@
 //! leads. Nothing here runs anything or asks a file system. What only the shell will know is marked as [`UNKNOWN`].
 
 mod arithmetic;
+mod ascii;
 mod bounds;
 mod code;
 mod copies;
@@ -31,6 +32,7 @@ mod wrappers;
 mod writes;
 mod xargs;
 
+pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
@@ -90,7 +92,7 @@ impl Command {
         }
         let is_code = |text: &str| {
             text == "."
-                || text.contains(['[', '|', '(', '{', '"'])
+                || text.has_one_of(&[b'[', b'|', b'(', b'{', b'"'])
                 || (text.starts_with('.') && !text.starts_with("./") && !text.starts_with("../"))
         };
         self.args.iter().find(|word| !word.text.starts_with('-') && is_code(&word.text))

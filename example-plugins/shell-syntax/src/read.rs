@@ -1,5 +1,6 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
+use super::ascii::Ascii as _;
 use super::guarded::directory_of_variable;
 use super::mounts::Mount;
 use super::places::{MADE_UP, Places};
@@ -327,7 +328,7 @@ impl Reader<'_> {
 
     /// A text that is itself a command, such as that of `sh -c`.
     pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
-        if text.contains(UNKNOWN) {
+        if text.has(UNKNOWN as u8) {
             self.script.runs_unknown = true;
             // What is known of it still counts.
         }
@@ -687,7 +688,7 @@ impl Reader<'_> {
     /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
     /// `[[ -v 'a[$(x)]' ]]`.
     pub(super) fn indexed(&mut self, word: &Word) {
-        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.contains('`'));
+        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.has(b'`'));
         if let Some(begin) = begin {
             self.within_quoted(&word.text[begin..]);
         }
@@ -921,7 +922,7 @@ impl Reader<'_> {
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
-                let is_itself = name.contains('/') || self.defines(name) || self.aliases.contains_key(*name);
+                let is_itself = name.has(b'/') || self.defines(name) || self.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
             // Nothing that a rule would know.
@@ -947,7 +948,7 @@ impl Reader<'_> {
             match item {
                 ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word)
                 | ast::CommandPrefixOrSuffixItem::Word(word)
-                    if !word.value.contains("$(") && !word.value.contains('`') => {}
+                    if !word.value.contains("$(") && !word.value.has(b'`') => {}
                 _ => return false,
             }
         }
@@ -959,7 +960,7 @@ impl Reader<'_> {
     /// Whether a program is found by its name, or lies where programs are installed.
     fn is_installed(&self, command: &Command) -> bool {
         let class = self.places.class(&command.program_word, command.cwd.as_deref());
-        !command.program_word.text.contains('/') || matches!(class, Class::System | Class::Home)
+        !command.program_word.text.has(b'/') || matches!(class, Class::System | Class::Home)
     }
 }
 

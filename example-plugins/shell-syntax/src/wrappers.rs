@@ -1,5 +1,6 @@
 //! What is known of programs that run other commands: the tables of `wrappers.toml`, and how to read words by them.
 
+use super::ascii::Ascii as _;
 use super::word::{UNKNOWN, Word};
 
 /// How a program runs the command that its words hold. Each list is of options, except `after` and `separators`. If a value
@@ -219,7 +220,7 @@ pub(super) fn is_fetcher(program: &str, args: &[Word]) -> bool {
         words.split_terminator(' ').all(|word| match word.strip_suffix('*') {
             Some(begin) => rest.any(|arg| arg.text.starts_with(begin)),
             // Another machine.
-            None if word == ":" => rest.any(|arg| arg.text.contains(':') && !arg.text.starts_with(['-', '/', '.'])),
+            None if word == ":" => rest.any(|arg| arg.text.has(b':') && !arg.text.starts_with(['-', '/', '.'])),
             None => rest.any(|arg| arg.text == word),
         })
     })
@@ -233,7 +234,7 @@ pub(super) fn is_command(variable: &str) -> bool {
 /// Whether the value of a setting of git is run as a command.
 pub(super) fn is_setting(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SETTINGS.iter().any(|setting| match setting.split_once('*') {
+    SETTINGS.iter().any(|setting| match setting.halves(b'*') {
         Some((begin, end)) => name.len() > begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
         None => setting == name,
     })
@@ -271,7 +272,7 @@ impl Wrapper {
             if text.starts_with('-') && text.len() > 1 {
                 let takes = self.before.contains(text);
                 at += usize::from(takes);
-                may_be_value = !takes && text != "--" && !text.contains('=');
+                may_be_value = !takes && text != "--" && !text.has(b'=');
             } else if !std::mem::take(&mut may_be_value) {
                 return None;
             }
@@ -281,8 +282,7 @@ impl Wrapper {
     /// How many words after an option belong to it.
     fn taken_by(&self, option: &str) -> usize {
         let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
-        let is_short =
-            |other: &str| other.starts_with("--") && !option.contains('=') && attached(option, other).is_some();
+        let is_short = |other: &str| other.starts_with("--") && !option.has(b'=') && attached(option, other).is_some();
         let is_same = |other: &str| other == option || is_short(other);
         let is_listed = lists.iter().any(|list| list.iter().any(|other| is_same(named(other).0)));
         if self.pairs.contains(option) { 2 } else { usize::from(is_listed) }
@@ -339,7 +339,7 @@ impl Wrapper {
                 let text = word.text.as_str();
                 let attached =
                     self.values.iter().any(|option| option.len() == 2 && text.len() > 2 && text.starts_with(option));
-                text.starts_with('-') && text != "--" && !text.contains('=') && !attached
+                text.starts_with('-') && text != "--" && !text.has(b'=') && !attached
             });
             if !may_be_a_value {
                 break;
@@ -359,7 +359,7 @@ impl Wrapper {
         let mut found = Vec::new();
         let lines = text.lines().filter(|_| !self.escapes.is_empty());
         for line in lines {
-            let value = line.split_once('=').filter(|(option, _)| option.starts_with("--"));
+            let value = line.halves(b'=').filter(|(option, _)| option.starts_with("--"));
             let mut begin = value.map_or(line, |(_, value)| value);
             loop {
                 let next = begin.trim_start_matches(['+', ':', ' ', '\t', '%']);
@@ -432,7 +432,7 @@ const MIN_ABBREVIATION: usize = 5;
 
 /// An option, and the name that its value begins with.
 fn named(option: &str) -> (&str, &str) {
-    option.split_once(' ').unwrap_or((option, ""))
+    option.halves(b' ').unwrap_or((option, ""))
 }
 
 /// What follows the name in `NAME=VALUE` or `NAME VALUE`; all of it if there is no name.
@@ -460,7 +460,7 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
         return Some("");
     }
     if option.starts_with("--") {
-        let (given, value) = text.split_once('=').unwrap_or((text, ""));
+        let (given, value) = text.halves(b'=').unwrap_or((text, ""));
         // GNU's programs take the beginning of an option for it, where no other begins so.
         let is_short = given.len() >= MIN_ABBREVIATION && given != "--checkpoint" && option.starts_with(given);
         return (given == option || is_short).then_some(value);

@@ -4,6 +4,7 @@ use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
+use shell_syntax::Ascii as _;
 use shell_syntax::{Command, Location, Places, Script, leave, read};
 use std::ops::Range;
 
@@ -327,7 +328,7 @@ fn shown(text: &str) -> String {
 /// Whether a tool that runs SQL was meant, and no shell: nothing in it would make a shell run something.
 fn is_sql(text: &str) -> bool {
     let statement = text.trim_end().trim_end_matches(';');
-    if statement.contains([';', '&', '|', '$', '`', '\n']) {
+    if statement.has_one_of(&[b';', b'&', b'|', b'$', b'`', b'\n']) {
         return false;
     }
     let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();

@@ -1,11 +1,12 @@
 //! A rule's conditions, compiled, and asked of one command.
 
 use super::depth;
-use super::pattern::{Compile, Expression, Pattern};
+use super::pattern::{Analysed, Compile, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::verbs;
 use super::words::{Pairs, Part, Words};
+use shell_syntax::Ascii as _;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Given, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
@@ -108,7 +109,7 @@ impl Matcher {
                     .into(),
             );
         }
-        if wanted.program.iter().chain(wanted.subcommand.iter()).any(|name| name.contains('\0')) {
+        if wanted.program.iter().chain(wanted.subcommand.iter()).any(|name| name.has(b'\0')) {
             return Err("a name in `program` or `subcommand` has a zero byte, which no command can have".into());
         }
         let acts = wanted.construct.is_none()
@@ -253,7 +254,7 @@ impl Matcher {
         self.subcommands.iter().find_map(|path| {
             let mut rest = path;
             for (at, word) in arguments.operands.iter().enumerate() {
-                if rest == word.text && !rest.contains(' ') {
+                if rest == word.text && !rest.has(b' ') {
                     return Some(at + 1);
                 }
                 rest = rest.strip_prefix(word.text.as_str())?.strip_prefix(' ')?;
@@ -266,7 +267,7 @@ impl Matcher {
 impl Whole {
     fn new(wanted: &mut Match, compile: Compile) -> Result<Self, String> {
         let parts = |texts: &[String]| texts.iter().map(|text| Part::new(text)).collect();
-        let pattern = |expression: &mut Option<Expression>| expression.take().map(compile).transpose();
+        let pattern = |expression: &mut Option<Analysed>| expression.take().map(compile).transpose();
         Ok(Self {
             contains: parts(&wanted.contains),
             lacks: parts(&wanted.lacks),

@@ -4,6 +4,7 @@ mod answers;
 mod compact;
 mod depth;
 mod embedded;
+mod given;
 mod matching;
 mod pattern;
 mod programs;

@@ -4,32 +4,11 @@ use super::compact::{Compact, Input, compact_table, members};
 use super::regex::Regex;
 use super::text::Text;
 use super::words::{Pairs, Words};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+#[cfg(test)]
+use serde::Deserialize;
 use std::sync::OnceLock;
 
-/// A regular expression.
-#[derive(Clone, Debug)]
-pub(crate) enum Expression {
-    /// As the config writes it.
-    Written(Value),
-    /// An embedded one, with the analysis by `build/patterns.rs`.
-    Analysed(Analysed),
-}
-
-impl<'de> Deserialize<'de> for Expression {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        Value::deserialize(value).map(Self::Written)
-    }
-}
-
-impl Compact for Expression {
-    fn read(input: &mut Input) -> Option<Self> {
-        Analysed::read(input).map(Self::Analysed)
-    }
-}
-
-/// The analysis by `build/patterns.rs`.
+/// A regular expression: the analysis by `build/patterns.rs`, or the expression alone.
 #[cfg_attr(test, derive(Deserialize), serde(deny_unknown_fields, rename_all = "kebab-case", default))]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Analysed {
@@ -63,7 +42,7 @@ impl Compact for Place {
 }
 
 /// Makes a pattern of an expression: [`Pattern::written`] or [`Pattern::embedded`].
-pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
+pub(super) type Compile = fn(Analysed) -> Result<Pattern, String>;
 
 /// A regular expression that can be asked.
 #[derive(Debug)]
@@ -99,28 +78,23 @@ impl Pattern {
     ///
     /// # Errors
     /// If it is no pattern.
-    pub(super) fn written(expression: Expression) -> Result<Self, String> {
-        let Expression::Written(Value::String(source)) = expression else {
-            return Err("a pattern is a string".into());
-        };
-        match Regex::new(&source) {
-            Ok(_) => Ok(Self::search(Text::new(&source), Words::default())),
-            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+    pub(super) fn written(Analysed { search, .. }: Analysed) -> Result<Self, String> {
+        match Regex::new(&search) {
+            Ok(_) => Ok(Self::search(search, Words::default())),
+            Err(error) => Err(format!("`{search}` is no pattern: {error}")),
         }
     }
 
     /// One of which the build has told what it needs.
     ///
     /// # Errors
-    /// If it has not.
-    pub(super) fn embedded(expression: Expression) -> Result<Self, String> {
-        match expression {
-            Expression::Analysed(Analysed { texts: Some(texts), at, any_case, .. }) => {
-                Ok(Self::Texts { texts, at, any_case })
-            }
-            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(search, needed)),
-            Expression::Written(_) => Err("the build has told nothing of it".into()),
-        }
+    /// Never: the build has refused what is no pattern.
+    pub(super) fn embedded(expression: Analysed) -> Result<Self, String> {
+        let Analysed { texts, at, any_case, search, needed } = expression;
+        Ok(match texts {
+            Some(texts) => Self::Texts { texts, at, any_case },
+            None => Self::search(search, needed),
+        })
     }
 
     fn search(source: Text, needed: Words) -> Self {
@@ -182,27 +156,25 @@ pub(super) mod build;
 
 #[cfg(test)]
 mod tests {
-    use super::{Analysed, Expression, Pattern, Place, build};
+    use super::{Analysed, Pattern, Place, build};
+    use crate::rules::Text;
+    use crate::rules::compact::members::PATTERNS;
     use proptest::prelude::*;
     use regex_lite::Regex;
     use serde::Deserialize as _;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use std::collections::BTreeSet;
 
     fn told(source: &str) -> Pattern {
-        Pattern::embedded(Expression::Analysed(Analysed::deserialize(build::known(source)).unwrap())).unwrap()
+        Pattern::embedded(Analysed::deserialize(build::known(source)).unwrap()).unwrap()
     }
 
     #[test]
     fn a_pattern_of_the_config_is_looked_at_before_it_is_asked() {
-        let written = |expression: Value| Pattern::written(Expression::Written(expression));
-        let error = written(json!("a(")).unwrap_err();
+        let written = |source: &str| Pattern::written(Analysed { search: Text::new(source), ..Analysed::default() });
+        let error = written("a(").unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
-        // The config cannot provide an analysis of its own.
-        for other in [json!(5), json!({}), json!({ "search": "a(" }), json!({ "texts": ["a"] }), json!(null)] {
-            assert_eq!(written(other).unwrap_err(), "a pattern is a string");
-        }
-        let pattern = written(json!("^a+$")).unwrap();
+        let pattern = written("^a+$").unwrap();
         assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
     }
 
@@ -322,7 +294,7 @@ mod tests {
             let rules = catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten();
             let matches = |rule: &toml::Value| rule.get("match").and_then(toml::Value::as_array).cloned();
             for table in rules.flat_map(|rule| matches(rule).unwrap_or_default().into_iter().chain([rule.clone()])) {
-                let patterns = build::MEMBERS.into_iter().filter_map(|member| table.get(member));
+                let patterns = PATTERNS.into_iter().filter_map(|member| table.get(member));
                 sources.extend(patterns.map(|pattern| pattern.as_str().unwrap().to_owned()));
             }
         }

@@ -4,6 +4,7 @@ use super::compact::{Compact, Input, compact_table, members};
 use super::sql::Statements;
 use super::words::{Index, Words, first};
 use litemap::LiteMap;
+use shell_syntax::Ascii as _;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
@@ -185,8 +186,7 @@ impl<'a> Arguments<'a> {
                 }
             }
             // Of a program that is known, all options are that take a value.
-            may_be_value =
-                program.is_none() && !windows && text.starts_with('-') && text.len() > 1 && !text.contains('=');
+            may_be_value = program.is_none() && !windows && text.starts_with('-') && text.len() > 1 && !text.has(b'=');
             if at == 0 && text.starts_with('+') && program.is_some_and(|program| program.toolchain) {
                 continue;
             }
@@ -312,7 +312,7 @@ fn is_option(text: &str, windows: bool) -> bool {
 }
 
 fn split_value(text: &str, windows: bool) -> (&str, Option<&str>) {
-    match text.split_once('=').or_else(|| text.split_once(':').filter(|_| windows)) {
+    match text.halves(b'=').or_else(|| text.halves(b':').filter(|_| windows)) {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     }

@@ -1,10 +1,9 @@
 //! The format of a catalogue's file and of the plugin's config.
 
-use super::compact::{self, Compact, Input, config_table, members};
-use super::pattern::Expression;
+use super::compact::{Compact, Input, compact_table, members};
+use super::pattern::Analysed;
 use super::text::Text;
 use super::words::Words;
-use serde::Deserialize;
 
 /// Rules that belong together.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +45,7 @@ pub(crate) struct Rule {
     /// The rule is silent where this variable of the host is `1` or `true`.
     pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
-    pub pattern: Option<Expression>,
+    pub pattern: Option<Analysed>,
     /// Any of these.
     pub matches: Vec<Match>,
     /// What would be right.
@@ -58,8 +57,7 @@ pub(crate) struct Rule {
 }
 
 /// How bad it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// Irreversible, or against a policy.
     Error,
@@ -92,21 +90,21 @@ pub(crate) struct Match {
     /// None of these.
     pub no_flags: Vec<String>,
     /// A regular expression that an operand fits, those of the subcommand left out.
-    pub operand: Option<Expression>,
+    pub operand: Option<Analysed>,
     /// The same, of the last operand alone: where `cp` and `ln` write.
-    pub target: Option<Expression>,
+    pub target: Option<Analysed>,
     /// A regular expression that any word fits; a flag's value is written `NAME=VALUE`.
-    pub word: Option<Expression>,
+    pub word: Option<Analysed>,
     /// A regular expression that no word fits.
-    pub no_word: Option<Expression>,
+    pub no_word: Option<Analysed>,
     /// A regular expression over the program and its words, with a blank between them, and over nothing else of the text.
-    pub line: Option<Expression>,
+    pub line: Option<Analysed>,
     /// A regular expression that these do not fit.
-    pub no_line: Option<Expression>,
+    pub no_line: Option<Analysed>,
     /// A regular expression that a statement of SQL fits, in any of its words or in what it reads. Strings are empty in it.
-    pub statement: Option<Expression>,
+    pub statement: Option<Analysed>,
     /// A regular expression that the same statement does not fit.
-    pub no_statement: Option<Expression>,
+    pub no_statement: Option<Analysed>,
     /// Where an operand leads: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
     /// Of `paths` in a home or in the system, only those that are a large part of it, such as `~/Documents` and `/usr/lib`, and what
@@ -117,9 +115,9 @@ pub(crate) struct Match {
     /// At most so many.
     pub max_operands: Option<usize>,
     /// A regular expression that the source of a redirection from a file fits.
-    pub reads: Option<Expression>,
+    pub reads: Option<Analysed>,
     /// A regular expression that the target of a redirection into a file fits.
-    pub writes: Option<Expression>,
+    pub writes: Option<Analysed>,
     /// Where such a target leads.
     pub writes_paths: Vec<String>,
     /// Where anything leads that it writes, removes, moves or links by any of its words, such as `of=x` of `dd`.
@@ -142,25 +140,24 @@ pub(crate) struct Match {
     /// A program that runs it.
     pub wrapped_by: Words,
     /// A regular expression over `NAME=VALUE` of what is set for it.
-    pub environment: Option<Expression>,
+    pub environment: Option<Analysed>,
     /// A regular expression over the same that none of it fits.
-    pub no_environment: Option<Expression>,
+    pub no_environment: Option<Analysed>,
     /// The text contains one of these, in upper or lower case: a fast check before any pattern.
     pub contains: Vec<String>,
     /// The text contains none of these.
     pub lacks: Vec<String>,
     /// A regular expression over the whole text.
-    pub text: Option<Expression>,
+    pub text: Option<Analysed>,
     /// A regular expression that the whole text does not fit.
-    pub no_text: Option<Expression>,
+    pub no_text: Option<Analysed>,
     /// What is no matter of words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
     /// `unknown-program`.
     pub construct: Option<Construct>,
 }
 
 /// What a command is beside its words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Construct {
     /// It cannot be parsed, or is too much to be read.
     Unreadable,
@@ -216,10 +213,9 @@ pub(crate) struct Rewrite {
     pub only_at_workspace: bool,
 }
 
-config_table!(
+compact_table!(
     Catalogue,
     members::CATALOGUE,
-    needs ["id", "rule"],
     "id" => id,
     "stack" => stack,
     "version" => version,
@@ -227,10 +223,9 @@ config_table!(
     "priority" => priority,
     "rule" => rules,
 );
-config_table!(
+compact_table!(
     Rule,
     members::RULE,
-    needs ["id"],
     "id" => id,
     "severity" => severity,
     "action" => action,
@@ -247,10 +242,9 @@ config_table!(
     "catches" => catches,
     "leaves" => leaves,
 );
-config_table!(
+compact_table!(
     Match,
     members::MATCH,
-    needs [],
     "program" => program,
     "subcommand" => subcommand,
     "no-program" => no_program,
@@ -290,10 +284,9 @@ config_table!(
     "no-text" => no_text,
     "construct" => construct,
 );
-config_table!(
+compact_table!(
     Rewrite,
     members::REWRITE,
-    needs [],
     "after-program" => after_program,
     "append" => append,
     "after-dashes" => after_dashes,
@@ -306,14 +299,26 @@ config_table!(
     "only-at-workspace" => only_at_workspace,
 );
 
+impl Severity {
+    /// Each by its word.
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
+}
+
+/// What one of several words stands for.
+fn named<T: Copy>(names: &[(&str, T)], input: &mut Input) -> Option<T> {
+    let given = input.text()?;
+    names.iter().find(|(word, _)| *word == given).map(|(_, named)| *named)
+}
+
 impl Compact for Severity {
     fn read(input: &mut Input) -> Option<Self> {
-        compact::named(input)
+        named(&Self::NAMES, input)
     }
 }
 
 impl Compact for Construct {
     fn read(input: &mut Input) -> Option<Self> {
-        compact::named(input)
+        named(&Self::NAMES, input)
     }
 }

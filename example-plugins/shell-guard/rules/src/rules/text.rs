@@ -2,8 +2,8 @@
 //! copied for each event.
 
 use super::compact::{Compact, Input};
+#[cfg(test)]
 use serde::{Deserialize, Deserializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Mutex;
@@ -70,9 +70,10 @@ impl Compact for Text {
     }
 }
 
+#[cfg(test)]
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(text).map(|text| Self::new(&text))
+        String::deserialize(text).map(|text| Self::new(&text))
     }
 }
 

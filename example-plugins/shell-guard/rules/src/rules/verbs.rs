@@ -2,6 +2,7 @@
 //! programs of which nothing else is known.
 
 use super::words::Words;
+use shell_syntax::Ascii as _;
 use shell_syntax::{UNKNOWN, Word};
 
 /// Upper bound of the words that may say it: a group, a group within it, what is done, and one more.
@@ -41,14 +42,17 @@ pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
     for word in args.iter().take(MAX_LOOKED_AT) {
         let text = word.text.as_str();
         if text.starts_with('-') {
-            may_be_value = !text.contains('=') && !SWITCHES.contains(&text);
+            may_be_value = !text.has(b'=') && !SWITCHES.contains(&text);
             continue;
         }
         if std::mem::take(&mut may_be_value) {
             continue;
         }
         // After a path, a file, a text or what is not known, words are names.
-        if seen == MAX_WORDS || text.contains(['/', '\\', '.', '@', '=', ' ', '\n', ',', UNKNOWN]) || text.is_empty() {
+        if seen == MAX_WORDS
+            || text.has_one_of(&[b'/', b'\\', b'.', b'@', b'=', b' ', b'\n', b',', UNKNOWN as u8])
+            || text.is_empty()
+        {
             return false;
         }
         seen += 1;

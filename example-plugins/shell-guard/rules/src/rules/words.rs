@@ -2,6 +2,7 @@
 
 use super::compact::{Compact, Input};
 use super::text::kept;
+#[cfg(test)]
 use serde::{Deserialize, Deserializer};
 
 /// Maximum bytes of a word in a list: the last number below those that are not a character.
@@ -320,6 +321,7 @@ impl Compact for Words {
     }
 }
 
+#[cfg(test)]
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
         Self::new(&Vec::deserialize(list)?).map_err(serde::de::Error::custom)
