@@ -22,6 +22,9 @@ use std::rc::Rc;
 
 /// Maximum nesting of commands: `sh -c`, `$(…)`, calls of functions.
 const MAX_NESTING: usize = 8;
+/// Maximum nesting of compound commands: of one in another, whether that is in the same text, in a nested one, or in a function that is
+/// called there. Each takes a part of the stack.
+const MAX_LEVELS: usize = 32;
 /// Maximum number of commands; those of loops and functions count each time.
 const MAX_COMMANDS: usize = 2000;
 /// Maximum number of a loop's values that are tried.
@@ -101,6 +104,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         place: 0..text.len(),
         exact: true,
         depth: 0,
+        levels: 0,
         wrappers: Vec::new(),
         location: Location::Here,
         mounts: Vec::new(),
@@ -221,6 +225,8 @@ pub(super) struct Reader<'a> {
     pub(super) place: Range<usize>,
     pub(super) exact: bool,
     pub(super) depth: usize,
+    /// How many compound commands are open, those of functions that call each other among them.
+    levels: usize,
     pub(super) wrappers: Vec<String>,
     pub(super) location: Location,
     /// What of this machine the container sees that is being read.
@@ -535,12 +541,16 @@ impl Reader<'_> {
 
     /// What a compound command is given, the commands in it read.
     fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
-        if input.is_none() {
-            return self.parts(compound);
+        if self.levels >= MAX_LEVELS {
+            return Err(Unreadable(format!("compound commands are nested more than {MAX_LEVELS} levels deep")));
         }
-        let before = std::mem::replace(&mut self.stdin, input);
+        self.levels += 1;
+        let before = input.map(|input| self.stdin.replace(input));
         let result = self.parts(compound);
-        self.stdin = before;
+        if let Some(before) = before {
+            self.stdin = before;
+        }
+        self.levels -= 1;
         result
     }
 

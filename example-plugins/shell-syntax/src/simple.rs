@@ -21,6 +21,8 @@ struct Parts {
 }
 
 impl Reader<'_> {
+    /// By itself: what it needs of the stack is not to be a part of what each compound command around it needs.
+    #[inline(never)]
     pub(super) fn simple(
         &mut self,
         simple: &ast::SimpleCommand,

@@ -6,6 +6,8 @@ use super::programs::Programs;
 use super::{Catalogue, Rule};
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"));
+/// Of rules and of matches.
+const COUNTS: (usize, usize) = include!(concat!(env!("OUT_DIR"), "/counts.rs"));
 
 /// All catalogues, without their rules, in the order in which `build.rs` lists them. A rule is read when it is asked for: what a
 /// guest needs to be configured stays in the memory that each event starts with.
@@ -16,6 +18,10 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
+    /// How many rules and matches there are: what is as long as it gets from the start leaves no room unused in a guest's memory.
+    pub(crate) const RULES: usize = COUNTS.0;
+    pub(crate) const MATCHES: usize = COUNTS.1;
+
     /// What is known of programs, and the catalogues.
     pub(crate) fn read() -> Result<(Programs, Self), String> {
         let mut embedded = Self { unpacked: Unpacked::of(PACKED), open: None };
@@ -71,9 +77,11 @@ impl<'a> Unpacked<'a> {
     const MIN_NEAR: usize = 3;
     const MIN_FAR: usize = 4;
     const MAX_DISTANCE: usize = 16 * 1024;
+    /// Most lines are shorter.
+    const LONG_LINE: usize = 8 * 1024;
 
     fn of(packed: &'a [u8]) -> Self {
-        Self { packed: packed.iter(), text: Vec::new() }
+        Self { packed: packed.iter(), text: Vec::with_capacity(Self::MAX_DISTANCE + Self::LONG_LINE) }
     }
 
     /// The next line.

@@ -15,9 +15,9 @@ use std::cell::RefCell;
 #[derive(Debug)]
 pub(crate) struct Matcher {
     /// Of all matchers that look at the whole text, this one.
-    pub(super) number: usize,
+    pub(super) number: u32,
     /// Its rule, of all rules.
-    pub(super) rule: usize,
+    pub(super) rule: u32,
     programs: Words,
     /// One of these, its words with a blank between them.
     subcommands: Words,
@@ -201,14 +201,15 @@ impl Matcher {
 
     fn fits_whole(&self, subject: &Subject<'_>) -> bool {
         let Some(wanted) = &self.whole else { return true };
-        let known = subject.whole.borrow().get(self.number).copied().flatten();
+        let known = subject.whole.borrow().get(self.number as usize).copied().flatten();
         known.unwrap_or_else(|| {
             let fits = wanted.fits(subject);
             let mut whole = subject.whole.borrow_mut();
-            if whole.len() <= self.number {
-                whole.resize(self.number + 1, None);
+            let number = self.number as usize;
+            if whole.len() <= number {
+                whole.resize(number + 1, None);
             }
-            whole[self.number] = Some(fits);
+            whole[number] = Some(fits);
             fits
         })
     }

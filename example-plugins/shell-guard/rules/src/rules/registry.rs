@@ -157,7 +157,9 @@ impl Registry {
         }
         let (programs, mut embedded) = Embedded::read()?;
         let answers = Answers::new(&answers)?;
-        let mut loading = Loading { mode, modes, answers, remove, ..Loading::default() };
+        let matchers = Vec::with_capacity(Embedded::MATCHES + matches_of(&custom_rules, &given));
+        let rules = Vec::with_capacity(Embedded::RULES);
+        let mut loading = Loading { mode, modes, answers, remove, rules, matchers, ..Loading::default() };
         loading.take_given(Catalogue { id: CUSTOM.into(), rules: custom_rules, ..Catalogue::default() })?;
         while let Some(catalogue) = embedded.next().transpose()? {
             match given.iter().position(|other| other.id == catalogue.id) {
@@ -285,7 +287,7 @@ impl Registry {
     /// Whether none of the plugin's own rules names the program, and it is neither a function of the script nor what runs another
     /// of its commands.
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
-        let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule].given;
+        let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule as usize].given;
         let program = lower(&command.program);
         let is_named = self.by_program.get(&program).all().any(|number| is_own(&self.matchers[number as usize]))
             || self.named_alike(command).any(is_own);
@@ -311,7 +313,7 @@ impl Registry {
         }
         for matcher in self.of_text.iter().map(|number| &self.matchers[*number]) {
             if matcher.fits_text(subject) {
-                found.entry(matcher.rule).or_default();
+                found.entry(matcher.rule as usize).or_default();
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
@@ -322,7 +324,7 @@ impl Registry {
                 let other = Arguments::with_values(program, &command.args, command.windows);
                 for matcher in self.naming(command, &other).filter(|matcher| matcher.is_of_subcommands()) {
                     if matcher.fits(command, &other, subject) {
-                        note(&mut found, matcher.rule, number);
+                        note(&mut found, matcher.rule as usize, number);
                     }
                 }
             }
@@ -331,7 +333,7 @@ impl Registry {
                 if matcher.fits(command, &arguments, subject)
                     && (!matcher.unnamed || self.is_unnamed(command, subject.script))
                 {
-                    note(&mut found, matcher.rule, number);
+                    note(&mut found, matcher.rule as usize, number);
                 }
             }
             leave(arguments);
@@ -352,7 +354,8 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
 struct Taken {
     order: (bool, i64, i64),
     rule: Box<Compiled>,
-    matchers: Vec<Matcher>,
+    /// Its place among all that were taken, which its matchers have.
+    place: usize,
 }
 
 /// The rules that were taken, one catalogue after the other.
@@ -363,6 +366,8 @@ struct Loading {
     answers: Answers,
     remove: Vec<String>,
     rules: Vec<Taken>,
+    /// In one block of memory that does not grow.
+    matchers: Vec<Matcher>,
     catalogues: Vec<String>,
     ids: Texts,
     /// Those of catalogues that are left out.
@@ -417,10 +422,11 @@ impl Loading {
                 mode = if mode == Mode::Rewrite { mode } else { Mode::RewriteWithAudit };
             }
             rule.labels = Vec::new();
-            let (compiled, matchers) = compile(rule, named, stack.as_deref(), mode, given)?;
+            let place = self.rules.len();
+            let compiled = compile(rule, named, stack.as_deref(), mode, given, place, &mut self.matchers)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
-            self.rules.push(Taken { order, rule, matchers });
+            self.rules.push(Taken { order, rule, place });
         }
         // Of the config's own rules there is nothing to tell where it has none; they have no version and no source.
         if id != CUSTOM || count > 0 {
@@ -447,17 +453,17 @@ impl Loading {
         self.rules.sort_by_key(|taken| taken.order);
         // Made as long as they get: what is let go of stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
-        let mut matchers: Vec<Matcher> = Vec::with_capacity(self.rules.iter().map(|taken| taken.matchers.len()).sum());
-        let mut of_text_too = 0;
+        let mut places = vec![0; self.rules.len()];
         for taken in self.rules {
-            for mut matcher in taken.matchers {
-                (matcher.number, matcher.rule) = (of_text_too, rules.len());
-                of_text_too += usize::from(matcher.looks_at_text());
-                matchers.push(matcher);
-            }
+            places[taken.place] = small(rules.len());
             rules.push(taken.rule);
         }
-        Ok((rules, matchers, self.listing))
+        let mut of_text_too = 0;
+        for matcher in &mut self.matchers {
+            (matcher.number, matcher.rule) = (of_text_too, places[matcher.rule as usize]);
+            of_text_too += u32::from(matcher.looks_at_text());
+        }
+        Ok((rules, self.matchers, self.listing))
     }
 }
 
@@ -467,7 +473,9 @@ fn compile(
     stack: Option<&str>,
     mode: Mode,
     given: bool,
-) -> Result<(Compiled, Vec<Matcher>), String> {
+    place: usize,
+    matchers: &mut Vec<Matcher>,
+) -> Result<Compiled, String> {
     let making: Compile = if given { Pattern::written } else { Pattern::embedded };
     let id = rule.id;
     let wrong = |why: String| format!("rule `{id}`: {why}");
@@ -482,15 +490,26 @@ fn compile(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
-    let pattern = rule.pattern.take().map(making).transpose().map_err(wrong)?;
-    // Not collected: that would keep the room of the matches, which are larger.
-    let mut matchers = Vec::with_capacity(rule.matches.len());
+    let pattern = rule.pattern.take().map(|pattern| making(*pattern)).transpose().map_err(wrong)?;
+    let begin = matchers.len();
     for wanted in std::mem::take(&mut rule.matches) {
-        matchers.push(Matcher::new(wanted, making).map_err(wrong)?);
+        let mut matcher = Matcher::new(wanted, making).map_err(wrong)?;
+        matcher.rule = small(place);
+        matchers.push(matcher);
     }
     let stack = stack.map(|stack| Text::new(stack_name(stack)));
-    let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
-    Ok((Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
+    let spares_whole_files = matchers[begin..].iter().any(Matcher::spares_whole_files);
+    Ok(Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
+}
+
+/// A number of which a guest's memory has room for no more.
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How many matches the rules of the config have.
+fn matches_of(rules: &[Rule], catalogues: &[Catalogue]) -> usize {
+    rules.iter().chain(catalogues.iter().flat_map(|catalogue| &catalogue.rules)).map(|rule| rule.matches.len()).sum()
 }
 
 /// A stack by its one name.

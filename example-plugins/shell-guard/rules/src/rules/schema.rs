@@ -45,7 +45,7 @@ pub(crate) struct Rule {
     /// The rule is silent where this variable of the host is `1` or `true`.
     pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
-    pub pattern: Option<Analysed>,
+    pub pattern: Option<Box<Analysed>>,
     /// Any of these.
     pub matches: Vec<Match>,
     /// What would be right.

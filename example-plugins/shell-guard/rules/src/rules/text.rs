@@ -13,21 +13,41 @@ const BLOCK: usize = 8 * 1024;
 /// Maximum length of a text that shares a block with others: what is left of a block when the next one begins is less.
 const MAX_SHARED: usize = 512;
 
+/// How many texts are compared with a new one, at most: rules repeat each other's lists.
+const RECENT: usize = 128;
+
+/// Where texts are kept.
+struct Store {
+    /// What is left of the last block.
+    rest: &'static mut [u8],
+    /// The last text of each hash.
+    recent: [&'static str; RECENT],
+}
+
 /// The text, which is kept from now on: rules stay as long as the guest does.
 pub(super) fn kept(text: &str) -> &'static str {
-    /// What is left of the last block.
-    static REST: Mutex<&'static mut [u8]> = Mutex::new(&mut []);
-    if text.len() > MAX_SHARED {
-        return Box::leak(text.into());
+    static STORE: Mutex<Store> = Mutex::new(Store { rest: &mut [], recent: [""; RECENT] });
+    let Ok(mut store) = STORE.lock() else { return Box::leak(text.into()) };
+    let hash = text.bytes().fold(text.len(), |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    if store.recent[hash % RECENT] != text {
+        store.recent[hash % RECENT] = store.added(text);
     }
-    let Ok(mut rest) = REST.lock() else { return Box::leak(text.into()) };
-    if rest.len() < text.len() {
-        *rest = Box::leak(vec![0; BLOCK].into());
+    store.recent[hash % RECENT]
+}
+
+impl Store {
+    fn added(&mut self, text: &str) -> &'static str {
+        if text.len() > MAX_SHARED {
+            return Box::leak(text.into());
+        }
+        if self.rest.len() < text.len() {
+            self.rest = Box::leak(vec![0; BLOCK].into());
+        }
+        let (place, after) = std::mem::take(&mut self.rest).split_at_mut(text.len());
+        self.rest = after;
+        place.copy_from_slice(text.as_bytes());
+        std::str::from_utf8(place).unwrap_or_default()
     }
-    let (place, after) = std::mem::take(&mut *rest).split_at_mut(text.len());
-    *rest = after;
-    place.copy_from_slice(text.as_bytes());
-    std::str::from_utf8(place).unwrap_or_default()
 }
 
 /// A text of a rule.
@@ -87,5 +107,12 @@ mod tests {
         let texts: Vec<String> = (0..400).map(|at| "é".repeat(lengths[at % lengths.len()]) + &at.to_string()).collect();
         let all: Vec<&str> = texts.iter().map(|text| kept(text)).collect();
         assert_eq!(all, texts);
+    }
+
+    #[test]
+    fn a_text_that_was_just_there_is_kept_once() {
+        let first = kept("what a rule says more than once");
+        assert!(std::ptr::eq(first, kept("what a rule says more than once")));
+        assert_eq!(kept(""), "");
     }
 }
