@@ -3,7 +3,6 @@
 //! leads. Nothing here runs anything or asks a file system. What only the shell will know is marked as [`UNKNOWN`].
 
 mod arithmetic;
-mod ascii;
 mod bounds;
 mod code;
 mod copies;
@@ -13,12 +12,10 @@ mod find;
 mod git;
 pub mod guarded;
 mod held;
-mod known;
 mod mounts;
 mod names;
 pub mod path;
 mod places;
-mod plain;
 mod read;
 mod repair;
 mod scripts;
@@ -32,15 +29,16 @@ mod wrappers;
 mod writes;
 mod xargs;
 
-pub use ascii::Ascii;
 pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
 pub use secrets::Given;
+pub use shell_words::ascii::Ascii;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::Write;
 
+use shell_words::{ascii, known, plain};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

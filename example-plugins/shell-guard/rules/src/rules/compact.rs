@@ -1,6 +1,8 @@
 //! Reads what `build/compact.rs` writes: rules and programs, without a tree of values between.
 
 use litemap::LiteMap;
+use shell_words::text::Text;
+use shell_words::words::Words;
 use std::borrow::Cow;
 
 #[path = "../../build/compact.rs"]
@@ -83,6 +85,18 @@ impl<'a> Input<'a> {
 impl Compact for String {
     fn read(input: &mut Input) -> Option<Self> {
         input.text().map(Cow::into_owned)
+    }
+}
+
+impl Compact for Text {
+    fn read(input: &mut Input) -> Option<Self> {
+        input.text().map(|text| Self::new(&text))
+    }
+}
+
+impl Compact for Words {
+    fn read(input: &mut Input) -> Option<Self> {
+        Self::read(|push| input.texts(push))
     }
 }
 

@@ -12,14 +12,13 @@ mod regex;
 mod registry;
 pub(crate) mod schema;
 mod sql;
-mod text;
 mod verbs;
-mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
 pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
+use shell_words::{text, words};
 pub(crate) use text::Text;
 
 /// The catalogues whose rules hold whatever a mode says.

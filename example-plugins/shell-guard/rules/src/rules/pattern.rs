@@ -4,12 +4,9 @@ use super::compact::{Compact, Input, compact_table, members};
 use super::regex::Regex;
 use super::text::Text;
 use super::words::{Pairs, Words};
-#[cfg(test)]
-use serde::Deserialize;
 use std::sync::OnceLock;
 
 /// A regular expression: the analysis by `build/patterns.rs`, or the expression alone.
-#[cfg_attr(test, derive(Deserialize), serde(deny_unknown_fields, rename_all = "kebab-case", default))]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Analysed {
     texts: Option<Words>,
@@ -63,7 +60,6 @@ pub(super) struct Search {
 }
 
 /// Where a text has to occur in another.
-#[cfg_attr(test, derive(Deserialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     Whole,
@@ -158,15 +154,15 @@ pub(super) mod build;
 mod tests {
     use super::{Analysed, Pattern, Place, build};
     use crate::rules::Text;
-    use crate::rules::compact::members::PATTERNS;
+    use crate::rules::compact::{Compact as _, Input, encode, members, members::PATTERNS};
     use proptest::prelude::*;
     use regex_lite::Regex;
-    use serde::Deserialize as _;
     use serde_json::json;
     use std::collections::BTreeSet;
 
     fn told(source: &str) -> Pattern {
-        Pattern::embedded(Analysed::deserialize(build::known(source)).unwrap()).unwrap()
+        let known = encode::table(&members::ANALYSED, build::known(source).as_object().unwrap()).unwrap();
+        Pattern::embedded(Analysed::read(&mut Input::new(&known)).unwrap()).unwrap()
     }
 
     #[test]

@@ -1,21 +1,18 @@
 //! What rules are made of, small: a guest's memory is created for each event, and all of it is copied.
 
-use super::compact::{Compact, Input};
 use super::text::kept;
-#[cfg(test)]
-use serde::{Deserialize, Deserializer};
 
 /// Maximum bytes of a word in a list: the last number below those that are not a character.
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
 /// A list of words in one text: each after its length in bytes, which is written as a character.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Words(&'static str);
+pub struct Words(&'static str);
 
 impl Words {
     /// # Errors
     /// If a word is so long that no character has its length as its number.
-    pub(super) fn new(words: &[String]) -> Result<Self, String> {
+    pub fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         match words.iter().find(|word| push(&mut list, word).is_none()) {
             Some(word) => {
@@ -25,17 +22,24 @@ impl Words {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Those that `each` gives to what it is given; nothing where it has nothing, or where a word is too long.
+    pub fn read(each: impl FnOnce(&mut dyn FnMut(&str) -> Option<()>) -> Option<()>) -> Option<Self> {
+        let mut list = String::new();
+        each(&mut |word| push(&mut list, word))?;
+        Some(Self(kept(&list)))
+    }
+
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether it is one of them.
-    pub(super) fn has(&self, word: &str) -> bool {
+    pub fn has(&self, word: &str) -> bool {
         self.has_as(word, |one, other| one == other)
     }
 
     /// The same, in upper or lower case.
-    pub(super) fn has_in_any_case(&self, word: &str) -> bool {
+    pub fn has_in_any_case(&self, word: &str) -> bool {
         self.has_as(word, <[u8]>::eq_ignore_ascii_case)
     }
 
@@ -46,7 +50,7 @@ impl Words {
 
     /// Whether `is` holds for the bytes of one of them.
     #[inline]
-    pub(super) fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
+    pub fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
         let list = self.0.as_bytes();
         let mut begin = 0;
         while let Some((length, width)) = self.length_at(begin) {
@@ -68,7 +72,7 @@ impl Words {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let (length, begin) = match rest.as_bytes().first()? {
@@ -84,7 +88,7 @@ impl Words {
 
 impl Words {
     /// Whether `text` contains one of them, in upper or lower case; true if there are none.
-    pub(super) fn occurs_in(&self, text: &str) -> bool {
+    pub fn occurs_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return true;
         }
@@ -95,7 +99,7 @@ impl Words {
     }
 
     /// The same of a text of which the pairs are known.
-    pub(super) fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
+    pub fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
         self.is_empty() || self.any(|part| pairs.may_hold(part) && contains(text.as_bytes(), part))
     }
 }
@@ -103,7 +107,7 @@ impl Words {
 /// Numbers by name, and by a name within it, in three blocks of memory. Of the names within, only a few bits are kept: [`Numbers::of`] may
 /// give those of another one, too.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub struct Index {
     /// In order, one after the other.
     names: Box<str>,
     /// Where each name ends, and where its numbers do.
@@ -127,25 +131,25 @@ fn bits_of(inner: Option<&str>) -> Numbered {
 
 /// The numbers of a name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Numbers<'a>(&'a [Numbered]);
+pub struct Numbers<'a>(&'a [Numbered]);
 
 impl<'a> Numbers<'a> {
     /// Those of a name within, and perhaps of another one; or of none.
-    pub(super) fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
+    pub fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
         let bits = bits_of(inner);
         let begin = self.0.partition_point(|number| *number < bits);
         self.0[begin..].iter().map(move |number| number ^ bits).take_while(|number| *number <= NUMBERS)
     }
 
     /// All of them.
-    pub(super) fn all(self) -> impl Iterator<Item = u32> + use<'a> {
+    pub fn all(self) -> impl Iterator<Item = u32> + use<'a> {
         self.0.iter().map(|number| number & NUMBERS)
     }
 }
 
 impl Index {
     /// The numbers of a name; none where it is not known.
-    pub(super) fn get(&self, name: &str) -> Numbers<'_> {
+    pub fn get(&self, name: &str) -> Numbers<'_> {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
@@ -167,7 +171,7 @@ impl Index {
     /// and a number.
     ///
     /// A few names at a time, and each block as long as it gets: what is let go of stays in the guest's memory.
-    pub(super) fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
+    pub fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
         firsts: impl Iterator<Item = u8>,
         pairs: impl Fn(u8) -> I,
     ) -> Self {
@@ -223,27 +227,27 @@ fn beginning(name: &str) -> u64 {
 }
 
 /// The byte that a name begins with; 0 for an empty one.
-pub(super) fn first(name: &str) -> u8 {
+pub fn first(name: &str) -> u8 {
     name.bytes().next().unwrap_or(0)
 }
 
 /// A text to search for in another one, in upper or lower case.
 #[derive(Debug)]
-pub(super) struct Part {
+pub struct Part {
     text: &'static str,
     /// Its first and its last pair of bytes; none where it is shorter.
     ends: Option<[Pair; 2]>,
 }
 
 impl Part {
-    pub(super) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
         let ends = bytes.first_chunk().zip(bytes.last_chunk());
         Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: kept(text) }
     }
 
     /// Whether `text`, which has these `pairs`, contains it.
-    pub(super) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
+    pub fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
         may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
     }
@@ -259,14 +263,14 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 /// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
 #[derive(Debug)]
-pub(super) struct Pairs {
+pub struct Pairs {
     pairs: [u64; 16],
     /// The bytes themselves, in the same way.
     bytes: u64,
 }
 
 impl Pairs {
-    pub(super) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let mut all = Self { pairs: [0; 16], bytes: text.bytes().next_back().map_or(0, bit) };
         for pair in text.as_bytes().array_windows() {
             let Pair(place) = Pair::of(*pair);
@@ -311,21 +315,6 @@ fn push(list: &mut String, word: &str) -> Option<()> {
     list.push(length);
     list.push_str(word);
     Some(())
-}
-
-impl Compact for Words {
-    fn read(input: &mut Input) -> Option<Self> {
-        let mut list = String::new();
-        input.texts(|word| push(&mut list, word))?;
-        Some(Self(kept(&list)))
-    }
-}
-
-#[cfg(test)]
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
-        Self::new(&Vec::deserialize(list)?).map_err(serde::de::Error::custom)
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
 //! Texts of rules, in few blocks of memory: a block for each text has room beside it that nothing uses, and all of a guest's memory is
 //! copied for each event.
 
-use super::compact::{Compact, Input};
-#[cfg(test)]
-use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Mutex;
@@ -25,7 +22,7 @@ struct Store {
 }
 
 /// The text, which is kept from now on: rules stay as long as the guest does.
-pub(super) fn kept(text: &str) -> &'static str {
+pub fn kept(text: &str) -> &'static str {
     static STORE: Mutex<Store> = Mutex::new(Store { rest: &mut [], recent: [""; RECENT] });
     let Ok(mut store) = STORE.lock() else { return Box::leak(text.into()) };
     let hash = text.bytes().fold(text.len(), |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
@@ -52,14 +49,16 @@ impl Store {
 
 /// A text of a rule.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Text(&'static str);
+pub struct Text(&'static str);
 
 impl Text {
-    pub(crate) fn new(text: &str) -> Self {
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         Self(kept(text))
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         self.0
     }
 }
@@ -81,19 +80,6 @@ impl fmt::Debug for Text {
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
-    }
-}
-
-impl Compact for Text {
-    fn read(input: &mut Input) -> Option<Self> {
-        input.text().map(|text| Self::new(&text))
-    }
-}
-
-#[cfg(test)]
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(text: D) -> Result<Self, D::Error> {
-        String::deserialize(text).map(|text| Self::new(&text))
     }
 }
 
