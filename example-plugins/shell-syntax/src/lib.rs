@@ -16,6 +16,7 @@ mod mounts;
 mod names;
 pub mod path;
 mod places;
+mod plain;
 mod read;
 mod repair;
 mod scripts;
@@ -38,7 +39,7 @@ pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::Write;
 
-use shell_words::{ascii, known, plain};
+use shell_words::{ascii, known};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

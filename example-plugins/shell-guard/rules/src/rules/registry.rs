@@ -426,7 +426,9 @@ impl Loading {
             let compiled = compile(rule, named, stack.as_deref(), mode, given, place, &mut self.matchers)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
-            self.rules.push(Taken { order, rule, place });
+            // Sorted while they are few: a sort is more code than this.
+            let at = self.rules.partition_point(|other| other.order <= order);
+            self.rules.insert(at, Taken { order, rule, place });
         }
         // Of the config's own rules there is nothing to tell where it has none; they have no version and no source.
         if id != CUSTOM || count > 0 {
@@ -450,7 +452,6 @@ impl Loading {
             ));
         }
         self.answers.checked(&self.ids, &self.catalogues, &self.floor)?;
-        self.rules.sort_by_key(|taken| taken.order);
         // Made as long as they get: what is let go of stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
         let mut places = vec![0; self.rules.len()];

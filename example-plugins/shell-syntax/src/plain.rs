@@ -11,7 +11,7 @@ const RESERVED: [&str; 17] = [
 ];
 
 /// What the parser makes of `text`; nothing where that is not plain.
-pub fn program(text: &str) -> Option<ast::Program> {
+pub(super) fn program(text: &str) -> Option<ast::Program> {
     let mut plain = Plain { text: text.as_bytes(), at: 0 };
     let mut items = Vec::new();
     loop {
