@@ -132,7 +132,7 @@ const MAX_NEAR: usize = MIN_NEAR + 0x07;
 const NEAR: usize = 0x7FF;
 const MIN_FAR: usize = 4;
 const MAX_FAR: usize = MIN_FAR + 0x3F;
-const FAR: usize = 16 * 1024;
+const FAR: usize = 0xFFFF;
 
 /// A part that was there before.
 #[derive(Clone, Copy, Default)]
@@ -171,7 +171,7 @@ impl Step {
 /// For each place the longest part that was there before: near, and at all.
 fn longest_parts(text: &[u8]) -> Vec<[Part; 2]> {
     /// Maximum number of places, the latest first, at which a longer part is searched for.
-    const MAX_PLACES: usize = 200;
+    const MAX_PLACES: usize = 400;
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut parts = Vec::with_capacity(text.len());
     for at in 0..text.len() {

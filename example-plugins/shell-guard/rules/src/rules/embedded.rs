@@ -76,7 +76,7 @@ impl<'a> Unpacked<'a> {
     /// Minimum length of a part of either kind, and the maximum distance to its start, in bytes, as in `build.rs`.
     const MIN_NEAR: usize = 3;
     const MIN_FAR: usize = 4;
-    const MAX_DISTANCE: usize = 16 * 1024;
+    const MAX_DISTANCE: usize = 0xFFFF;
     /// Most lines are shorter.
     const LONG_LINE: usize = 8 * 1024;
 
