@@ -80,7 +80,8 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     }
     let out = std::env::var("OUT_DIR")?;
     fs::write(Path::new(&out).join("catalogues.packed"), packed(&lines))?;
-    fs::write(Path::new(&out).join("counts.rs"), format!("{counts:?}"))?;
+    let longest = lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
+    fs::write(Path::new(&out).join("counts.rs"), format!("({}, {}, {longest})", counts.0, counts.1))?;
     Ok(())
 }
 

@@ -52,7 +52,7 @@ impl Making {
 
     fn unquoted(&mut self, text: &str) {
         self.known(text);
-        self.word().glob |= text.has_one_of(&[b'*', b'?', b'[']);
+        self.word().glob |= text.has_one_of(b"*?[");
     }
 
     fn unknown(&mut self, quoted: bool) {
@@ -67,7 +67,7 @@ impl Making {
             let word = self.word();
             // What a value would be split at counts where it is filled in, and the pattern of a loop, quoted or not.
             word.append(&Word { splits: !quoted && !value.is_known(), ..value.clone() });
-            word.glob |= !quoted && value.text.has_one_of(&[b'*', b'?', b'[']);
+            word.glob |= !quoted && value.text.has_one_of(b"*?[");
             return;
         }
         for (at, part) in value.with_mark().split(separators).enumerate() {
@@ -133,7 +133,7 @@ impl Reader<'_> {
         }
         let mut word = self.value(raw)?;
         word.span = span;
-        word.glob |= !raw.has_one_of(&[b'"', b'\'']) && raw.has_one_of(&[b'*', b'?', b'[']);
+        word.glob |= !raw.has_one_of(b"\"'") && raw.has_one_of(b"*?[");
         Ok(word)
     }
 
@@ -150,7 +150,7 @@ impl Reader<'_> {
 
     /// Reads the commands of a text that is a part of a word, such as an index.
     pub(super) fn within_word(&mut self, text: &str) -> Result<(), Unreadable> {
-        if text.has_one_of(&[b'$', b'`']) { self.value(text).map(drop) } else { Ok(()) }
+        if text.has_one_of(b"$`") { self.value(text).map(drop) } else { Ok(()) }
     }
 
     /// The same of what quotes held together until now. Where it cannot be read, the shell does not run it either.
@@ -163,7 +163,7 @@ impl Reader<'_> {
 
     /// Reads the commands within a here-document that the shell expands, and its text where that is known.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
-        if !text.has_one_of(&[b'$', b'`']) {
+        if !text.has_one_of(b"$`") {
             return Ok(Word::marked(text));
         }
         if unclosed(text) > MAX_UNCLOSED {
@@ -549,7 +549,7 @@ fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
 fn plainly_quoted(raw: &str) -> Option<&str> {
     let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.has(b'\''));
     let double = || raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
-    single.or_else(|| double().filter(|text| !text.has_one_of(&[b'"', b'\\', b'$', b'`'])))
+    single.or_else(|| double().filter(|text| !text.has_one_of(b"\"\\$`")))
 }
 
 /// What a backslash leaves of `\x`.

@@ -84,7 +84,7 @@ impl Reader<'_> {
     fn runs_one(&self, command: &Command) -> bool {
         let is_fetched = |word: &Word, is_script: bool| self.is_fetched(word, is_script, command);
         let program = &command.program_word;
-        let is_file = command.windows || program.text.has_one_of(&[b'/', b'\\']) || program.text.ends_with(".exe");
+        let is_file = command.windows || program.text.has_one_of(b"/\\") || program.text.ends_with(".exe");
         if is_file && is_fetched(program, is_script(&command.program)) {
             return true;
         }
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
         // Their first operand may be a subcommand.
         let has_subcommands = matches!(name, "go" | "dotnet" | "swift" | "deno" | "bun");
-        let may_be_inner = |word: &Word| !has_subcommands || word.text.has_one_of(&[b'/', b'.']);
+        let may_be_inner = |word: &Word| !has_subcommands || word.text.has_one_of(b"/.");
         if is_script_runner && scripts(name, &command.args).any(|word| is_fetched(word, may_be_inner(word))) {
             return true;
         }
@@ -196,7 +196,7 @@ impl Reader<'_> {
         let is_tree = is_clone
             || command.args.iter().any(|word| {
                 matches!(word.text.as_str(), "-r" | "-R" | "--recursive" | "--recurse" | "sync" | "mirror")
-                    || (program == "rsync" && word.text.starts_with('-') && word.text.has_one_of(&[b'a', b'r']))
+                    || (program == "rsync" && word.text.starts_with('-') && word.text.has_one_of(b"ar"))
             });
         if is_tree {
             let inner = [to_name.clone(), Some(name.clone())].into_iter().flatten().map(|name| (name, true));
@@ -320,7 +320,7 @@ fn only_checks(program: &str, args: &[Word]) -> bool {
     let mut options = args.iter().map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
     match program {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "fish" => {
-            options.any(|text| !text.starts_with("--") && text.has(b'n') && !text.has_one_of(&[b'o', b'O', b'i']))
+            options.any(|text| !text.starts_with("--") && text.has(b'n') && !text.has_one_of(b"oOi"))
         }
         "node" => options.any(|text| matches!(text, "-c" | "--check")),
         "perl" | "ruby" => options.any(|text| matches!(text, "-c" | "-wc")),

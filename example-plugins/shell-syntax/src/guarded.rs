@@ -279,7 +279,7 @@ impl Command {
 
 /// Whether a part of a text may be the first name of what is guarded. An option may have a path right after its letter.
 fn may_be_guarded(text: &str) -> bool {
-    if text.starts_with('-') && text.has_one_of(&[b'.', b'/']) {
+    if text.starts_with('-') && text.has_one_of(b"./") {
         return true;
     }
     let bytes = text.as_bytes();

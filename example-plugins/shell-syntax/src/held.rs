@@ -159,7 +159,7 @@ pub(super) fn is_held(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
     // Each has one of these: most words are soon told.
-    if is_web || path.len() < MIN_KNOWN || !path.has_one_of(&[b'.', b'_', b'/', b'\\', b' ']) {
+    if is_web || path.len() < MIN_KNOWN || !path.has_one_of(b"._/\\ ") {
         return false;
     }
     let path = super::path::slashed(path);
@@ -214,7 +214,7 @@ pub(super) fn meant(pattern: &str) -> Option<String> {
             if !is_hidden || !fits(part.as_bytes(), name.as_bytes()) {
                 return None;
             }
-            is_close |= is_near(part, name) || !made.is_empty() && !part.has_one_of(&[b'*', b'?', b'[']);
+            is_close |= is_near(part, name) || !made.is_empty() && !part.has_one_of(b"*?[");
             made.push(name);
         }
         made.extend(parts);

@@ -91,7 +91,7 @@ impl Command {
         }
         let is_code = |text: &str| {
             text == "."
-                || text.has_one_of(&[b'[', b'|', b'(', b'{', b'"'])
+                || text.has_one_of(b"[|({\"")
                 || (text.starts_with('.') && !text.starts_with("./") && !text.starts_with("../"))
         };
         self.args.iter().find(|word| !word.text.starts_with('-') && is_code(&word.text))

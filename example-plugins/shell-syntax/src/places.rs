@@ -199,7 +199,7 @@ impl Places {
             return None;
         }
         // One of several that fit a pattern is as good as any, unless that may be `..`.
-        let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(&[b'*', b'?', b'[']);
+        let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[");
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
         }

@@ -24,7 +24,7 @@ impl Reader<'_> {
                 continue;
             }
             let is_cluster = !word.starts_with("--");
-            if is_cluster && word.has(b'n') && !word.has_one_of(&[b'o', b'O']) {
+            if is_cluster && word.has(b'n') && !word.has_one_of(b"oO") {
                 is_checked = word.starts_with('-');
             }
             is_interactive |= is_cluster && word.has(b'i');
@@ -34,7 +34,7 @@ impl Reader<'_> {
             if let Some(file) = args.get(at + 1..at + 2).filter(|_| is_first) {
                 self.file(name, file, None)?;
             }
-            let takes_value = is_first || (is_cluster && word.has_one_of(&[b'o', b'O']));
+            let takes_value = is_first || (is_cluster && word.has_one_of(b"oO"));
             at += if takes_value { 2 } else { 1 };
         }
         // The syntax is looked at, and nothing is run.

@@ -123,13 +123,13 @@ impl Command {
         if text.contains("put ") && matches!(self.program.as_str(), "sftp" | "ftp" | "lftp") {
             return text.split([' ', ';', '\n']).any(is_held);
         }
-        if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].has_one_of(&[b'/', b'='])) {
+        if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].has_one_of(b"/=")) {
             return false;
         }
         let (name, value) = attached(text);
         // What is no value of such an option, nor marked, is an address or text.
         let is_named = !is_web || uploads(option);
-        let is_marked = !is_web || text.has_one_of(&[b'@', b'<']) || uploads(name);
+        let is_marked = !is_web || text.has_one_of(b"@<") || uploads(name);
         if is_named && is_at(word, self.cwd.as_deref(), places) {
             return true;
         }
@@ -498,7 +498,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
                 text == "--file"
                     || (!text.starts_with("--")
                         && text.trim_start_matches('-').ends_with('f')
-                        && !text.has_one_of(&[b'/', b'.']))
+                        && !text.has_one_of(b"/."))
             });
             let attached = args.iter().filter_map(|word| word.text.strip_prefix("--file=").map(Word::marked));
             at.and_then(|at| args.get(at + 1)).cloned().into_iter().chain(attached).collect()

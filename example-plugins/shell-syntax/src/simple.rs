@@ -136,7 +136,7 @@ impl Reader<'_> {
             let whole = parts.place.get_or_insert(span.clone());
             *whole = whole.start.min(span.start)..whole.end.max(span.end);
         }
-        if !word.value.has_one_of(&[b'$', b'`']) {
+        if !word.value.has_one_of(b"$`") {
             return self.words(&word.value, span, &mut parts.words);
         }
         let before = self.kept;

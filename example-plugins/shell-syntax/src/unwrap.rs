@@ -591,7 +591,7 @@ fn is_reference(option: &str) -> bool {
 
 /// Whether a program's name is a pattern of file names; `[` alone is a program.
 fn is_pattern(text: &str) -> bool {
-    text.has_one_of(&[b'*', b'?']) || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
+    text.has_one_of(b"*?") || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
 }
 
 /// What keys type: a line for each `Enter`, nothing for others that have a name.

@@ -185,7 +185,7 @@ fn started(args: &[Word]) -> Vec<Word> {
     while let Some(word) = args.next() {
         let option = word.text.to_ascii_lowercase();
         if is_arguments(word) {
-            let is_value = |word: &&Word| !word.text.starts_with('-') || word.text.has_one_of(&[b',', b' ']);
+            let is_value = |word: &&Word| !word.text.starts_with('-') || word.text.has_one_of(b", ");
             while let Some(word) = args.next_if(is_value) {
                 let parts = word.text.split([',', ' ']).filter(|part| !part.is_empty());
                 words.extend(parts.map(|part| Word { text: part.to_owned(), ..word.clone() }));
@@ -506,7 +506,7 @@ impl Splitting {
                 words.extend(word.text.split_whitespace().map(|part| expanded(Word::literal(part))));
             }
             // The text of a shell, which sets its own variables.
-            None if word.text.has(b' ') && word.text.has_one_of(&[b'&', b';']) => words.push(word),
+            None if word.text.has(b' ') && word.text.has_one_of(b"&;") => words.push(word),
             None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
     }
@@ -518,7 +518,7 @@ impl Splitting {
             words[0] = Word::unknown();
             return false;
         }
-        let is_batch = word.text.has_one_of(&[b'%', b'!']);
+        let is_batch = word.text.has_one_of(b"%!");
         let begin = if words.is_empty() { word.text.strip_prefix('$') } else { None };
         let named = begin.map(|name| name.split('=').next().unwrap_or_default());
         self.variable = named.map(str::to_owned);
@@ -812,7 +812,7 @@ fn is_built(text: &str) -> bool {
     let picks =
         lower.starts_with('$') && lower.split('[').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let finds = ["gcm ", "get-command ", "gal ", "get-alias "].iter().any(|find| lower.trim_start().starts_with(find));
-    picks || parts.iter().any(|part| lower.contains(part)) || (finds && lower.has_one_of(&[b'*', b'?']))
+    picks || parts.iter().any(|part| lower.contains(part)) || (finds && lower.has_one_of(b"*?"))
 }
 
 /// The name of a command that `(Get-Command x)` gives.
@@ -822,9 +822,8 @@ fn command_of(text: &str) -> Option<Vec<String>> {
         .iter()
         .any(|find| words.clone().next().is_some_and(|word| word.eq_ignore_ascii_case(find)));
     let name = words.nth(1)?.trim_matches(['\'', '"']);
-    (finds && words.next().is_none() && !name.has_one_of(&[b'*', b'?', b'$', b'-'])
-        || finds && is_cmdlet(name) && words.next().is_none())
-    .then(|| vec![name.to_owned()])
+    (finds && words.next().is_none() && !name.has_one_of(b"*?$-") || finds && is_cmdlet(name) && words.next().is_none())
+        .then(|| vec![name.to_owned()])
 }
 
 /// The cmdlet that does what a method of .NET does with files.
@@ -890,7 +889,7 @@ fn expanded(mut word: Word) -> Word {
     if word.text.has(b'$') || (word.text.matches('%').count() > 1) {
         word.text = unfilled(&word.text);
     }
-    word.glob = word.text.has_one_of(&[b'*', b'?']);
+    word.glob = word.text.has_one_of(b"*?");
     word
 }
 

@@ -19,7 +19,7 @@ impl Ascii for str {
     }
 
     fn has_one_of(&self, bytes: &[u8]) -> bool {
-        self.bytes().any(|byte| bytes.iter().any(|other| *other == byte))
+        self.bytes().any(|byte| bytes.contains(&byte))
     }
 
     fn halves(&self, byte: u8) -> Option<(&str, &str)> {

@@ -197,7 +197,9 @@ impl Index {
             names += 1;
             numbers += named.len();
         });
-        let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), Vec::with_capacity(numbers));
+        // The longest first, as long as there is most room.
+        let numbers = Vec::with_capacity(numbers);
+        let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), numbers);
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         each_sorted(&mut |named| {
             let (names, ends, numbers) = &mut index;
@@ -213,17 +215,17 @@ impl Index {
 /// A name on its way into an index, and what it is sorted by: most are told apart by their first bytes, as one number.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<'a> {
-    begin: u64,
+    begin: u32,
     name: &'a str,
     number: Numbered,
 }
 
 /// The first bytes of a name, in the order of the names.
-fn beginning(name: &str) -> u64 {
-    let mut bytes = [0; 8];
+fn beginning(name: &str) -> u32 {
+    let mut bytes = [0; 4];
     let length = name.len().min(bytes.len());
     bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
-    u64::from_be_bytes(bytes)
+    u32::from_be_bytes(bytes)
 }
 
 /// The byte that a name begins with; 0 for an empty one.

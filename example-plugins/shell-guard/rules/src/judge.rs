@@ -328,7 +328,7 @@ fn shown(text: &str) -> String {
 /// Whether a tool that runs SQL was meant, and no shell: nothing in it would make a shell run something.
 fn is_sql(text: &str) -> bool {
     let statement = text.trim_end().trim_end_matches(';');
-    if statement.has_one_of(&[b';', b'&', b'|', b'$', b'`', b'\n']) {
+    if statement.has_one_of(b";&|$`\n") {
         return false;
     }
     let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();

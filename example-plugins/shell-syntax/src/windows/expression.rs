@@ -51,7 +51,7 @@ impl Values {
 
     /// A text with those filled in that are known.
     pub(super) fn filled(&mut self, text: &str) -> Option<String> {
-        if self.known.is_empty() || !text.has_one_of(&[b'$', b'%', b'!']) {
+        if self.known.is_empty() || !text.has_one_of(b"$%!") {
             return None;
         }
         let (mut made, mut rest) = (String::new(), text);
@@ -270,7 +270,7 @@ fn formatted(format: &str, given: &[String]) -> Option<String> {
 
 /// With another text in the place of one that means itself as a pattern, too.
 fn replaced(texts: &[String], old: &str, new: &str) -> Option<Vec<String>> {
-    let is_plain = !old.has_one_of(&[b'.', b'*', b'+', b'?', b'[', b'(', b'|', b'^', b'$', b'\\']);
+    let is_plain = !old.has_one_of(b".*+?[(|^$\\");
     if is_plain { changed(texts, old, new) } else { None }
 }
 

@@ -6,8 +6,8 @@ use super::programs::Programs;
 use super::{Catalogue, Rule};
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"));
-/// Of rules and of matches.
-const COUNTS: (usize, usize) = include!(concat!(env!("OUT_DIR"), "/counts.rs"));
+/// Of rules and of matches, and of the bytes of the longest line.
+const COUNTS: (usize, usize, usize) = include!(concat!(env!("OUT_DIR"), "/counts.rs"));
 
 /// All catalogues, without their rules, in the order in which `build.rs` lists them. A rule is read when it is asked for: what a
 /// guest needs to be configured stays in the memory that each event starts with.
@@ -77,11 +77,9 @@ impl<'a> Unpacked<'a> {
     const MIN_NEAR: usize = 3;
     const MIN_FAR: usize = 4;
     const MAX_DISTANCE: usize = 0xFFFF;
-    /// Most lines are shorter.
-    const LONG_LINE: usize = 8 * 1024;
 
     fn of(packed: &'a [u8]) -> Self {
-        Self { packed: packed.iter(), text: Vec::with_capacity(Self::MAX_DISTANCE + Self::LONG_LINE) }
+        Self { packed: packed.iter(), text: Vec::with_capacity(Self::MAX_DISTANCE + COUNTS.2) }
     }
 
     /// The next line.

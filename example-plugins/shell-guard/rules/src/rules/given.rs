@@ -117,6 +117,8 @@ mod tests {
     use crate::rules::{Catalogue, Rule};
     use serde_json::{Value, json};
 
+    type Made<'a> = &'a dyn Fn(&str, &Value) -> Value;
+
     /// A value of each kind for each member, which is then taken if it is of the member's own kind, and refused by its name otherwise.
     #[test]
     fn each_member_is_of_one_kind() {
@@ -131,7 +133,7 @@ mod tests {
         let in_rule = |name: &str, value: &Value| json!({ "id": "a", name: value });
         let in_match = |name: &str, value: &Value| json!({ "id": "a", "match": [{ name: value }] });
         let in_rewrite = |name: &str, value: &Value| json!({ "id": "a", "rewrite": { name: value } });
-        let tables: [(&[&str], &dyn Fn(&str, &Value) -> Value); 3] =
+        let tables: [(&[&str], Made<'_>); 3] =
             [(&members::RULE, &in_rule), (&members::MATCH, &in_match), (&members::REWRITE, &in_rewrite)];
         for (names, table) in tables {
             for name in names {

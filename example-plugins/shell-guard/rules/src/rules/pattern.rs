@@ -7,7 +7,7 @@ use super::words::{Pairs, Words};
 use std::sync::OnceLock;
 
 /// A regular expression: the analysis by `build/patterns.rs`, or the expression alone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Analysed {
     texts: Option<Words>,
     at: Place,

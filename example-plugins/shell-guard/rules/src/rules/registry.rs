@@ -494,7 +494,7 @@ fn compile(
     let pattern = rule.pattern.take().map(|pattern| making(*pattern)).transpose().map_err(wrong)?;
     let begin = matchers.len();
     for wanted in std::mem::take(&mut rule.matches) {
-        let mut matcher = Matcher::new(wanted, making).map_err(wrong)?;
+        let mut matcher = Matcher::new(*wanted, making).map_err(wrong)?;
         matcher.rule = small(place);
         matchers.push(matcher);
     }

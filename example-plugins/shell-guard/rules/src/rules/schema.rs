@@ -47,7 +47,7 @@ pub(crate) struct Rule {
     /// A regular expression over the whole command, in place of `match`.
     pub pattern: Option<Box<Analysed>>,
     /// Any of these.
-    pub matches: Vec<Match>,
+    pub matches: Matches,
     /// What would be right.
     pub rewrite: Option<Box<Rewrite>>,
     /// Commands that it catches.
@@ -55,6 +55,9 @@ pub(crate) struct Rule {
     /// Commands that look alike and are left alone.
     pub leaves: Vec<String>,
 }
+
+/// Each where it was made: a list of them grows by more than a guest's memory has left over.
+type Matches = Vec<Box<Match>>;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

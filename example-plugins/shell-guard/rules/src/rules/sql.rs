@@ -21,7 +21,7 @@ impl Statements {
         let words = command.args.iter().map(|word| value(&word.text));
         let input = command.input.iter().map(|word| word.text.as_str());
         // One word such as a name or a path is not a statement, beside a command of the client: `.shell`, `\!`.
-        let texts = words.chain(input).filter(|text| text.has_one_of(&[b' ', b'\n', b'\t', b'.', b'\\', b'/', b'(']));
+        let texts = words.chain(input).filter(|text| text.has_one_of(b" \n\t.\\/("));
         let mut splitting = Splitting::default();
         texts.for_each(|text| splitting.add(text));
         let Splitting { text, ends } = splitting;
