@@ -62,8 +62,12 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
         }
     }
     files.sort();
+    let first = |name: &str| name.bytes().next().map_or(0, |byte| 1 << (byte.to_ascii_lowercase() % 32));
+    let firsts = files.iter().map(|(name, _)| first(name)).fold(0_u32, |all, one| all | one);
     let text =
         format!("static GUARDED: &[Guarded] = &[\n{}];\n", files.into_iter().map(|(_, line)| line).collect::<String>());
+    // A bit for each byte that a first name begins with.
+    let text = text + &format!("const FIRST_BYTES: u32 = {firsts:#x};\n");
     Ok(text + &format!("static VARIABLES: &[(&str, &str)] = &[\n{}];\n", variables.concat()))
 }
 

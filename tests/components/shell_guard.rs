@@ -189,6 +189,13 @@ async fn what_is_nested_as_deep_as_is_read_fits_the_stack() {
             assert_eq!(call.failure, None, "{command}");
         }
     }
+    // Functions that call each other add their levels up.
+    for depth in [1, 3, 4, 10, 16, 20] {
+        let define = |at| format!("f{at}() {{ {}f{}{}; }}; ", "{ ".repeat(depth), at + 1, "; }".repeat(depth));
+        let command = (0..9).map(define).collect::<String>() + "f0";
+        let (_, call) = judged(&session, &command).await;
+        assert_eq!(call.failure, None, "{command}");
+    }
 }
 
 /// A model that answers as it was told to, and keeps what it is asked.

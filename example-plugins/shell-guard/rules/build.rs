@@ -56,6 +56,7 @@ fn main() {
 /// rule, and an empty line. The examples are for tests and docs, and left out of the component.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = Vec::new();
+    let mut counts = (0, 0);
     for name in FILES {
         let path = Path::new("catalogues").join(name).with_extension("toml");
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -66,6 +67,8 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
         let members: &[&str] = if name == FILES[0] { &members::PROGRAMS } else { &members::CATALOGUE };
         lines.extend(written(&path, members, &catalogue)?);
         for mut rule in rules.unwrap_or_default() {
+            counts.0 += 1;
+            counts.1 += rule.get("match").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
             if let Some(rule) = rule.as_object_mut().filter(|_| is_guest) {
                 rule.remove("catches");
                 rule.remove("leaves");
@@ -75,7 +78,10 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
         }
         lines.push(b'\n');
     }
-    fs::write(Path::new(&std::env::var("OUT_DIR")?).join("catalogues.packed"), packed(&lines))?;
+    let out = std::env::var("OUT_DIR")?;
+    fs::write(Path::new(&out).join("catalogues.packed"), packed(&lines))?;
+    let longest = lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
+    fs::write(Path::new(&out).join("counts.rs"), format!("({}, {}, {longest})", counts.0, counts.1))?;
     Ok(())
 }
 
@@ -127,7 +133,7 @@ const MAX_NEAR: usize = MIN_NEAR + 0x07;
 const NEAR: usize = 0x7FF;
 const MIN_FAR: usize = 4;
 const MAX_FAR: usize = MIN_FAR + 0x3F;
-const FAR: usize = 16 * 1024;
+const FAR: usize = 0xFFFF;
 
 /// A part that was there before.
 #[derive(Clone, Copy, Default)]
@@ -166,7 +172,7 @@ impl Step {
 /// For each place the longest part that was there before: near, and at all.
 fn longest_parts(text: &[u8]) -> Vec<[Part; 2]> {
     /// Maximum number of places, the latest first, at which a longer part is searched for.
-    const MAX_PLACES: usize = 200;
+    const MAX_PLACES: usize = 400;
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut parts = Vec::with_capacity(text.len());
     for at in 0..text.len() {

@@ -6,6 +6,7 @@ mod names;
 mod tokens;
 mod values;
 
+use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, wrappers};
@@ -101,7 +102,7 @@ impl Reader<'_> {
             {
                 let next = if value.is_empty() { args.get(at).map_or("", |word| &word.text) } else { value };
                 at += usize::from(value.is_empty());
-                if let Some((variable, value)) = next.split_once('=') {
+                if let Some((variable, value)) = next.halves(b'=') {
                     set.push_str(&format!("{variable} = \"{}\"\n", value.replace('"', "\\\"")));
                 }
                 continue;
@@ -119,7 +120,7 @@ impl Reader<'_> {
         let operand = args.get(at).filter(|word| word.text != "-");
         if texts.is_empty() && !is_file {
             match operand {
-                Some(word) if language == Language::Awk || (name == "osascript" && word.text.contains(' ')) => {
+                Some(word) if language == Language::Awk || (name == "osascript" && word.text.has(b' ')) => {
                     texts.push(word.text.clone());
                 }
                 Some(word) if matches!(name, "deno" | "crystal") && word.text == "eval" => {

@@ -1,6 +1,7 @@
 //! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`. Texts that it puts into files by programs that
 //! copy what they read: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
+use super::ascii::Ascii as _;
 use super::code::{Language, language};
 use super::expand::MAX_VALUE;
 use super::names;
@@ -25,7 +26,7 @@ impl Reader<'_> {
             return Ok(());
         };
         self.spend(to.len() + path.len())?;
-        let is_program = from.text.contains('/') && self.places.class(from, cwd) == Class::System;
+        let is_program = from.text.has(b'/') && self.places.class(from, cwd) == Class::System;
         let original = self.copied.get(&path).cloned().flatten().or_else(|| is_program.then(|| Word::literal(path)));
         if let Some(original) = original.filter(|original| original.text != to) {
             self.copied.insert(to, Some(original));
@@ -38,7 +39,7 @@ impl Reader<'_> {
         if self.copied.is_empty() {
             return Ok(None);
         }
-        if program.text.contains('/') {
+        if program.text.has(b'/') {
             let path = self.places.path(program, self.scope.cwd.as_deref());
             return Ok(path.and_then(|path| self.copied.get(&path)?.clone()));
         }
@@ -160,7 +161,7 @@ impl Reader<'_> {
         let Some(text) = files.iter().find_map(|file| self.text_at(file, command)) else { return Ok(()) };
         self.spend(text.text.len())?;
         let recipes = text.text.lines().filter_map(|line| line.strip_prefix('\t'));
-        for line in recipes.filter(|line| !line.replace("$$", "").contains('$')) {
+        for line in recipes.filter(|line| !line.replace("$$", "").has(b'$')) {
             self.text("make", &line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$"))?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
 
+use super::ascii::Ascii as _;
 use super::bounds;
 use super::read::{Reader, Unreadable, WORK_OF_PARSE};
 use super::word::{HOME, UNKNOWN, Word};
@@ -51,7 +52,7 @@ impl Making {
 
     fn unquoted(&mut self, text: &str) {
         self.known(text);
-        self.word().glob |= text.contains(['*', '?', '[']);
+        self.word().glob |= text.has_one_of(b"*?[");
     }
 
     fn unknown(&mut self, quoted: bool) {
@@ -66,7 +67,7 @@ impl Making {
             let word = self.word();
             // What a value would be split at counts where it is filled in, and the pattern of a loop, quoted or not.
             word.append(&Word { splits: !quoted && !value.is_known(), ..value.clone() });
-            word.glob |= !quoted && value.text.contains(['*', '?', '[']);
+            word.glob |= !quoted && value.text.has_one_of(b"*?[");
             return;
         }
         for (at, part) in value.with_mark().split(separators).enumerate() {
@@ -109,7 +110,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let begin = words.len();
-        if raw.contains('{') {
+        if raw.has(b'{') {
             self.spend(WORK_OF_PARSE + brace_work(raw).unwrap_or_default())?;
         }
         for raw in braces(raw) {
@@ -132,7 +133,7 @@ impl Reader<'_> {
         }
         let mut word = self.value(raw)?;
         word.span = span;
-        word.glob |= !raw.contains(['"', '\'']) && raw.contains(['*', '?', '[']);
+        word.glob |= !raw.has_one_of(b"\"'") && raw.has_one_of(b"*?[");
         Ok(word)
     }
 
@@ -149,7 +150,7 @@ impl Reader<'_> {
 
     /// Reads the commands of a text that is a part of a word, such as an index.
     pub(super) fn within_word(&mut self, text: &str) -> Result<(), Unreadable> {
-        if text.contains(['$', '`']) { self.value(text).map(drop) } else { Ok(()) }
+        if text.has_one_of(b"$`") { self.value(text).map(drop) } else { Ok(()) }
     }
 
     /// The same of what quotes held together until now. Where it cannot be read, the shell does not run it either.
@@ -162,7 +163,7 @@ impl Reader<'_> {
 
     /// Reads the commands within a here-document that the shell expands, and its text where that is known.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
-        if !text.contains(['$', '`']) {
+        if !text.has_one_of(b"$`") {
             return Ok(Word::marked(text));
         }
         if unclosed(text) > MAX_UNCLOSED {
@@ -546,9 +547,9 @@ fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
 
 /// The text within the quotes of a fully quoted word without special characters, which the parser is slow to read.
 fn plainly_quoted(raw: &str) -> Option<&str> {
-    let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.contains('\''));
+    let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.has(b'\''));
     let double = || raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
-    single.or_else(|| double().filter(|text| !text.contains(['"', '\\', '$', '`'])))
+    single.or_else(|| double().filter(|text| !text.has_one_of(b"\"\\$`")))
 }
 
 /// What a backslash leaves of `\x`.

@@ -1,5 +1,6 @@
 //! Files that a text fetches and then runs, so that nobody reads them in between.
 
+use super::ascii::Ascii as _;
 use super::held::fits;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
@@ -51,14 +52,14 @@ impl Reader<'_> {
             self.unpack(command)?;
         }
         if is_fetcher {
-            for word in command.args.iter().filter(|word| word.text.contains('/')) {
+            for word in command.args.iter().filter(|word| word.text.has(b'/')) {
                 self.spend(word.text.len())?;
                 self.addresses += "/";
                 self.addresses += &word.text.to_ascii_lowercase();
             }
         }
         // `$client.DownloadFile('https://…', 'x.exe')`
-        if let Some((address, file)) = command.program_word.text.split_once(',').filter(|_| command.windows)
+        if let Some((address, file)) = command.program_word.text.halves(b',').filter(|_| command.windows)
             && address.contains("://")
         {
             written.push(Word::literal(file.trim()));
@@ -83,7 +84,7 @@ impl Reader<'_> {
     fn runs_one(&self, command: &Command) -> bool {
         let is_fetched = |word: &Word, is_script: bool| self.is_fetched(word, is_script, command);
         let program = &command.program_word;
-        let is_file = command.windows || program.text.contains(['/', '\\']) || program.text.ends_with(".exe");
+        let is_file = command.windows || program.text.has_one_of(b"/\\") || program.text.ends_with(".exe");
         if is_file && is_fetched(program, is_script(&command.program)) {
             return true;
         }
@@ -92,7 +93,7 @@ impl Reader<'_> {
             let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
             name == program.text && directory.rsplit('/').next().is_some_and(|last| last.ends_with("bin"))
         };
-        if !program.text.is_empty() && !program.text.contains('/') && self.fetched.iter().any(is_installed) {
+        if !program.text.is_empty() && !program.text.has(b'/') && self.fetched.iter().any(is_installed) {
             return true;
         }
         let name = command.program.as_str();
@@ -105,7 +106,7 @@ impl Reader<'_> {
         }
         // Their first operand may be a subcommand.
         let has_subcommands = matches!(name, "go" | "dotnet" | "swift" | "deno" | "bun");
-        let may_be_inner = |word: &Word| !has_subcommands || word.text.contains(['/', '.']);
+        let may_be_inner = |word: &Word| !has_subcommands || word.text.has_one_of(b"/.");
         if is_script_runner && scripts(name, &command.args).any(|word| is_fetched(word, may_be_inner(word))) {
             return true;
         }
@@ -148,7 +149,7 @@ impl Reader<'_> {
 
     /// Whether a word is a directory that was fetched: `pip install ./x`.
     fn is_fetched_directory(&self, word: &Word, command: &Command) -> bool {
-        let is_path = word.text.contains('/') || word.text == ".";
+        let is_path = word.text.has(b'/') || word.text == ".";
         let path = if is_path { self.path_of(word, command) } else { None };
         path.is_some_and(|path| self.holds(&format!("{}/x", path.trim_end_matches('/'))))
     }
@@ -181,7 +182,7 @@ impl Reader<'_> {
         let is_short =
             matches!(program, "degit" | "giget") || (is_hub && operands.iter().any(|word| word.text == "clone"));
         let is_clone = is_short || matches!(program, "git" | "hg" | "svn");
-        let is_cloned = |word: &&&Word| is_remote(word) || (is_short && word.text.contains('/'));
+        let is_cloned = |word: &&&Word| is_remote(word) || (is_short && word.text.has(b'/'));
         let Some(from) = operands.iter().find(is_cloned) else { return Ok(found) };
         // What is last is where it goes.
         if is_cloned(&operands.last().unwrap_or(from)) && !is_clone && !matches!(program, "sftp" | "s3cmd") {
@@ -195,7 +196,7 @@ impl Reader<'_> {
         let is_tree = is_clone
             || command.args.iter().any(|word| {
                 matches!(word.text.as_str(), "-r" | "-R" | "--recursive" | "--recurse" | "sync" | "mirror")
-                    || (program == "rsync" && word.text.starts_with('-') && word.text.contains(['a', 'r']))
+                    || (program == "rsync" && word.text.starts_with('-') && word.text.has_one_of(b"ar"))
             });
         if is_tree {
             let inner = [to_name.clone(), Some(name.clone())].into_iter().flatten().map(|name| (name, true));
@@ -258,7 +259,7 @@ impl Reader<'_> {
             let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
             // What an environment of Python's own starts with is made there.
             let Some(inner) = inner.filter(|inner| !inner.ends_with("bin/activate")) else { return false };
-            let Some((first, _)) = inner.split_once('/').filter(|_| !is_own) else { return *is_own };
+            let Some((first, _)) = inner.halves(b'/').filter(|_| !is_own) else { return *is_own };
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
             let name = first[..end].to_ascii_lowercase();
             let is_short = name.len() < 3;
@@ -319,7 +320,7 @@ fn only_checks(program: &str, args: &[Word]) -> bool {
     let mut options = args.iter().map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
     match program {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "mksh" | "ash" | "fish" => {
-            options.any(|text| !text.starts_with("--") && text.contains('n') && !text.contains(['o', 'O', 'i']))
+            options.any(|text| !text.starts_with("--") && text.has(b'n') && !text.has_one_of(b"oOi"))
         }
         "node" => options.any(|text| matches!(text, "-c" | "--check")),
         "perl" | "ruby" => options.any(|text| matches!(text, "-c" | "-wc")),
@@ -342,11 +343,11 @@ fn only_looks(program: &str, first: &str) -> bool {
 
 /// Whether a word names something on another machine: `s3://b/x`, `host:x`.
 fn is_elsewhere(text: &str) -> bool {
-    match text.split_once(':') {
+    match text.halves(b':') {
         Some((scheme, rest)) if rest.starts_with("//") => scheme != "file" && !scheme.is_empty(),
         Some((host, path)) => {
             let is_drive = host.len() == 1 && path.starts_with(['/', '\\']);
-            !host.is_empty() && !host.contains('/') && !is_drive
+            !host.is_empty() && !host.has(b'/') && !is_drive
         }
         None => false,
     }
@@ -363,7 +364,7 @@ fn value_of(args: &[Word], parameter: &str) -> Vec<Word> {
 fn is_unpacker(command: &Command) -> bool {
     let extracts = |(at, word): (usize, &Word)| {
         let text = word.text.as_str();
-        text == "--extract" || (!text.starts_with("--") && (at == 0 || text.starts_with('-')) && text.contains('x'))
+        text == "--extract" || (!text.starts_with("--") && (at == 0 || text.starts_with('-')) && text.has(b'x'))
     };
     match command.program.as_str() {
         "tar" | "gtar" | "bsdtar" => command.args.iter().enumerate().any(extracts),

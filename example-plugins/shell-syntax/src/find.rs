@@ -1,5 +1,6 @@
 //! What `find` and `fd` do with what they find: `-delete` and `-exec`.
 
+use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind};
@@ -180,7 +181,7 @@ impl Reader<'_> {
 /// The last option of a word, without its dashes, and its value if that is in the same word.
 fn option_of_fd(word: &str) -> (&str, Option<&str>) {
     if let Some(long) = word.strip_prefix('-') {
-        return long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        return long.halves(b'=').map_or((long, None), |(name, value)| (name, Some(value)));
     }
     let last = word.char_indices().find(|(_, c)| "xXdEteScjoC".contains(*c)).or_else(|| word.char_indices().last());
     let (at, end) = last.map_or((0, 0), |(at, c)| (at, at + c.len_utf8()));
@@ -207,12 +208,12 @@ fn chooses(pattern: &str) -> bool {
             Some(close) => {
                 let letters = &tail[..close];
                 if letters.len() <= 4 && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-                    return !pattern.contains(UNKNOWN);
+                    return !pattern.has(UNKNOWN as u8);
                 }
                 rest = &tail[close + 1..];
             }
             None if is_open(c) => rest = tail,
-            None => return !pattern.contains(UNKNOWN),
+            None => return !pattern.has(UNKNOWN as u8),
         }
     }
     false

@@ -1,5 +1,6 @@
 //! What git runs by its settings: aliases that begin with `!`, and those that name a program.
 
+use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::unwrap::FILE;
 use super::word::Word;
@@ -24,13 +25,13 @@ impl Reader<'_> {
             let from = option.text.strip_prefix("--config-env=").or_else(|| {
                 (option.text == "--config-env").then(|| tail.first().map(|word| word.text.as_str())).flatten()
             });
-            if let Some((name, variable)) = from.and_then(|text| text.split_once('=')) {
+            if let Some((name, variable)) = from.and_then(|text| text.halves(b'=')) {
                 let value = self.variable(variable).unwrap_or_else(Word::unknown);
                 self.setting(name, &value.text)?;
             }
 
             if option.text == "-c"
-                && let Some((name, value)) = tail.first().and_then(|word| word.text.split_once('='))
+                && let Some((name, value)) = tail.first().and_then(|word| word.text.halves(b'='))
             {
                 self.setting(name, value)?;
             }
@@ -40,7 +41,7 @@ impl Reader<'_> {
         if subcommand.text == "clone" {
             for words in args.windows(2) {
                 if matches!(words[0].text.as_str(), "-c" | "--config")
-                    && let Some((name, value)) = words[1].text.split_once('=')
+                    && let Some((name, value)) = words[1].text.halves(b'=')
                 {
                     self.setting(name, value)?;
                 }
@@ -52,7 +53,7 @@ impl Reader<'_> {
         }
         let mut values = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
         while let Some(name) = values.next() {
-            if name.contains('.') {
+            if name.has(b'.') {
                 return values.next().map_or(Ok(()), |value| self.setting(name, value));
             }
         }

@@ -1,6 +1,7 @@
 //! The files that decide under which rules an agent runs: hookhost's own, and those in which agents name their hooks. The table is
 //! made of `guarded.toml`.
 
+use super::ascii::Ascii as _;
 use super::known::kind;
 use super::path::{Normal, home_of};
 use super::places::is_temporary;
@@ -106,6 +107,9 @@ pub fn at(path: &Normal, reach: Reach) -> Vec<&'static Guarded> {
 
 /// Those that may begin with a name, as far as it is known.
 fn beginning_with(name: &str, wild: bool) -> &'static [Guarded] {
+    if !may_begin(name.bytes().next()) {
+        return &[];
+    }
     let known = known_part(name, wild);
     let is_whole = known.len() == name.len();
     if !is_whole && known.len() < MIN_KNOWN {
@@ -117,6 +121,11 @@ fn beginning_with(name: &str, wild: bool) -> &'static [Guarded] {
         |guarded: &&Guarded| if is_whole { guarded.parts[0] == known } else { guarded.parts[0].starts_with(known) };
     let count = GUARDED[begin..].iter().take_while(fits).count();
     &GUARDED[begin..begin + count]
+}
+
+/// Whether the first name of what is guarded may begin with this byte: soon said, and of most names no.
+fn may_begin(byte: Option<u8>) -> bool {
+    byte.is_some_and(|byte| FIRST_BYTES & (1 << (byte.to_ascii_lowercase() % 32)) != 0)
 }
 
 /// What of a name is known, from its beginning.
@@ -149,7 +158,7 @@ impl Guarded {
 /// Whether a name fits a part of the table, in which `*` stands for anything; what is unknown of the name may be anything, too.
 fn overlap(part: &str, name: &str, wild: bool) -> bool {
     let known = known_part(name, wild);
-    if known.len() == name.len() && !part.contains('*') {
+    if known.len() == name.len() && !part.has(b'*') {
         return part == name;
     }
     let fixed = part.split('*').next().unwrap_or_default();
@@ -254,7 +263,7 @@ impl Command {
     /// Whether it is a cmdlet that says what it would do: `Remove-Item x -WhatIf`.
     fn only_says(&self) -> bool {
         let is_cmdlet =
-            self.windows || self.program.split_once('-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
+            self.windows || self.program.halves(b'-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
         is_cmdlet && self.redirects.is_empty() && self.args.iter().any(|word| word.text.eq_ignore_ascii_case("-whatif"))
     }
 
@@ -270,11 +279,18 @@ impl Command {
 
 /// Whether a part of a text may be the first name of what is guarded. An option may have a path right after its letter.
 fn may_be_guarded(text: &str) -> bool {
-    if text.starts_with('-') && text.contains(['.', '/']) {
+    if text.starts_with('-') && text.has_one_of(b"./") {
         return true;
     }
-    let mut names = text.split(['/', '\\', '=']);
-    names.any(|name| !name.is_empty() && !beginning_with(&lower(name), true).is_empty())
+    let bytes = text.as_bytes();
+    let mut begin = 0;
+    (0..=bytes.len()).any(|at| {
+        if !matches!(bytes.get(at), None | Some(b'/' | b'\\' | b'=')) {
+            return false;
+        }
+        let name = std::mem::replace(&mut begin, at + 1)..at;
+        may_begin(bytes[name.clone()].first().copied()) && !beginning_with(&lower(&text[name]), true).is_empty()
+    })
 }
 
 /// Whether a path that is written may be guarded, from a directory that is not: asked before it is known where it leads, which takes

@@ -1,5 +1,7 @@
 //! The one list of files of which everybody knows that they hold secrets, for all rules: those about printing, sending and copying.
 
+use super::ascii::Ascii as _;
+
 /// The last names of their paths, the last first; `*` is as in a shell. In order, so that those which begin alike are soon found.
 static FILES: [&str; 129] = [
     "*.conf<wireguard",
@@ -157,7 +159,7 @@ pub(super) fn is_held(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
     // Each has one of these: most words are soon told.
-    if is_web || path.len() < MIN_KNOWN || !path.contains(['.', '_', '/', '\\', ' ']) {
+    if is_web || path.len() < MIN_KNOWN || !path.has_one_of(b"._/\\ ") {
         return false;
     }
     let path = super::path::slashed(path);
@@ -183,7 +185,7 @@ fn is_public(path: &str, name: &str) -> bool {
     let has_key = name.ends_with(".key");
     let is_one = |word: &str| PUBLIC.split('|').any(|public| public == word);
     let mut words = name.split(['.', '-', '_', '@']);
-    (!has_key && name.contains('.') && !name.starts_with('.') && words.any(is_one))
+    (!has_key && name.has(b'.') && !name.starts_with('.') && words.any(is_one))
         || (has_key && name.len() == ".key".len())
         || (name.ends_with(".conf") && path.contains(".gnupg/"))
         || path.contains("/templates/")
@@ -202,7 +204,7 @@ fn ends_as(path: &str, name: &str, file: &str) -> bool {
 
 /// The path that a pattern of file names may mean, where that holds secrets.
 pub(super) fn meant(pattern: &str) -> Option<String> {
-    FILES.iter().filter(|file| !file.contains('*')).find_map(|file| {
+    FILES.iter().filter(|file| !file.has(b'*')).find_map(|file| {
         let mut made: Vec<&str> = Vec::new();
         let mut is_close = false;
         let mut parts = pattern.rsplit('/');
@@ -212,7 +214,7 @@ pub(super) fn meant(pattern: &str) -> Option<String> {
             if !is_hidden || !fits(part.as_bytes(), name.as_bytes()) {
                 return None;
             }
-            is_close |= is_near(part, name) || !made.is_empty() && !part.contains(['*', '?', '[']);
+            is_close |= is_near(part, name) || !made.is_empty() && !part.has_one_of(b"*?[");
             made.push(name);
         }
         made.extend(parts);
@@ -226,7 +228,7 @@ fn is_near(pattern: &str, name: &str) -> bool {
     let begin = pattern.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
     let letters = pattern.bytes().filter(u8::is_ascii_alphanumeric).count();
     let is_half = begin >= MIN_KNOWN && begin * 2 >= name.len();
-    is_half || letters * 2 > name.len() || (!pattern.contains('*') && letters >= MIN_KNOWN)
+    is_half || letters * 2 > name.len() || (!pattern.has(b'*') && letters >= MIN_KNOWN)
 }
 
 /// Whether a pattern of a shell fits a name.

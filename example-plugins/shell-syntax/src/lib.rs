@@ -12,7 +12,6 @@ mod find;
 mod git;
 pub mod guarded;
 mod held;
-mod known;
 mod mounts;
 mod names;
 pub mod path;
@@ -35,12 +34,15 @@ pub use bounds::{MAX_LENGTH, MAX_WORK};
 pub use places::{Class, Places};
 pub use read::{Script, read, read_likely};
 pub use secrets::Given;
+pub use shell_words::ascii::Ascii;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
 pub use writes::Write;
 
+use shell_words::{ascii, known};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One program with its words, wherever it is in the text and whatever it is wrapped in.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +91,7 @@ impl Command {
         }
         let is_code = |text: &str| {
             text == "."
-                || text.contains(['[', '|', '(', '{', '"'])
+                || text.has_one_of(b"[|({\"")
                 || (text.starts_with('.') && !text.starts_with("./") && !text.starts_with("../"))
         };
         self.args.iter().find(|word| !word.text.starts_with('-') && is_code(&word.text))
@@ -108,6 +110,22 @@ pub enum RedirectKind {
     Read,
     Write,
     Append,
+}
+
+/// Whether what is let go of is needed by nobody: the memory of this instance is thrown away.
+static IS_LAST: AtomicBool = AtomicBool::new(false);
+
+/// Says that this is the last text of the instance: a guest answers one event. What [`leave`] is given from now on is not taken apart.
+pub fn answers_last() {
+    IS_LAST.store(true, Ordering::Relaxed);
+}
+
+/// Lets go of a value: a tree of many parts, each of which would be given back to the allocator by itself.
+pub fn leave<T>(value: T) {
+    // Elsewhere there is another text, and memory that somebody watches.
+    if cfg!(target_arch = "wasm32") && IS_LAST.load(Ordering::Relaxed) {
+        std::mem::forget(value);
+    }
 }
 
 /// The file name of a program, as it is looked up.

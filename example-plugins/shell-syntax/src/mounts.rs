@@ -1,5 +1,6 @@
 //! What of this machine a new container sees: `docker run -v "$PWD":/src -w /src`.
 
+use super::ascii::Ascii as _;
 use super::path::{below, clean};
 use super::places::{Class, MADE_UP};
 use super::read::Reader;
@@ -43,18 +44,18 @@ impl Reader<'_> {
     /// A mount of the workspace, of what is in it, or of a volume.
     fn mount(&self, value: &Word, cwd: Option<&str>) -> Option<Mount> {
         let field = |names: [&str; 3]| {
-            let mut fields = value.text.split(',').filter_map(|field| field.split_once('='));
+            let mut fields = value.text.split(',').filter_map(|field| field.halves(b'='));
             fields.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
         };
         let (source, target) = match field(["target", "dst", "destination"]) {
             Some(target) => (field(["source", "src", ""])?, target),
-            None => match value.text.split_once(':') {
+            None => match value.text.halves(b':') {
                 Some((source, rest)) => (source, rest.split(':').next()?),
                 None => ("", value.text.as_str()),
             },
         };
         // A volume, with a name or without: what it holds is not known.
-        if !source.contains(['/', '.', UNKNOWN]) {
+        if !source.has_one_of(&[b'/', b'.', UNKNOWN as u8]) {
             return Some(Mount { target: clean(target), source: UNKNOWN.to_string() });
         }
         let source = Word { home: value.home && source.starts_with('~'), ..Word::literal(source) };
@@ -80,9 +81,7 @@ impl Reader<'_> {
 /// Whether an option may mount something: `-v`, `-itv`, `--volumes-from`.
 fn may_mount(option: &str) -> bool {
     let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-    letters.is_some_and(|letters| letters.contains('v'))
-        || option.starts_with("--volume")
-        || option.starts_with("--mount")
+    letters.is_some_and(|letters| letters.has(b'v')) || option.starts_with("--volume") || option.starts_with("--mount")
 }
 
 /// The path of this machine that a path of a container leads to; the path itself where it leads to no mount.

@@ -1,6 +1,7 @@
 //! Paths as text: from any spelling to the one that they are compared by. Nothing here asks a file system, so symbolic links
 //! stay as they are.
 
+use super::ascii::Ascii as _;
 use crate::word::UNKNOWN;
 use std::borrow::Cow;
 
@@ -54,10 +55,10 @@ fn is_clean(path: &str) -> bool {
 /// spelling of any path. `path` is clean.
 pub(crate) fn through_process(path: &str) -> Option<Normal> {
     if let Some(rest) = path.strip_prefix("/dev/fd/") {
-        return rest.split_once('/').map(|(_, rest)| Normal::Below(rest.to_owned()));
+        return rest.halves(b'/').map(|(_, rest)| Normal::Below(rest.to_owned()));
     }
-    let (process, rest) = path.strip_prefix("/proc/")?.split_once('/')?;
-    let is_any = process.contains(['*', '?', '[', UNKNOWN]);
+    let (process, rest) = path.strip_prefix("/proc/")?.halves(b'/')?;
+    let is_any = process.has_one_of(&[b'*', b'?', b'[', UNKNOWN as u8]);
     let is_number = process.bytes().all(|byte| byte.is_ascii_digit());
     if !is_any && !is_number && !matches!(process, "self" | "thread-self") {
         return None;
@@ -82,7 +83,7 @@ pub(crate) fn through_process(path: &str) -> Option<Normal> {
 
 /// The first part of a path, and the rest.
 fn parted(path: &str) -> (&str, &str) {
-    path.split_once('/').unwrap_or((path, ""))
+    path.halves(b'/').unwrap_or((path, ""))
 }
 
 /// Whether it begins at a root: `/` or a Windows drive.

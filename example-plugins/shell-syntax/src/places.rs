@@ -1,5 +1,6 @@
 //! Where a path leads, as far as text can tell. Nothing here asks a file system.
 
+use super::ascii::Ascii as _;
 use super::path::{Normal, below, clean, has_drive, home_of, is_absolute, slashed, through_process};
 use super::word::{UNKNOWN, Word};
 use super::wrappers::Location;
@@ -166,7 +167,7 @@ impl Places {
             return Normal::Below(clean(rest));
         }
         if word.home {
-            let (user, rest) = text.split_once('/').unwrap_or((&text, ""));
+            let (user, rest) = text.halves(b'/').unwrap_or((&text, ""));
             return match &self.home {
                 Some(home) if user == "~" => known(clean(&format!("{home}/{rest}"))),
                 _ => Normal::Below(clean(rest)),
@@ -198,7 +199,7 @@ impl Places {
             return None;
         }
         // One of several that fit a pattern is as good as any, unless that may be `..`.
-        let may_lead_up = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
+        let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[");
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
         }
@@ -326,7 +327,7 @@ impl Places {
             return false;
         }
         let known = home_of(path).or_else(|| self.home.clone()).unwrap_or_else(|| "~".into());
-        let inner = below(path, &known).or_else(|| path.strip_prefix('~')?.split_once('/').map(|(_, inner)| inner));
+        let inner = below(path, &known).or_else(|| path.strip_prefix('~')?.halves(b'/').map(|(_, inner)| inner));
         inner.is_some_and(|inner| HOST.iter().any(|directory| below(inner, directory).is_some()))
     }
 
@@ -334,7 +335,7 @@ impl Places {
     fn absolute(&self, text: &str, home: bool, cwd: Option<&str>) -> Option<String> {
         let text = &*slashed(text);
         if home {
-            let (user, rest) = text.split_once('/').unwrap_or((text, ""));
+            let (user, rest) = text.halves(b'/').unwrap_or((text, ""));
             return Some(match (&self.home, user) {
                 (Some(home), "~") => clean(&format!("{home}/{rest}")),
                 _ => clean_below(user, rest),
@@ -366,7 +367,7 @@ pub(crate) fn is_made_again(word: &Word) -> bool {
     let text = word.text.trim_end_matches('/');
     let last = text.rsplit('/').next().unwrap_or_default();
     let is_named = !last.is_empty() && MADE_AGAIN.contains(&format!(" {last} "));
-    word.doubt.is_none() && !text.contains("..") && !last.contains(' ') && (is_named || text.contains("node_modules/"))
+    word.doubt.is_none() && !text.contains("..") && !last.has(b' ') && (is_named || text.contains("node_modules/"))
 }
 
 /// What follows the last `..` that leads out of a directory which nobody knows, or which was made up for a variable: it may lead
@@ -386,7 +387,7 @@ fn leads_out(text: &str) -> Option<&str> {
             "" | "." => {}
             ".." => depth -= 1,
             // It may be a `..` as well.
-            part if part.contains(UNKNOWN) => {}
+            part if part.has(UNKNOWN as u8) => {}
             _ => depth += 1,
         }
         if depth < 0 {
@@ -409,7 +410,7 @@ fn known(path: String) -> Normal {
 
 /// What follows the first part of a path.
 fn behind_first(path: &str) -> String {
-    clean(path.split_once('/').map_or("", |(_, rest)| rest))
+    clean(path.halves(b'/').map_or("", |(_, rest)| rest))
 }
 
 /// Whether it lies in a directory for temporary files.
@@ -428,7 +429,7 @@ fn glob_directory(text: &str) -> Option<(&str, bool)> {
     let at = text.find(['*', '?', '['])?;
     let slash = text[..at].rfind('/');
     let part = slash.map_or(0, |slash| slash + 1);
-    let (pattern, rest) = text[part..].split_once('/').unwrap_or((&text[part..], ""));
+    let (pattern, rest) = text[part..].halves(b'/').unwrap_or((&text[part..], ""));
     let all = |pattern: &str| pattern.chars().all(|c| c == '*' || c == '?') || ALL.contains(&pattern);
     let directory = match slash {
         Some(0) => "/",

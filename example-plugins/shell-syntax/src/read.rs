@@ -1,5 +1,6 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
+use super::ascii::Ascii as _;
 use super::guarded::directory_of_variable;
 use super::mounts::Mount;
 use super::places::{MADE_UP, Places};
@@ -9,7 +10,7 @@ use super::simple::printed_by;
 use super::word::{HOME, UNKNOWN, Word};
 use super::wrappers::{self, Location};
 use super::writes::writes_or_runs;
-use super::{Class, Command, bounds, lower};
+use super::{Class, Command, bounds, leave, lower};
 use super::{arithmetic, plain, windows};
 use brush_parser::{Token, ast};
 use hookhost_guest::prelude::ShellDialect;
@@ -21,6 +22,9 @@ use std::rc::Rc;
 
 /// Maximum nesting of commands: `sh -c`, `$(…)`, calls of functions.
 const MAX_NESTING: usize = 8;
+/// Maximum nesting of compound commands: of one in another, whether that is in the same text, in a nested one, or in a function that is
+/// called there. Each takes a part of the stack.
+const MAX_LEVELS: usize = 32;
 /// Maximum number of commands; those of loops and functions count each time.
 const MAX_COMMANDS: usize = 2000;
 /// Maximum number of a loop's values that are tried.
@@ -100,6 +104,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         place: 0..text.len(),
         exact: true,
         depth: 0,
+        levels: 0,
         wrappers: Vec::new(),
         location: Location::Here,
         mounts: Vec::new(),
@@ -141,7 +146,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         result = result.and_then(|()| reader.text("trap", &text));
     }
     reader.uncalled();
-    let mut script = reader.script;
+    let mut script = std::mem::take(&mut reader.script);
+    leave(reader);
     // Without steps left the parser takes a text for another one, or for none.
     let steps = bounds::check_steps(steps::left());
     script.unreadable = result.err().map(|why| why.0).or(script.unreadable).or(steps.err());
@@ -219,6 +225,8 @@ pub(super) struct Reader<'a> {
     pub(super) place: Range<usize>,
     pub(super) exact: bool,
     pub(super) depth: usize,
+    /// How many compound commands are open, those of functions that call each other among them.
+    levels: usize,
     pub(super) wrappers: Vec<String>,
     pub(super) location: Location,
     /// What of this machine the container sees that is being read.
@@ -274,7 +282,9 @@ impl Reader<'_> {
             },
             _ => false,
         };
-        self.program(&program)
+        let result = self.program(&program);
+        leave(program);
+        result
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
@@ -324,7 +334,7 @@ impl Reader<'_> {
 
     /// A text that is itself a command, such as that of `sh -c`.
     pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
-        if text.contains(UNKNOWN) {
+        if text.has(UNKNOWN as u8) {
             self.script.runs_unknown = true;
             // What is known of it still counts.
         }
@@ -531,12 +541,16 @@ impl Reader<'_> {
 
     /// What a compound command is given, the commands in it read.
     fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
-        if input.is_none() {
-            return self.parts(compound);
+        if self.levels >= MAX_LEVELS {
+            return Err(Unreadable(format!("compound commands are nested more than {MAX_LEVELS} levels deep")));
         }
-        let before = std::mem::replace(&mut self.stdin, input);
+        self.levels += 1;
+        let before = input.map(|input| self.stdin.replace(input));
         let result = self.parts(compound);
-        self.stdin = before;
+        if let Some(before) = before {
+            self.stdin = before;
+        }
+        self.levels -= 1;
         result
     }
 
@@ -684,7 +698,7 @@ impl Reader<'_> {
     /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
     /// `[[ -v 'a[$(x)]' ]]`.
     pub(super) fn indexed(&mut self, word: &Word) {
-        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.contains('`'));
+        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.has(b'`'));
         if let Some(begin) = begin {
             self.within_quoted(&word.text[begin..]);
         }
@@ -918,7 +932,7 @@ impl Reader<'_> {
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
-                let is_itself = name.contains('/') || self.defines(name) || self.aliases.contains_key(*name);
+                let is_itself = name.has(b'/') || self.defines(name) || self.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
             // Nothing that a rule would know.
@@ -944,7 +958,7 @@ impl Reader<'_> {
             match item {
                 ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word)
                 | ast::CommandPrefixOrSuffixItem::Word(word)
-                    if !word.value.contains("$(") && !word.value.contains('`') => {}
+                    if !word.value.contains("$(") && !word.value.has(b'`') => {}
                 _ => return false,
             }
         }
@@ -956,7 +970,7 @@ impl Reader<'_> {
     /// Whether a program is found by its name, or lies where programs are installed.
     fn is_installed(&self, command: &Command) -> bool {
         let class = self.places.class(&command.program_word, command.cwd.as_deref());
-        !command.program_word.text.contains('/') || matches!(class, Class::System | Class::Home)
+        !command.program_word.text.has(b'/') || matches!(class, Class::System | Class::Home)
     }
 }
 

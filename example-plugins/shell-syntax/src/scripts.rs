@@ -1,5 +1,6 @@
 //! What a shell is given to run: a text, its input, or a file that the same command has written.
 
+use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::wrappers;
@@ -23,17 +24,17 @@ impl Reader<'_> {
                 continue;
             }
             let is_cluster = !word.starts_with("--");
-            if is_cluster && word.contains('n') && !word.contains(['o', 'O']) {
+            if is_cluster && word.has(b'n') && !word.has_one_of(b"oO") {
                 is_checked = word.starts_with('-');
             }
-            is_interactive |= is_cluster && word.contains('i');
-            is_text |= (is_cluster && word.contains('c')) || matches!(word, "--command" | "--commands");
-            reads_input |= is_cluster && word.contains('s');
+            is_interactive |= is_cluster && word.has(b'i');
+            is_text |= (is_cluster && word.has(b'c')) || matches!(word, "--command" | "--commands");
+            reads_input |= is_cluster && word.has(b's');
             let is_first = matches!(word, "--rcfile" | "--init-file");
             if let Some(file) = args.get(at + 1..at + 2).filter(|_| is_first) {
                 self.file(name, file, None)?;
             }
-            let takes_value = is_first || (is_cluster && word.contains(['o', 'O']));
+            let takes_value = is_first || (is_cluster && word.has_one_of(b"oO"));
             at += if takes_value { 2 } else { 1 };
         }
         // The syntax is looked at, and nothing is run.

@@ -1,6 +1,7 @@
 //! Files that hold secrets: how a command gets what is in them, and under which other names it gets them. What a text copies, packs
 //! or encodes of them, and what a pattern of file names may mean, is noted a second time with the name of the secret.
 
+use super::ascii::Ascii as _;
 use super::held::{is_held, meant};
 use super::path::{clean, home_of};
 use super::read::{Reader, Unreadable};
@@ -106,7 +107,7 @@ impl Command {
             && (copies_files(&self.program)
                 || (is_store
                     && !self.args[at - 1].text.starts_with("--")
-                    && self.args[..at].iter().any(|word| word.text.contains(':'))))
+                    && self.args[..at].iter().any(|word| word.text.has(b':'))))
     }
 
     /// Whether a word is the name of such a file, or has one: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
@@ -122,19 +123,19 @@ impl Command {
         if text.contains("put ") && matches!(self.program.as_str(), "sftp" | "ftp" | "lftp") {
             return text.split([' ', ';', '\n']).any(is_held);
         }
-        if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].contains(['/', '='])) {
+        if may_be_remote && text.find(':').is_some_and(|at| at > 1 && !text[..at].has_one_of(b"/=")) {
             return false;
         }
         let (name, value) = attached(text);
         // What is no value of such an option, nor marked, is an address or text.
         let is_named = !is_web || uploads(option);
-        let is_marked = !is_web || text.contains(['@', '<']) || uploads(name);
+        let is_marked = !is_web || text.has_one_of(b"@<") || uploads(name);
         if is_named && is_at(word, self.cwd.as_deref(), places) {
             return true;
         }
         let is_end = |c: char| matches!(c, '@' | '=' | '<' | ',' | ';' | '{' | '}') || (c == ':' && has_colons);
         let has_parts = value.is_some() || text.contains(is_end);
-        let is_whole_named = is_named && text.contains('{');
+        let is_whole_named = is_named && text.has(b'{');
         has_parts
             && (is_marked || is_whole_named)
             && !text.contains("://")
@@ -144,7 +145,7 @@ impl Command {
 
 /// An option and the value in the same word: `-T.env`, `--upload-file=.env`.
 fn attached(text: &str) -> (&str, Option<&str>) {
-    if let Some((name, value)) = text.split_once('=').filter(|_| text.starts_with("--")) {
+    if let Some((name, value)) = text.halves(b'=').filter(|_| text.starts_with("--")) {
         return (name, Some(value));
     }
     let is_short = text.starts_with('-') && !text.starts_with("--");
@@ -360,7 +361,7 @@ impl Reader<'_> {
         }
         if changes > 0 && !copies_files(&command.program) {
             self.variant(renamed)?;
-        } else if changes > 0 && command.args.last().is_some_and(|last| last.text.contains(':')) {
+        } else if changes > 0 && command.args.last().is_some_and(|last| last.text.has(b':')) {
             // To another machine.
             self.variant(renamed)?;
         }
@@ -497,7 +498,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
                 text == "--file"
                     || (!text.starts_with("--")
                         && text.trim_start_matches('-').ends_with('f')
-                        && !text.contains(['/', '.']))
+                        && !text.has_one_of(b"/."))
             });
             let attached = args.iter().filter_map(|word| word.text.strip_prefix("--file=").map(Word::marked));
             at.and_then(|at| args.get(at + 1)).cloned().into_iter().chain(attached).collect()

@@ -1,5 +1,6 @@
 //! A simple command: its words, what is set for it, where its input and output lead.
 
+use super::ascii::Ascii as _;
 use super::expand::MAX_VALUE;
 use super::held::is_held;
 use super::read::{Reader, Unreadable};
@@ -20,6 +21,8 @@ struct Parts {
 }
 
 impl Reader<'_> {
+    /// By itself: what it needs of the stack is not to be a part of what each compound command around it needs.
+    #[inline(never)]
     pub(super) fn simple(
         &mut self,
         simple: &ast::SimpleCommand,
@@ -133,7 +136,7 @@ impl Reader<'_> {
             let whole = parts.place.get_or_insert(span.clone());
             *whole = whole.start.min(span.start)..whole.end.max(span.end);
         }
-        if !word.value.contains(['$', '`']) {
+        if !word.value.has_one_of(b"$`") {
             return self.words(&word.value, span, &mut parts.words);
         }
         let before = self.kept;
@@ -166,7 +169,7 @@ impl Reader<'_> {
                 match target {
                     ast::IoFileRedirectTarget::Filename(word) => (kind, word),
                     ast::IoFileRedirectTarget::Duplicate(word)
-                        if kind == RedirectKind::Read && word.value.contains('$') =>
+                        if kind == RedirectKind::Read && word.value.has(b'$') =>
                     {
                         self.within_word(&word.value)?;
                         command.input = Some(Word::unknown());
@@ -304,7 +307,7 @@ fn formatted(format: &str, values: &[Word]) -> Option<String> {
     loop {
         let before = values.len();
         let mut rest = format;
-        while let Some((literal, conversion)) = rest.split_once('%') {
+        while let Some((literal, conversion)) = rest.halves(b'%') {
             text.push_str(&escapes(literal, false));
             let width = conversion.find(|c: char| !matches!(c, '-' | '+' | ' ' | '#' | '.' | '\'' | '0'..='9'))?;
             let letter = conversion[width..].chars().next()?;
@@ -349,7 +352,7 @@ fn number(value: &str, letter: char) -> String {
 
 /// A text with its escapes read; where a zero may precede it, that of an octal number has three further digits.
 fn escapes(text: &str, has_zero: bool) -> String {
-    if !text.contains('\\') {
+    if !text.has(b'\\') {
         return text.to_owned();
     }
     if !has_zero || !text.contains("\\0") {

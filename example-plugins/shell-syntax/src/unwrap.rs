@@ -1,5 +1,6 @@
 //! What a command really runs: through `sudo`, `env`, `xargs`, `sh -c` and their kin.
 
+use super::ascii::Ascii as _;
 use super::code::language;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
@@ -132,7 +133,7 @@ impl Reader<'_> {
             command.program_word.text = program.text.replace(['*', '?', '['], &UNKNOWN.to_string());
         }
         let name = names::usual(program_name(&command.program_word.text));
-        command.program = if name.contains(UNKNOWN) { String::new() } else { name.to_owned() };
+        command.program = if name.has(UNKNOWN as u8) { String::new() } else { name.to_owned() };
         let name = command.program.clone();
         let lower = lower(&name);
         let special = special(&lower);
@@ -142,7 +143,7 @@ impl Reader<'_> {
         let wrapper = if special.is_some() { None } else { wrappers::of(&lower, args) };
         let is_program = special.is_none();
         let alias = if is_program { self.alias(&program.text, args) } else { None };
-        let script = if is_program && program.text.contains('/') { self.written_in(program) } else { None };
+        let script = if is_program && program.text.has(b'/') { self.written_in(program) } else { None };
         let copied = if is_program { self.copied(program)? } else { None };
         let is_known = alias.is_some() || script.is_some() || copied.is_some();
         let language = language(&lower);
@@ -222,10 +223,10 @@ impl Reader<'_> {
                 Ok(())
             }
             Some(Special::Declare) if args.iter().any(|word| is_reference(&word.text)) => {
-                args.iter().filter_map(|word| word.text.split_once('=')).for_each(|(name, of)| self.refer(name, of));
+                args.iter().filter_map(|word| word.text.halves(b'=')).for_each(|(name, of)| self.refer(name, of));
                 Ok(())
             }
-            Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.split_once('=') {
+            Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.halves(b'=') {
                 Some((name, value)) => {
                     let begin = name.len() + 1;
                     let mut value = Word::marked(cased(value, letter_case(args)));
@@ -264,7 +265,7 @@ impl Reader<'_> {
                     }
                 }
                 // With `=` between them, the first has the name.
-                let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.contains('='));
+                let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
                 let input = if name == "unset" { None } else { self.input_of_function(inner) };
                 let value = input.filter(|input| input.secret);
                 let names = || args.iter().filter(|word| !word.text.starts_with('-'));
@@ -291,7 +292,7 @@ impl Reader<'_> {
                 self.shift(args.first().map_or(Some(1), |word| word.text.parse().ok()));
                 Ok(())
             }
-            Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.split_once('=') {
+            Some(Special::Alias) => args.iter().try_for_each(|word| match word.text.halves(b'=') {
                 Some((alias, text)) => {
                     self.aliases.insert(alias.to_owned(), Some(Word::marked(text)));
                     self.text(&name, text)
@@ -455,7 +456,7 @@ impl Reader<'_> {
             let mut inner = inner.clone();
             while let [first, rest @ ..] = words
                 && wrapper.assigns
-                && let Some((variable, value)) = first.text.split_once('=')
+                && let Some((variable, value)) = first.text.halves(b'=')
             {
                 let value = Word::marked(value);
                 self.commands_in(variable, &value)?;
@@ -540,7 +541,7 @@ impl Reader<'_> {
             return self.within_word(&value.text);
         }
         if variable == "GIT_CONFIG_PARAMETERS" {
-            let settings = value.text.split('\'').filter_map(|setting| setting.split_once('='));
+            let settings = value.text.split('\'').filter_map(|setting| setting.halves(b'='));
             return settings
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect::<Vec<_>>()
@@ -571,7 +572,7 @@ impl Reader<'_> {
 
 /// The case that `declare -l` and `declare -u` give to the letters of a value.
 fn letter_case(args: &[Word]) -> Option<char> {
-    let letters = args.iter().filter_map(|word| word.text.strip_prefix('-')).filter(|text| !text.contains('='));
+    let letters = args.iter().filter_map(|word| word.text.strip_prefix('-')).filter(|text| !text.has(b'='));
     letters.flat_map(str::chars).rfind(|letter| matches!(letter, 'l' | 'u'))
 }
 
@@ -585,12 +586,12 @@ pub(super) fn cased(value: &str, case: Option<char>) -> String {
 
 /// Whether an option of `declare` gives a variable another name.
 fn is_reference(option: &str) -> bool {
-    option.strip_prefix('-').is_some_and(|letters| letters.contains('n') && !letters.contains('='))
+    option.strip_prefix('-').is_some_and(|letters| letters.has(b'n') && !letters.has(b'='))
 }
 
 /// Whether a program's name is a pattern of file names; `[` alone is a program.
 fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?']) || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
+    text.has_one_of(b"*?") || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
 }
 
 /// What keys type: a line for each `Enter`, nothing for others that have a name.

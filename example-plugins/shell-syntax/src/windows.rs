@@ -1,5 +1,6 @@
 //! Commands of `cmd.exe` and PowerShell, as far as their words tell.
 
+use super::ascii::Ascii as _;
 use super::code::language;
 use super::path::slashed;
 use super::read::{Reader, Unreadable};
@@ -111,7 +112,7 @@ fn stage(
         // What is invoked is a text.
         "iex" | "invoke-expression" => {
             let text = joined(args);
-            reader.script.runs_unknown |= text.contains([UNKNOWN, '$']) || args.is_empty();
+            reader.script.runs_unknown |= text.has_one_of(&[UNKNOWN as u8, b'$']) || args.is_empty();
             noted(reader, program, args, command)?;
             reader.nested_windows(&text)
         }
@@ -184,7 +185,7 @@ fn started(args: &[Word]) -> Vec<Word> {
     while let Some(word) = args.next() {
         let option = word.text.to_ascii_lowercase();
         if is_arguments(word) {
-            let is_value = |word: &&Word| !word.text.starts_with('-') || word.text.contains([',', ' ']);
+            let is_value = |word: &&Word| !word.text.starts_with('-') || word.text.has_one_of(b", ");
             while let Some(word) = args.next_if(is_value) {
                 let parts = word.text.split([',', ' ']).filter(|part| !part.is_empty());
                 words.extend(parts.map(|part| Word { text: part.to_owned(), ..word.clone() }));
@@ -217,7 +218,7 @@ fn command_after(
 fn switches(args: &[Word]) -> usize {
     let mut at = 0;
     while let Some(word) =
-        args.get(at).filter(|word| word.text.is_empty() || word.text.starts_with(['/', '-']) || word.text.contains(' '))
+        args.get(at).filter(|word| word.text.is_empty() || word.text.starts_with(['/', '-']) || word.text.has(b' '))
     {
         let takes_value = ["/d", "-verb", "-windowstyle", "-workingdirectory"];
         at += if takes_value.iter().any(|switch| switch.eq_ignore_ascii_case(&word.text)) { 2 } else { 1 };
@@ -284,7 +285,7 @@ pub(super) fn is_named_in(text: &str) -> bool {
     let second = text.split_whitespace().nth(1).unwrap_or_default();
     let is_batch = (first == "if" && matches!(second, "exist" | "not" | "defined" | "errorlevel" | "/i"))
         || (first == "for" && second.starts_with(['%', '/']))
-        || (is_branch && second.starts_with("($") && text.contains('{'));
+        || (is_branch && second.starts_with("($") && text.has(b'{'));
     let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet)) || is_expression_of_cmdlet(text)
 }
@@ -329,7 +330,7 @@ fn is_expression_of_cmdlet(text: &str) -> bool {
 
 /// `Get-ChildItem`
 fn is_cmdlet(word: &str) -> bool {
-    let Some((verb, noun)) = word.split_once('-') else { return false };
+    let Some((verb, noun)) = word.halves(b'-') else { return false };
     let is_upper = |text: &str| text.starts_with(|c: char| c.is_ascii_uppercase());
     let is_letters = |text: &str| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_upper(verb) && is_upper(noun) && is_letters(verb) && is_letters(noun)
@@ -395,7 +396,7 @@ pub(super) fn is_only_there(command: &Command) -> bool {
     let has_switch =
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
     // Elixir's shell of that name takes no text.
-    let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.contains(' '));
+    let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.has(b' '));
     let is_shell = || program.eq_ignore_ascii_case("%comspec%") || matches!(program, "iwr" | "irm");
     let has_variable = || command.args.iter().any(|word| has_variable(&word.text));
     !command.windows
@@ -505,7 +506,7 @@ impl Splitting {
                 words.extend(word.text.split_whitespace().map(|part| expanded(Word::literal(part))));
             }
             // The text of a shell, which sets its own variables.
-            None if word.text.contains(' ') && word.text.contains(['&', ';']) => words.push(word),
+            None if word.text.has(b' ') && word.text.has_one_of(b"&;") => words.push(word),
             None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
     }
@@ -517,16 +518,16 @@ impl Splitting {
             words[0] = Word::unknown();
             return false;
         }
-        let is_batch = word.text.contains(['%', '!']);
+        let is_batch = word.text.has_one_of(b"%!");
         let begin = if words.is_empty() { word.text.strip_prefix('$') } else { None };
         let named = begin.map(|name| name.split('=').next().unwrap_or_default());
         self.variable = named.map(str::to_owned);
-        let set = named.filter(|_| word.text.contains('=')).map_or(0, |name| name.len() + 2);
+        let set = named.filter(|_| word.text.has(b'=')).map_or(0, |name| name.len() + 2);
         if let Some(text) = self.values.filled(&word.text[set..]) {
             let is_changed = text != word.text[set..];
             word.text.truncate(set);
             word.text.push_str(&text);
-            return is_batch && is_changed && word.text.contains(' ');
+            return is_batch && is_changed && word.text.has(b' ');
         }
         false
     }
@@ -536,15 +537,15 @@ impl Splitting {
         let Some(Stage { words, .. }) = self.pipelines[self.current].stages.last() else { return };
         match words.as_slice() {
             [set] if set.text.eq_ignore_ascii_case("set") => {
-                if let Some((name, value)) = text.split_once('=') {
+                if let Some((name, value)) = text.halves(b'=') {
                     self.values.set(name, Some(value.to_owned()));
                 }
             }
             [set, first, ..] if set.text.eq_ignore_ascii_case("set") && words.len() < MAX_VALUE => {
-                if let Some((name, _)) = first.text.split_once('=') {
+                if let Some((name, _)) = first.text.halves(b'=') {
                     let whole =
                         words[1..].iter().map(|word| word.text.as_str()).chain([text]).collect::<Vec<_>>().join(" ");
-                    self.values.set(name, whole.split_once('=').map(|(_, value)| value.to_owned()));
+                    self.values.set(name, whole.halves(b'=').map(|(_, value)| value.to_owned()));
                 }
             }
             _ => {}
@@ -612,7 +613,7 @@ impl Splitting {
                     self.end_word();
                 }
                 // Commands in the brackets are read where it is not known what they give.
-                if given.iter().any(|text| text.contains(UNKNOWN)) {
+                if given.iter().any(|text| text.has(UNKNOWN as u8)) {
                     self.nested.push(text);
                 }
                 chars.nth(taken);
@@ -811,7 +812,7 @@ fn is_built(text: &str) -> bool {
     let picks =
         lower.starts_with('$') && lower.split('[').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let finds = ["gcm ", "get-command ", "gal ", "get-alias "].iter().any(|find| lower.trim_start().starts_with(find));
-    picks || parts.iter().any(|part| lower.contains(part)) || (finds && lower.contains(['*', '?']))
+    picks || parts.iter().any(|part| lower.contains(part)) || (finds && lower.has_one_of(b"*?"))
 }
 
 /// The name of a command that `(Get-Command x)` gives.
@@ -821,9 +822,8 @@ fn command_of(text: &str) -> Option<Vec<String>> {
         .iter()
         .any(|find| words.clone().next().is_some_and(|word| word.eq_ignore_ascii_case(find)));
     let name = words.nth(1)?.trim_matches(['\'', '"']);
-    (finds && words.next().is_none() && !name.contains(['*', '?', '$', '-'])
-        || finds && is_cmdlet(name) && words.next().is_none())
-    .then(|| vec![name.to_owned()])
+    (finds && words.next().is_none() && !name.has_one_of(b"*?$-") || finds && is_cmdlet(name) && words.next().is_none())
+        .then(|| vec![name.to_owned()])
 }
 
 /// The cmdlet that does what a method of .NET does with files.
@@ -843,13 +843,13 @@ fn cmdlet_of(method: &str) -> Option<&'static str> {
 
 /// What one word holds of several: `/s/q`, `-Path:C:\\`.
 fn parted(text: &str) -> Option<Vec<Word>> {
-    if let Some((option, value)) = text.split_once(':')
+    if let Some((option, value)) = text.halves(b':')
         && ["-path", "-literalpath", "-lp"].iter().any(|name| name.eq_ignore_ascii_case(option))
     {
         return Some(vec![Word::literal(option), expanded(Word::literal(value))]);
     }
     if let Some((_, value)) =
-        text.split_once('=').filter(|(name, value)| name.starts_with(['$', UNKNOWN]) && !value.is_empty())
+        text.halves(b'=').filter(|(name, value)| name.starts_with(['$', UNKNOWN]) && !value.is_empty())
     {
         return Some(vec![Word::unknown(), Word::literal("="), expanded(Word::literal(value))]);
     }
@@ -886,10 +886,10 @@ fn expanded(mut word: Word) -> Word {
             return word;
         }
     }
-    if word.text.contains('$') || (word.text.matches('%').count() > 1) {
+    if word.text.has(b'$') || (word.text.matches('%').count() > 1) {
         word.text = unfilled(&word.text);
     }
-    word.glob = word.text.contains(['*', '?']);
+    word.glob = word.text.has_one_of(b"*?");
     word
 }
 

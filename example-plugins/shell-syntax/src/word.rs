@@ -1,5 +1,6 @@
 //! A word of a command, as far as it is known before the command runs.
 
+use super::ascii::Ascii as _;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -88,7 +89,7 @@ impl Word {
 
     /// Makes a `~` of each mark within: nothing takes the word apart any more.
     pub fn unmark(&mut self) {
-        if self.text.contains(HOME) {
+        if self.text.has(HOME as u8) {
             self.text = self.text.replace(HOME, "~");
         }
     }
@@ -103,7 +104,7 @@ impl Word {
     }
 
     pub fn is_known(&self) -> bool {
-        !self.text.contains(UNKNOWN)
+        !self.text.has(UNKNOWN as u8)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is known of programs that run other commands: the tables of `wrappers.toml`, and how to read words by them.
 
+use super::ascii::Ascii as _;
 use super::word::{UNKNOWN, Word};
 
 /// How a program runs the command that its words hold. Each list is of options, except `after` and `separators`. If a value
@@ -78,30 +79,73 @@ impl List {
         self.0.is_empty()
     }
 
+    /// Byte by byte: the items are short, and it is asked of each command.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
-        self.0.split_terminator('\n')
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let end = end_of_line(rest.as_bytes(), 0);
+            let item = rest.get(..end).filter(|item| !item.is_empty())?;
+            rest = rest.get(end + 1..).unwrap_or_default();
+            Some(item)
+        })
     }
 
     /// What follows this first word in the items that begin with it. The items are sorted by their first words.
     pub(super) fn of_first_word<'a>(self, first: &'a str) -> impl Iterator<Item = &'static str> + use<'a> {
-        let text = self.0;
-        let line_at = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let text = self.0.as_bytes();
         let (mut low, mut high) = (0, text.len());
         while low < high {
-            let begin = line_at(low + (high - low) / 2);
-            let line = text[begin..].split('\n').next().unwrap_or_default();
-            let end = begin + line.len() + 1;
-            if line.split(' ').next().unwrap_or_default() < first { low = end } else { high = begin }
+            let mut begin = usize::midpoint(low, high);
+            while begin > low && text[begin - 1] != b'\n' {
+                begin -= 1;
+            }
+            if is_before(&text[begin..], first.as_bytes()) {
+                low = end_of_line(text, begin) + 1;
+            } else {
+                high = begin;
+            }
         }
-        text.get(low..).unwrap_or_default().split_terminator('\n').map_while(move |line| {
+        Self(self.0.get(low..).unwrap_or_default()).iter().map_while(move |line| {
             let rest = line.strip_prefix(first)?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
         })
     }
 
     pub(super) fn contains(self, word: &str) -> bool {
-        self.iter().any(|other| other == word)
+        let (text, word) = (self.0.as_bytes(), word.as_bytes());
+        let Some(first) = word.first() else { return false };
+        let mut begin = 0;
+        while let Some(byte) = text.get(begin) {
+            let end = end_of_line(text, begin);
+            if byte == first && text[begin..end] == *word {
+                return true;
+            }
+            begin = end + 1;
+        }
+        false
     }
+}
+
+/// Where the line ends that begins there.
+#[inline]
+fn end_of_line(text: &[u8], begin: usize) -> usize {
+    let mut end = begin;
+    while end < text.len() && text[end] != b'\n' {
+        end += 1;
+    }
+    end
+}
+
+/// Whether the first word of a line comes before `first`, in the order of their bytes.
+fn is_before(line: &[u8], first: &[u8]) -> bool {
+    for (at, wanted) in first.iter().enumerate() {
+        match line.get(at) {
+            None | Some(b' ' | b'\n') => return true,
+            Some(byte) if byte == wanted => {}
+            Some(byte) => return byte < wanted,
+        }
+    }
+    false
 }
 
 const NOTHING: Wrapper = Wrapper {
@@ -176,7 +220,7 @@ pub(super) fn is_fetcher(program: &str, args: &[Word]) -> bool {
         words.split_terminator(' ').all(|word| match word.strip_suffix('*') {
             Some(begin) => rest.any(|arg| arg.text.starts_with(begin)),
             // Another machine.
-            None if word == ":" => rest.any(|arg| arg.text.contains(':') && !arg.text.starts_with(['-', '/', '.'])),
+            None if word == ":" => rest.any(|arg| arg.text.has(b':') && !arg.text.starts_with(['-', '/', '.'])),
             None => rest.any(|arg| arg.text == word),
         })
     })
@@ -190,7 +234,7 @@ pub(super) fn is_command(variable: &str) -> bool {
 /// Whether the value of a setting of git is run as a command.
 pub(super) fn is_setting(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SETTINGS.iter().any(|setting| match setting.split_once('*') {
+    SETTINGS.iter().any(|setting| match setting.halves(b'*') {
         Some((begin, end)) => name.len() > begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
         None => setting == name,
     })
@@ -228,7 +272,7 @@ impl Wrapper {
             if text.starts_with('-') && text.len() > 1 {
                 let takes = self.before.contains(text);
                 at += usize::from(takes);
-                may_be_value = !takes && text != "--" && !text.contains('=');
+                may_be_value = !takes && text != "--" && !text.has(b'=');
             } else if !std::mem::take(&mut may_be_value) {
                 return None;
             }
@@ -238,8 +282,7 @@ impl Wrapper {
     /// How many words after an option belong to it.
     fn taken_by(&self, option: &str) -> usize {
         let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
-        let is_short =
-            |other: &str| other.starts_with("--") && !option.contains('=') && attached(option, other).is_some();
+        let is_short = |other: &str| other.starts_with("--") && !option.has(b'=') && attached(option, other).is_some();
         let is_same = |other: &str| other == option || is_short(other);
         let is_listed = lists.iter().any(|list| list.iter().any(|other| is_same(named(other).0)));
         if self.pairs.contains(option) { 2 } else { usize::from(is_listed) }
@@ -296,7 +339,7 @@ impl Wrapper {
                 let text = word.text.as_str();
                 let attached =
                     self.values.iter().any(|option| option.len() == 2 && text.len() > 2 && text.starts_with(option));
-                text.starts_with('-') && text != "--" && !text.contains('=') && !attached
+                text.starts_with('-') && text != "--" && !text.has(b'=') && !attached
             });
             if !may_be_a_value {
                 break;
@@ -316,7 +359,7 @@ impl Wrapper {
         let mut found = Vec::new();
         let lines = text.lines().filter(|_| !self.escapes.is_empty());
         for line in lines {
-            let value = line.split_once('=').filter(|(option, _)| option.starts_with("--"));
+            let value = line.halves(b'=').filter(|(option, _)| option.starts_with("--"));
             let mut begin = value.map_or(line, |(_, value)| value);
             loop {
                 let next = begin.trim_start_matches(['+', ':', ' ', '\t', '%']);
@@ -389,7 +432,7 @@ const MIN_ABBREVIATION: usize = 5;
 
 /// An option, and the name that its value begins with.
 fn named(option: &str) -> (&str, &str) {
-    option.split_once(' ').unwrap_or((option, ""))
+    option.halves(b' ').unwrap_or((option, ""))
 }
 
 /// What follows the name in `NAME=VALUE` or `NAME VALUE`; all of it if there is no name.
@@ -417,7 +460,7 @@ pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
         return Some("");
     }
     if option.starts_with("--") {
-        let (given, value) = text.split_once('=').unwrap_or((text, ""));
+        let (given, value) = text.halves(b'=').unwrap_or((text, ""));
         // GNU's programs take the beginning of an option for it, where no other begins so.
         let is_short = given.len() >= MIN_ABBREVIATION && given != "--checkpoint" && option.starts_with(given);
         return (given == option || is_short).then_some(value);

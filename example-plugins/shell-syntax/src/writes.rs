@@ -1,5 +1,6 @@
 //! The files that a command writes, as far as its words tell.
 
+use super::ascii::Ascii as _;
 use super::known::{GIT, Kind, kind};
 use super::path::{is_absolute, slashed};
 use super::unwrap::runs_others;
@@ -163,7 +164,7 @@ fn is_in_place(word: &str) -> bool {
 /// Whether an option has directories copied with what is in them.
 fn is_recursive(word: &str) -> bool {
     let is_cluster = word.starts_with('-') && !word.starts_with("--");
-    (is_cluster && word.contains(['r', 'R', 'a'])) || matches!(word, "--recursive" | "--archive")
+    (is_cluster && word.has_one_of(b"rRa")) || matches!(word, "--recursive" | "--archive")
 }
 
 /// A path that is relative to a directory.

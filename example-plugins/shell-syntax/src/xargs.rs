@@ -1,5 +1,6 @@
 //! Commands that take words from their input: `xargs` and `parallel`.
 
+use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, List};
@@ -23,9 +24,8 @@ impl Reader<'_> {
                 Some(placeholder) => {
                     // A name within the text of a command, which does not begin with it: a word that is not known.
                     let is_shell = words.first().is_some_and(|word| is_shell(program_name(&word.text)));
-                    let is_within = |text: &str| {
-                        is_shell && text.contains(' ') && !text.trim_start().starts_with(placeholder.as_str())
-                    };
+                    let is_within =
+                        |text: &str| is_shell && text.has(b' ') && !text.trim_start().starts_with(placeholder.as_str());
                     for word in &mut words {
                         let text = if input.is_none() && is_within(&word.text) { "$_" } else { text.trim() };
                         *word = word.with_text(word.text.replace(placeholder.as_str(), text));

@@ -4,7 +4,7 @@
 //! member's place in a list of names, and its value, and ends with `\x03`; a map is a list in which each item has its key before
 //! it. `true` is `t`, a number is the text of its digits. `\x01` and six hexadecimal digits are another character.
 
-use super::members::{ANALYSED, END, ESCAPE, FIRST_MEMBER, ITEM, MATCH, NUL, PROGRAM, REWRITE};
+use super::members::{ANALYSED, END, ESCAPE, FIRST_MEMBER, ITEM, MATCH, NUL, PROGRAM, REWRITE, RULE};
 use serde_json::{Map, Value};
 
 /// A table as it is read.
@@ -15,7 +15,8 @@ pub(crate) fn table(members: &[&str], table: &Map<String, Value>) -> Result<Vec<
     let mut out = Vec::new();
     for (name, value) in table {
         let place = members.iter().position(|member| member == name);
-        let place = place.ok_or_else(|| format!("`{name}` is no member: {}", members.join(", ")))?;
+        let place =
+            place.ok_or_else(|| format!("unknown field `{name}`, expected one of `{}`", members.join("`, `")))?;
         // What is not set is false and empty.
         if matches!(value, Value::Bool(false)) || value.as_array().is_some_and(Vec::is_empty) {
             continue;
@@ -47,6 +48,7 @@ fn put(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
             }
             out.push(END);
         }
+        ("rule", Value::Object(inner)) => out.extend(table(&RULE, inner)?),
         ("match", Value::Object(inner)) => out.extend(table(&MATCH, inner)?),
         ("rewrite", Value::Object(inner)) => out.extend(table(&REWRITE, inner)?),
         ("program", Value::Object(inner)) => out.extend(table(&PROGRAM, inner)?),

@@ -83,3 +83,22 @@ pub(crate) const REWRITE: [&str; 10] = [
 pub(crate) const PROGRAM: [&str; 9] =
     ["names", "style", "values", "separate", "abbreviations", "options", "options-of", "toolchain", "subcommands"];
 pub(crate) const ANALYSED: [&str; 5] = ["texts", "at", "any-case", "search", "needed"];
+
+/// The members of a rule, and of its matches, that are patterns.
+pub(crate) const PATTERNS: [&str; 15] = [
+    "pattern",
+    "operand",
+    "target",
+    "word",
+    "no-word",
+    "line",
+    "no-line",
+    "statement",
+    "no-statement",
+    "environment",
+    "no-environment",
+    "reads",
+    "writes",
+    "text",
+    "no-text",
+];

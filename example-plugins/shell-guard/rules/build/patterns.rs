@@ -4,24 +4,8 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde_json::{Value, json};
 
-/// The members of a rule, and of its matches, that are patterns.
-pub(crate) const MEMBERS: [&str; 15] = [
-    "pattern",
-    "operand",
-    "target",
-    "word",
-    "no-word",
-    "line",
-    "no-line",
-    "statement",
-    "no-statement",
-    "environment",
-    "no-environment",
-    "reads",
-    "writes",
-    "text",
-    "no-text",
-];
+use super::members::PATTERNS;
+
 /// Upper bounds of the texts that represent a part of an expression, and of the characters of a class.
 const MAX_TEXTS: usize = 64;
 const CHOICE: usize = 4;
@@ -36,7 +20,7 @@ pub(crate) fn told(rule: &mut Value) -> Result<(), String> {
 }
 
 fn tell(table: &mut Value) -> Result<(), String> {
-    for member in MEMBERS {
+    for member in PATTERNS {
         if let Some(pattern) = table.get_mut(member)
             && let Some(source) = pattern.as_str()
         {

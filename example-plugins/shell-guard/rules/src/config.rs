@@ -4,6 +4,7 @@ use crate::rules::{Catalogue, Mode, Rule, Settings};
 use litemap::LiteMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// The `[plugin.config]` table of `shell-guard`; its keys are in that plugin's documentation.
 #[derive(Debug, Default)]
@@ -23,14 +24,17 @@ struct RawConfig {
     #[serde(deserialize_with = "table")]
     answers: LiteMap<String, String>,
     remove: Vec<String>,
-    custom_rules: Vec<Rule>,
-    catalogues: Vec<Catalogue>,
+    custom_rules: Vec<Value>,
+    catalogues: Vec<Value>,
 }
 
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
         let raw = RawConfig::deserialize(table)?;
         let RawConfig { stacks, mode, modes, answers, remove, custom_rules, catalogues } = raw;
+        let wrong = serde::de::Error::custom::<String>;
+        let custom_rules = custom_rules.into_iter().map(Rule::given).collect::<Result<_, _>>().map_err(wrong)?;
+        let catalogues = catalogues.into_iter().map(Catalogue::given).collect::<Result<_, _>>().map_err(wrong)?;
         Ok(Self { stacks, rules: Settings { mode, modes, answers, remove, custom_rules, catalogues } })
     }
 }

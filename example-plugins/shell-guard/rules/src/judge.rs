@@ -4,7 +4,8 @@ use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
-use shell_syntax::{Command, Location, Places, Script, read};
+use shell_syntax::Ascii as _;
+use shell_syntax::{Command, Location, Places, Script, leave, read};
 use std::ops::Range;
 
 /// A command, and where it would run.
@@ -127,7 +128,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                 envelope.action = "ask".into();
                 if !matches!(judgement.outcome, Outcome::Deny { .. } | Outcome::Ask { .. }) {
                     let question = format!("{} Run `{}`?", rule.rule.explanation, shown(&envelope.matched));
-                    judgement.outcome = Outcome::Ask { rule: rule.rule.id.clone(), question };
+                    judgement.outcome = Outcome::Ask { rule: rule.rule.id.to_string(), question };
                 }
             }
             "ask" => envelope.would = Some("ask".into()),
@@ -137,6 +138,8 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
         judgement.envelopes.push(envelope);
     }
     judgement.settle(text);
+    leave((hits, subject));
+    leave((script, places));
     judgement
 }
 
@@ -153,7 +156,7 @@ impl Judgement {
             if let Some(instead) = &instead {
                 reason.push_str(&format!(" Run `{instead}` instead."));
             }
-            self.outcome = Outcome::Deny { rule: rule.rule.id.clone(), reason, retryable: instead.is_some() };
+            self.outcome = Outcome::Deny { rule: rule.rule.id.to_string(), reason, retryable: instead.is_some() };
         }
         envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
     }
@@ -285,15 +288,15 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
         action: "passthrough".into(),
         command: bounded(subject.text),
         original_command: bounded(subject.text),
-        rule_id: rule.id.clone(),
-        catalogue_id: hit.rule.catalogue.clone(),
+        rule_id: rule.id.to_string(),
+        catalogue_id: hit.rule.catalogue.to_string(),
         severity: match rule.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Info => "info",
         },
-        explanation: rule.explanation.clone(),
-        references: rule.references.clone(),
+        explanation: rule.explanation.to_string(),
+        references: rule.references.iter().map(ToString::to_string).collect(),
         kind: "tool_rule_warning",
         matched: bounded(subject.text.get(place.clone()).unwrap_or(subject.text)),
         place: (place.start, place.end),
@@ -325,7 +328,7 @@ fn shown(text: &str) -> String {
 /// Whether a tool that runs SQL was meant, and no shell: nothing in it would make a shell run something.
 fn is_sql(text: &str) -> bool {
     let statement = text.trim_end().trim_end_matches(';');
-    if statement.contains([';', '&', '|', '$', '`', '\n']) {
+    if statement.has_one_of(b";&|$`\n") {
         return false;
     }
     let first = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();

@@ -49,6 +49,7 @@ impl Guard {
     /// that no rule knows.
     #[must_use]
     pub fn verdict(&self, session: &Session, call: &ToolCall) -> Option<ToolCallVerdict> {
+        shell_syntax::answers_last();
         let Some(shell) = call.action.shell() else {
             return Some(match &call.action {
                 Action::Other(kind) if kind == "shell" => {

@@ -31,10 +31,16 @@ pub(crate) fn rewrite(
         change(text, script, command, rewrite, registry, places, &mut changes)?;
     }
     // A loop runs one command many times.
-    changes.sort_by_key(|(place, _)| (place.start, place.end));
-    changes.dedup();
+    let mut sorted: Vec<(Range<usize>, String)> = Vec::with_capacity(changes.len());
+    for change in changes {
+        let key = |(place, _): &(Range<usize>, String)| (place.start, place.end);
+        let at = sorted.partition_point(|other| key(other) <= key(&change));
+        if !sorted[..at].contains(&change) {
+            sorted.insert(at, change);
+        }
+    }
     let mut rewritten = text.to_owned();
-    for (place, words) in changes.iter().rev() {
+    for (place, words) in sorted.iter().rev() {
         rewritten.replace_range(place.clone(), words);
     }
     if rewritten == text { Err("nothing would change") } else { Ok(rewritten) }

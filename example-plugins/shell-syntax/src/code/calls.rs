@@ -7,6 +7,7 @@ use super::names::{
 };
 use super::tokens::Token;
 use super::values::{Argument, MAX_RECEIVER, MAX_TOKENS, Scan, Value, words};
+use crate::ascii::Ascii as _;
 use crate::bounds::MAX_WORK;
 use crate::held::is_held;
 use crate::word::{UNKNOWN, Word};
@@ -473,7 +474,7 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
         Some(Argument { name: None | Some("mode"), value: Value::One(word) }) => Some(word),
         _ => None,
     };
-    let writes = |mode: &str| mode.len() <= 3 && (mode.contains(['w', 'a', 'x', '+']) || mode.starts_with('>'));
+    let writes = |mode: &str| mode.len() <= 3 && (mode.has_one_of(b"wax+") || mode.starts_with('>'));
     // Perl names the handle first.
     match (text(0), text(1), text(2)) {
         (Some(file), Some(mode), _) if writes(&mode.text) => Some(Found::Write(file.clone())),

@@ -1,6 +1,7 @@
 //! The parts of a text of code: names, literal texts, and what is between them.
 
 use super::Language;
+use crate::ascii::Ascii as _;
 use crate::expand::ansi;
 use crate::word::{UNKNOWN, Word};
 use std::iter::Peekable;
@@ -204,9 +205,9 @@ fn delimited<'a>(name: &str, language: Language, chars: &mut Chars<'_>, code: &'
 
 /// A literal with its escapes read, and what is filled in marked as unknown.
 fn filled(raw: &str, quote: char, prefix: &str, language: Language) -> Word {
-    let text = if prefix.contains('r') { raw.to_owned() } else { ansi(raw) };
+    let text = if prefix.has(b'r') { raw.to_owned() } else { ansi(raw) };
     let opens = match language {
-        Language::Python if prefix.contains('f') => "{",
+        Language::Python if prefix.has(b'f') => "{",
         Language::Ruby if quote != '\'' => "#{",
         Language::Script if quote == '`' => "${",
         Language::Perl | Language::Php if quote != '\'' => "$",
@@ -220,7 +221,7 @@ fn filled(raw: &str, quote: char, prefix: &str, language: Language) -> Word {
             let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '}' | '[' | ']');
             after.trim_start_matches(is_part)
         } else {
-            after.split_once('}').map_or("", |(_, rest)| rest)
+            after.halves(b'}').map_or("", |(_, rest)| rest)
         };
     }
     made.push_str(rest);

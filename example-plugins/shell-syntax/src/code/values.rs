@@ -3,6 +3,7 @@
 use super::Language;
 use super::names::{decodes, last, passes_on};
 use super::tokens::Token;
+use crate::ascii::Ascii as _;
 use crate::word::{UNKNOWN, Word};
 
 /// Maximum nesting of brackets that are looked into.
@@ -304,7 +305,7 @@ impl<'a> Scan<'a> {
             return match arguments.into_iter().next().map(|argument| argument.value) {
                 Some(Value::One(mut word)) => {
                     word.home |= expands && word.text.starts_with('~');
-                    word.glob |= word.text.contains('*') || finds;
+                    word.glob |= word.text.has(b'*') || finds;
                     Value::One(word)
                 }
                 Some(value) => value,
@@ -400,7 +401,7 @@ fn filled(format: &str, arguments: &[Argument<'_>]) -> String {
     let mut parts = format.split('{');
     let mut made = parts.next().unwrap_or_default().to_owned();
     for (at, part) in parts.enumerate() {
-        let (number, rest) = part.split_once('}').unwrap_or((part, ""));
+        let (number, rest) = part.halves(b'}').unwrap_or((part, ""));
         match arguments.get(number.parse().unwrap_or(at)).map(|argument| &argument.value) {
             Some(Value::One(word)) if made.len() + word.text.len() < MAX_TEXT => made.push_str(&word.text),
             _ => {

@@ -2,6 +2,7 @@
 //! made so may be the name of a command.
 
 use super::Chars;
+use crate::ascii::Ascii as _;
 use litemap::LiteMap;
 use std::iter::Peekable;
 
@@ -50,7 +51,7 @@ impl Values {
 
     /// A text with those filled in that are known.
     pub(super) fn filled(&mut self, text: &str) -> Option<String> {
-        if self.known.is_empty() || !text.contains(['$', '%', '!']) {
+        if self.known.is_empty() || !text.has_one_of(b"$%!") {
             return None;
         }
         let (mut made, mut rest) = (String::new(), text);
@@ -173,10 +174,10 @@ impl Expression<'_> {
                         c => text.push(c),
                     }
                 }
-                if quote == '"' && text.contains('$') {
+                if quote == '"' && text.has(b'$') {
                     text = self.values.filled(&text).unwrap_or(text);
                     // A home is known by its variable.
-                    if text[usize::from(begins_with_home(&text))..].contains('$') {
+                    if text[usize::from(begins_with_home(&text))..].has(b'$') {
                         return None;
                     }
                 }
@@ -256,7 +257,7 @@ fn formatted(format: &str, given: &[String]) -> Option<String> {
     let mut parts = format.split('{');
     let mut made = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (number, rest) = part.split_once('}').unwrap_or((part, ""));
+        let (number, rest) = part.halves(b'}').unwrap_or((part, ""));
         let index = number.split([':', ',']).next().unwrap_or_default().trim().parse::<usize>();
         made.push_str(index.ok().and_then(|index| given.get(index)).map_or("", String::as_str));
         made.push_str(rest);
@@ -269,7 +270,7 @@ fn formatted(format: &str, given: &[String]) -> Option<String> {
 
 /// With another text in the place of one that means itself as a pattern, too.
 fn replaced(texts: &[String], old: &str, new: &str) -> Option<Vec<String>> {
-    let is_plain = !old.contains(['.', '*', '+', '?', '[', '(', '|', '^', '$', '\\']);
+    let is_plain = !old.has_one_of(b".*+?[(|^$\\");
     if is_plain { changed(texts, old, new) } else { None }
 }
 

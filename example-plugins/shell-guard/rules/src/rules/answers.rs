@@ -1,8 +1,9 @@
 //! Modes of one's own: a table of what rules answer, by severity, catalogue, label, cause or rule.
 
-use super::Texts;
 use super::schema::{Construct, Rule, Severity};
+use super::{Text, Texts};
 use litemap::LiteMap;
+use shell_syntax::Ascii as _;
 
 /// What a rule does in the place of its own action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +27,6 @@ const ANSWERS: [(&str, Answer); 5] = [
     ("deny", Answer::Deny),
 ];
 
-const SEVERITIES: [(&str, Severity); 3] =
-    [("error", Severity::Error), ("warning", Severity::Warning), ("info", Severity::Info)];
-
 /// What a key of the table begins with, the most specific first.
 const KINDS: [&str; 5] = ["rule", "cause", "label", "catalogue", "severity"];
 
@@ -46,7 +44,7 @@ impl Answers {
     pub(super) fn new(written: &LiteMap<String, String>) -> Result<Self, String> {
         let mut table = LiteMap::new();
         for (key, value) in written {
-            let (kind, name) = key.split_once(':').unwrap_or((key, ""));
+            let (kind, name) = key.halves(b':').unwrap_or((key, ""));
             if !KINDS.contains(&kind) || name.is_empty() {
                 let advice = advice(kind, &KINDS);
                 return Err(format!("`{key}` in `answers` is no `KIND:NAME` with a known kind: {advice}"));
@@ -56,7 +54,7 @@ impl Answers {
                 return Err(format!("`{value}` of `{key}` in `answers` is no answer: {advice}"));
             };
             let known: Vec<&str> = match kind {
-                "severity" => SEVERITIES.map(|(word, _)| word).into(),
+                "severity" => Severity::NAMES.map(|(word, _)| word).into(),
                 "cause" => Construct::NAMES.map(|(word, _)| word).into(),
                 _ => vec![name],
             };
@@ -83,7 +81,7 @@ impl Answers {
         }
         let constructs = rule.matches.iter().filter_map(|wanted| wanted.construct);
         let mut causes = Construct::NAMES.iter().filter(|(_, one)| constructs.clone().any(|other| other == *one));
-        let severity = SEVERITIES.iter().find(|(_, one)| *one == rule.severity).map_or("", |(word, _)| word);
+        let severity = Severity::NAMES.iter().find(|(_, one)| *one == rule.severity).map_or("", |(word, _)| word);
         causes
             .find_map(|(word, _)| get("cause", word))
             .or_else(|| rule.labels.iter().find_map(|label| get("label", label)))
@@ -127,7 +125,7 @@ impl Answer {
             Self::Ask => "ask",
             Self::Deny => "deny",
         };
-        rule.action = Some(word.to_owned());
+        rule.action = Some(Text::new(word));
         true
     }
 }

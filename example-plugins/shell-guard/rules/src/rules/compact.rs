@@ -1,11 +1,10 @@
 //! Reads what `build/compact.rs` writes: rules and programs, without a tree of values between.
 
 use litemap::LiteMap;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use shell_words::text::Text;
+use shell_words::words::Words;
 use std::borrow::Cow;
 
-#[cfg(test)]
 #[path = "../../build/compact.rs"]
 pub(super) mod encode;
 #[path = "../../build/members.rs"]
@@ -89,6 +88,18 @@ impl Compact for String {
     }
 }
 
+impl Compact for Text {
+    fn read(input: &mut Input) -> Option<Self> {
+        input.text().map(|text| Self::new(&text))
+    }
+}
+
+impl Compact for Words {
+    fn read(input: &mut Input) -> Option<Self> {
+        Self::read(|push| input.texts(push))
+    }
+}
+
 impl Compact for bool {
     fn read(input: &mut Input) -> Option<Self> {
         (input.byte()? == b't').then_some(true)
@@ -139,11 +150,6 @@ impl<T: Compact> Compact for Box<T> {
     }
 }
 
-/// One of several names, which is spelt as in the config.
-pub(super) fn named<T: DeserializeOwned>(input: &mut Input) -> Option<T> {
-    T::deserialize(Value::String(String::read(input)?)).ok()
-}
-
 /// Reads a table into a type whose members have the names of `$names`.
 macro_rules! compact_table {
     ($type:ty, $names:expr, $($name:literal => $field:ident),+ $(,)?) => {
@@ -162,31 +168,4 @@ macro_rules! compact_table {
     };
 }
 
-/// The same, for a table that the config has, too. Derived code would read it from a list as well, which nobody writes and which is a
-/// hundredth of the component.
-macro_rules! config_table {
-    ($type:ty, $names:expr, needs [$($needed:literal),*], $($name:literal => $field:ident),+ $(,)?) => {
-        $crate::rules::compact::compact_table!($type, $names, $($name => $field),+);
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
-                use serde::de::Error as _;
-                let given = serde_json::Map::deserialize(table)?;
-                $(
-                    if !given.contains_key($needed) {
-                        return Err(D::Error::missing_field($needed));
-                    }
-                )*
-                let mut table = Self::default();
-                for (name, value) in given {
-                    match name.as_str() {
-                        $($name => table.$field = serde::Deserialize::deserialize(value).map_err(D::Error::custom)?,)+
-                        _ => return Err(D::Error::unknown_field(&name, &$names)),
-                    }
-                }
-                Ok(table)
-            }
-        }
-    };
-}
-pub(super) use {compact_table, config_table};
+pub(super) use compact_table;

@@ -1,11 +1,12 @@
 //! A rule's conditions, compiled, and asked of one command.
 
 use super::depth;
-use super::pattern::{Compile, Expression, Pattern};
+use super::pattern::{Analysed, Compile, Pattern};
 use super::programs::Arguments;
 use super::schema::{Construct, Match};
 use super::verbs;
 use super::words::{Pairs, Part, Words};
+use shell_syntax::Ascii as _;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Given, MAX_LENGTH, Places, RedirectKind, Script, Word};
 use std::cell::RefCell;
@@ -14,9 +15,9 @@ use std::cell::RefCell;
 #[derive(Debug)]
 pub(crate) struct Matcher {
     /// Of all matchers that look at the whole text, this one.
-    pub(super) number: usize,
+    pub(super) number: u32,
     /// Its rule, of all rules.
-    pub(super) rule: usize,
+    pub(super) rule: u32,
     programs: Words,
     /// One of these, its words with a blank between them.
     subcommands: Words,
@@ -57,10 +58,10 @@ enum Condition {
     MaxOperands(usize),
     /// And whether only those are meant that are a large part of a home or of the system.
     Paths(Box<[Class]>, bool),
-    Operand(Box<Pattern>),
-    Target(Box<Pattern>),
-    Word(Box<Pattern>),
-    NoWord(Box<Pattern>),
+    Operand(Pattern),
+    Target(Pattern),
+    Word(Pattern),
+    NoWord(Pattern),
     ReadsFrom(Words),
     Feeds(Words),
     WrappedBy(Words),
@@ -68,15 +69,15 @@ enum Condition {
     Shown,
     /// In one of these ways.
     Secret(Box<[Given]>),
-    Line(Box<Pattern>),
-    NoLine(Box<Pattern>),
-    Environment(Box<Pattern>),
-    NoEnvironment(Box<Pattern>),
-    Reads(Box<Pattern>),
-    Writes(Option<Box<Pattern>>, Box<[Class]>),
+    Line(Pattern),
+    NoLine(Pattern),
+    Environment(Pattern),
+    NoEnvironment(Pattern),
+    Reads(Pattern),
+    Writes(Box<(Option<Pattern>, Box<[Class]>)>),
     Touches(Box<[Class]>),
     /// One that fits the first, and not the second.
-    Statement(Box<Pattern>, Option<Box<Pattern>>),
+    Statement(Box<(Pattern, Option<Pattern>)>),
     /// Files of hookhost's, of agents'.
     Changes(Changes),
 }
@@ -108,7 +109,7 @@ impl Matcher {
                     .into(),
             );
         }
-        if wanted.program.iter().chain(wanted.subcommand.iter()).any(|name| name.contains('\0')) {
+        if wanted.program.iter().chain(wanted.subcommand.iter()).any(|name| name.has(b'\0')) {
             return Err("a name in `program` or `subcommand` has a zero byte, which no command can have".into());
         }
         let acts = wanted.construct.is_none()
@@ -135,12 +136,12 @@ impl Matcher {
     }
 
     /// The programs that it is about; none for what may be about any.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> + Clone {
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.programs.iter()
     }
 
     /// The first word of each subcommand that it is about; none alone where it is about all.
-    pub(crate) fn first_words(&self) -> impl Iterator<Item = Option<&str>> {
+    pub(crate) fn first_words(&self) -> impl Iterator<Item = Option<&'static str>> + use<> {
         let all = if self.subcommands.is_empty() { Some(None) } else { None };
         self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
     }
@@ -200,14 +201,15 @@ impl Matcher {
 
     fn fits_whole(&self, subject: &Subject<'_>) -> bool {
         let Some(wanted) = &self.whole else { return true };
-        let known = subject.whole.borrow().get(self.number).copied().flatten();
+        let known = subject.whole.borrow().get(self.number as usize).copied().flatten();
         known.unwrap_or_else(|| {
             let fits = wanted.fits(subject);
             let mut whole = subject.whole.borrow_mut();
-            if whole.len() <= self.number {
-                whole.resize(self.number + 1, None);
+            let number = self.number as usize;
+            if whole.len() <= number {
+                whole.resize(number + 1, None);
             }
-            whole[self.number] = Some(fits);
+            whole[number] = Some(fits);
             fits
         })
     }
@@ -253,7 +255,7 @@ impl Matcher {
         self.subcommands.iter().find_map(|path| {
             let mut rest = path;
             for (at, word) in arguments.operands.iter().enumerate() {
-                if rest == word.text && !rest.contains(' ') {
+                if rest == word.text && !rest.has(b' ') {
                     return Some(at + 1);
                 }
                 rest = rest.strip_prefix(word.text.as_str())?.strip_prefix(' ')?;
@@ -265,11 +267,11 @@ impl Matcher {
 
 impl Whole {
     fn new(wanted: &mut Match, compile: Compile) -> Result<Self, String> {
-        let parts = |texts: &mut Vec<String>| std::mem::take(texts).into_iter().map(Part::new).collect();
-        let pattern = |expression: &mut Option<Expression>| expression.take().map(compile).transpose();
+        let parts = |texts: &[String]| texts.iter().map(|text| Part::new(text)).collect();
+        let pattern = |expression: &mut Option<Analysed>| expression.take().map(compile).transpose();
         Ok(Self {
-            contains: parts(&mut wanted.contains),
-            lacks: parts(&mut wanted.lacks),
+            contains: parts(&wanted.contains),
+            lacks: parts(&wanted.lacks),
             text: pattern(&mut wanted.text)?,
             no_text: pattern(&mut wanted.no_text)?,
         })
@@ -286,7 +288,6 @@ impl Whole {
 
 fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, String> {
     type Of<T> = fn(T) -> Condition;
-    let pattern = |expression| compile(expression).map(Box::new);
     let mut conditions = Vec::new();
     let lists: [(_, Of<Words>); 2] = [(wanted.verbs, Condition::Verbs), (wanted.no_program, Condition::NoProgram)];
     conditions.extend(lists.into_iter().filter(|(words, _)| !words.is_empty()).map(|(words, of)| of(words)));
@@ -320,7 +321,7 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     // program, few have the word that is looked for.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
-    let patterns: [(_, Of<Box<Pattern>>); 9] = [
+    let patterns: [(_, Of<Pattern>); 9] = [
         (wanted.operand, Condition::Operand),
         (wanted.target, Condition::Target),
         (wanted.word, Condition::Word),
@@ -332,11 +333,11 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         (wanted.reads, Condition::Reads),
     ];
     for (source, condition) in patterns {
-        conditions.extend(source.map(|source| pattern(source).map(condition)).transpose()?);
+        conditions.extend(source.map(|source| compile(source).map(condition)).transpose()?);
     }
     if wanted.writes.is_some() || !wanted.writes_paths.is_empty() {
-        let target = wanted.writes.map(pattern).transpose()?;
-        conditions.push(Condition::Writes(target, classes(&wanted.writes_paths)?));
+        let target = wanted.writes.map(compile).transpose()?;
+        conditions.push(Condition::Writes(Box::new((target, classes(&wanted.writes_paths)?))));
     }
     conditions.extend(paths_last);
     if !wanted.secret.is_empty() {
@@ -344,8 +345,8 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
         conditions.push(Condition::Secret(wanted.secret.iter().map(named).collect::<Result<_, _>>()?));
     }
     if let Some(statement) = wanted.statement {
-        let no_statement = wanted.no_statement.map(pattern).transpose()?;
-        conditions.push(Condition::Statement(pattern(statement)?, no_statement));
+        let no_statement = wanted.no_statement.map(compile).transpose()?;
+        conditions.push(Condition::Statement(Box::new((compile(statement)?, no_statement))));
     }
     conditions.extend(Some(classes(&wanted.touches)?).filter(|paths| !paths.is_empty()).map(Condition::Touches));
     if !wanted.changes.is_empty() {
@@ -443,14 +444,15 @@ impl Condition {
                 let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 sources.any(|redirect| pattern.is_match(&redirect.target.text))
             }
-            Self::Writes(pattern, paths) => command.outputs().any(|target| {
+            Self::Writes(wanted) => command.outputs().any(|target| {
+                let (pattern, paths) = &**wanted;
                 pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
                     && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
             }),
             Self::Touches(paths) => {
                 command.writes().iter().any(|write| is_one_of(paths, command.class(&write.path, places)))
             }
-            Self::Statement(pattern, unlike) => arguments.statements(command).have(pattern, unlike.as_deref()),
+            Self::Statement(wanted) => arguments.statements(command).have(&wanted.0, wanted.1.as_ref()),
             Self::Changes(wanted) => {
                 let changes = arguments.changes(|| command.changes(places));
                 (wanted.hookhost && changes.hookhost) || (wanted.agents && changes.agents)
@@ -460,15 +462,11 @@ impl Condition {
 
     /// Whether it says something of a command that need not be of a certain program.
     fn is_of_any_command(&self) -> bool {
-        matches!(
-            self,
-            Self::Verbs(_)
-                | Self::Word(_)
-                | Self::Environment(_)
-                | Self::Reads(_)
-                | Self::Writes(Some(_), _)
-                | Self::Changes(_)
-        )
+        match self {
+            Self::Verbs(_) | Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Changes(_) => true,
+            Self::Writes(wanted) => wanted.0.is_some(),
+            _ => false,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod compact;
 mod depth;
 mod embedded;
+mod given;
 mod matching;
 mod pattern;
 mod programs;
@@ -12,12 +13,13 @@ mod registry;
 pub(crate) mod schema;
 mod sql;
 mod verbs;
-mod words;
 
 pub(crate) use embedded::Embedded;
 pub(crate) use matching::Subject;
 pub(crate) use registry::{Compiled, Hit, Mode, Registry, Settings, stack_name};
 pub(crate) use schema::{Catalogue, Rule, Severity};
+use shell_words::{text, words};
+pub(crate) use text::Text;
 
 /// The catalogues whose rules hold whatever a mode says.
 pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];

@@ -2,40 +2,17 @@
 
 use super::compact::{Compact, Input, compact_table, members};
 use super::regex::Regex;
+use super::text::Text;
 use super::words::{Pairs, Words};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use std::sync::OnceLock;
 
-/// A regular expression.
-#[derive(Clone, Debug)]
-pub(crate) enum Expression {
-    /// As the config writes it.
-    Written(Value),
-    /// An embedded one, with the analysis by `build/patterns.rs`.
-    Analysed(Analysed),
-}
-
-impl<'de> Deserialize<'de> for Expression {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
-        Value::deserialize(value).map(Self::Written)
-    }
-}
-
-impl Compact for Expression {
-    fn read(input: &mut Input) -> Option<Self> {
-        Analysed::read(input).map(Self::Analysed)
-    }
-}
-
-/// The analysis by `build/patterns.rs`.
-#[cfg_attr(test, derive(Deserialize), serde(deny_unknown_fields, rename_all = "kebab-case", default))]
-#[derive(Clone, Debug, Default)]
+/// A regular expression: the analysis by `build/patterns.rs`, or the expression alone.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Analysed {
     texts: Option<Words>,
     at: Place,
     any_case: bool,
-    search: String,
+    search: Text,
     needed: Words,
 }
 
@@ -62,7 +39,7 @@ impl Compact for Place {
 }
 
 /// Makes a pattern of an expression: [`Pattern::written`] or [`Pattern::embedded`].
-pub(super) type Compile = fn(Expression) -> Result<Pattern, String>;
+pub(super) type Compile = fn(Analysed) -> Result<Pattern, String>;
 
 /// A regular expression that can be asked.
 #[derive(Debug)]
@@ -71,11 +48,18 @@ pub(super) enum Pattern {
     Texts { texts: Words, at: Place, any_case: bool },
     /// Searched for if one of `needed` occurs, and compiled when that first happens: few commands have any of them, and to compile all
     /// patterns is much of what it may take to set the guard up.
-    Search { needed: Words, source: Box<str>, compiled: OnceLock<Option<Box<Regex>>> },
+    Search(Box<Search>),
+}
+
+/// What is searched for.
+#[derive(Debug)]
+pub(super) struct Search {
+    needed: Words,
+    source: Text,
+    compiled: OnceLock<Option<Box<Regex>>>,
 }
 
 /// Where a text has to occur in another.
-#[cfg_attr(test, derive(Deserialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     Whole,
@@ -90,32 +74,27 @@ impl Pattern {
     ///
     /// # Errors
     /// If it is no pattern.
-    pub(super) fn written(expression: Expression) -> Result<Self, String> {
-        let Expression::Written(Value::String(source)) = expression else {
-            return Err("a pattern is a string".into());
-        };
-        match Regex::new(&source) {
-            Ok(_) => Ok(Self::search(&source, Words::default())),
-            Err(error) => Err(format!("`{source}` is no pattern: {error}")),
+    pub(super) fn written(Analysed { search, .. }: Analysed) -> Result<Self, String> {
+        match Regex::new(&search) {
+            Ok(_) => Ok(Self::search(search, Words::default())),
+            Err(error) => Err(format!("`{search}` is no pattern: {error}")),
         }
     }
 
     /// One of which the build has told what it needs.
     ///
     /// # Errors
-    /// If it has not.
-    pub(super) fn embedded(expression: Expression) -> Result<Self, String> {
-        match expression {
-            Expression::Analysed(Analysed { texts: Some(texts), at, any_case, .. }) => {
-                Ok(Self::Texts { texts, at, any_case })
-            }
-            Expression::Analysed(Analysed { search, needed, .. }) => Ok(Self::search(&search, needed)),
-            Expression::Written(_) => Err("the build has told nothing of it".into()),
-        }
+    /// Never: the build has refused what is no pattern.
+    pub(super) fn embedded(expression: Analysed) -> Result<Self, String> {
+        let Analysed { texts, at, any_case, search, needed } = expression;
+        Ok(match texts {
+            Some(texts) => Self::Texts { texts, at, any_case },
+            None => Self::search(search, needed),
+        })
     }
 
-    fn search(source: &str, needed: Words) -> Self {
-        Self::Search { needed, source: source.into(), compiled: OnceLock::new() }
+    fn search(source: Text, needed: Words) -> Self {
+        Self::Search(Box::new(Search { needed, source, compiled: OnceLock::new() }))
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
@@ -123,7 +102,7 @@ impl Pattern {
             Self::Texts { texts, at: Place::Whole, any_case: true } => texts.has_in_any_case(text),
             Self::Texts { texts, at: Place::Whole, .. } => texts.has(text),
             Self::Texts { texts, at, any_case } => texts.any(|word| at.has(text, word, *any_case)),
-            Self::Search { needed, source, compiled } => needed.occurs_in(text) && finds(source, compiled, text),
+            Self::Search(search) => search.needed.occurs_in(text) && search.finds(text),
         }
     }
 
@@ -131,7 +110,7 @@ impl Pattern {
     pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => true,
-            Self::Search { needed, .. } => needed.occurs_with(text, pairs),
+            Self::Search(search) => search.needed.occurs_with(text, pairs),
         }
     }
 
@@ -139,17 +118,17 @@ impl Pattern {
     pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => self.is_match(text),
-            Self::Search { needed, source, compiled } => {
-                needed.occurs_with(text, pairs) && finds(source, compiled, text)
-            }
+            Self::Search(search) => search.needed.occurs_with(text, pairs) && search.finds(text),
         }
     }
 }
 
-/// Whether a pattern matches, which is compiled for the first text.
-fn finds(source: &str, compiled: &OnceLock<Option<Box<Regex>>>, text: &str) -> bool {
-    let regex = compiled.get_or_init(|| Regex::new(source).ok().map(Box::new));
-    regex.as_ref().is_some_and(|regex| regex.is_match(text))
+impl Search {
+    /// Whether the pattern matches, which is compiled for the first text.
+    fn finds(&self, text: &str) -> bool {
+        let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok().map(Box::new));
+        regex.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
 }
 
 impl Place {
@@ -173,34 +152,32 @@ pub(super) mod build;
 
 #[cfg(test)]
 mod tests {
-    use super::{Analysed, Expression, Pattern, Place, build};
+    use super::{Analysed, Pattern, Place, build};
+    use crate::rules::Text;
+    use crate::rules::compact::{Compact as _, Input, encode, members, members::PATTERNS};
     use proptest::prelude::*;
     use regex_lite::Regex;
-    use serde::Deserialize as _;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use std::collections::BTreeSet;
 
     fn told(source: &str) -> Pattern {
-        Pattern::embedded(Expression::Analysed(Analysed::deserialize(build::known(source)).unwrap())).unwrap()
+        let known = encode::table(&members::ANALYSED, build::known(source).as_object().unwrap()).unwrap();
+        Pattern::embedded(Analysed::read(&mut Input::new(&known)).unwrap()).unwrap()
     }
 
     #[test]
     fn a_pattern_of_the_config_is_looked_at_before_it_is_asked() {
-        let written = |expression: Value| Pattern::written(Expression::Written(expression));
-        let error = written(json!("a(")).unwrap_err();
+        let written = |source: &str| Pattern::written(Analysed { search: Text::new(source), ..Analysed::default() });
+        let error = written("a(").unwrap_err();
         assert!(error.starts_with("`a(` is no pattern: "), "{error}");
-        // The config cannot provide an analysis of its own.
-        for other in [json!(5), json!({}), json!({ "search": "a(" }), json!({ "texts": ["a"] }), json!(null)] {
-            assert_eq!(written(other).unwrap_err(), "a pattern is a string");
-        }
-        let pattern = written(json!("^a+$")).unwrap();
+        let pattern = written("^a+$").unwrap();
         assert!(pattern.is_match("aa") && !pattern.is_match("ab"));
     }
 
     #[test]
     fn what_has_one_of_the_needed_texts_is_searched() {
         let pattern = told(r"\bdrop\s+table\b");
-        assert!(matches!(&pattern, Pattern::Search { needed, .. } if needed.iter().count() == 1));
+        assert!(matches!(&pattern, Pattern::Search(search) if search.needed.iter().count() == 1));
         assert!(!pattern.is_match("drop index y") && !pattern.is_match("create table y"));
         assert!(pattern.is_match("x; drop  table y"));
     }
@@ -228,7 +205,7 @@ mod tests {
     fn what_need_only_be_compared_is_not_searched_for() {
         let place = |source: &str| match told(source) {
             Pattern::Texts { at, any_case, .. } => Some((at, any_case)),
-            Pattern::Search { .. } => None,
+            Pattern::Search(_) => None,
         };
         assert_eq!(place("^(main|master)$"), Some((Place::Whole, false)));
         assert_eq!(place("^--"), Some((Place::Begin, false)));
@@ -313,7 +290,7 @@ mod tests {
             let rules = catalogue.get("rule").and_then(toml::Value::as_array).into_iter().flatten();
             let matches = |rule: &toml::Value| rule.get("match").and_then(toml::Value::as_array).cloned();
             for table in rules.flat_map(|rule| matches(rule).unwrap_or_default().into_iter().chain([rule.clone()])) {
-                let patterns = build::MEMBERS.into_iter().filter_map(|member| table.get(member));
+                let patterns = PATTERNS.into_iter().filter_map(|member| table.get(member));
                 sources.extend(patterns.map(|pattern| pattern.as_str().unwrap().to_owned()));
             }
         }

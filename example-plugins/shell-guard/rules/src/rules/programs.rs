@@ -2,8 +2,9 @@
 
 use super::compact::{Compact, Input, compact_table, members};
 use super::sql::Statements;
-use super::words::{Index, Name, Words};
+use super::words::{Index, Words, first};
 use litemap::LiteMap;
+use shell_syntax::Ascii as _;
 use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
@@ -83,15 +84,15 @@ impl Programs {
     pub(super) fn new(file: File) -> Self {
         let mut known = file.program;
         let names =
-            (0..).zip(&known).flat_map(|(at, program)| program.names.iter().map(move |name| (Name(name, None), at)));
-        let firsts = names.clone().map(|(name, _)| name.first());
-        let by_name = Index::new(firsts, |first| names.clone().filter(move |(name, _)| name.first() == first));
+            (0..).zip(&known).flat_map(|(at, program)| program.names.iter().map(move |name| (name.as_str(), None, at)));
+        let firsts = names.clone().map(|(name, ..)| first(name));
+        let by_name = Index::new(firsts, |byte| names.clone().filter(move |(name, ..)| first(name) == byte));
         known.iter_mut().for_each(|program| program.names = Vec::new());
         Self { known, by_name }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Program> {
-        self.by_name.get(Name(name, None)).last().and_then(|at| self.known.get(*at as usize))
+        self.by_name.get(name).all().last().and_then(|at| self.known.get(at as usize))
     }
 }
 
@@ -185,8 +186,7 @@ impl<'a> Arguments<'a> {
                 }
             }
             // Of a program that is known, all options are that take a value.
-            may_be_value =
-                program.is_none() && !windows && text.starts_with('-') && text.len() > 1 && !text.contains('=');
+            may_be_value = program.is_none() && !windows && text.starts_with('-') && text.len() > 1 && !text.has(b'=');
             if at == 0 && text.starts_with('+') && program.is_some_and(|program| program.toolchain) {
                 continue;
             }
@@ -272,8 +272,8 @@ impl<'a> Arguments<'a> {
     }
 
     fn has(&self, spelling: &str) -> bool {
-        let (wanted, value) = match spelling.split_once('=') {
-            Some((wanted, value)) => (wanted, Some(value)),
+        let (wanted, value) = match spelling.bytes().position(|byte| byte == b'=') {
+            Some(at) => (&spelling[..at], Some(&spelling[at + 1..])),
             None => (spelling, None),
         };
         self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
@@ -286,6 +286,9 @@ impl<'a> Arguments<'a> {
 
     fn is(&self, flag: &Flag<'_>, wanted: &str) -> bool {
         if let Some(letter) = flag.letter {
+            if wanted.len() > 1 + letter.len_utf8() {
+                return false;
+            }
             let mut wanted = wanted.strip_prefix('-').unwrap_or_default().chars();
             return wanted.next() == Some(letter) && wanted.next().is_none();
         }
@@ -309,7 +312,7 @@ fn is_option(text: &str, windows: bool) -> bool {
 }
 
 fn split_value(text: &str, windows: bool) -> (&str, Option<&str>) {
-    match text.split_once('=').or_else(|| text.split_once(':').filter(|_| windows)) {
+    match text.halves(b'=').or_else(|| text.halves(b':').filter(|_| windows)) {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     }

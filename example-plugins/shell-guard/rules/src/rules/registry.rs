@@ -4,12 +4,12 @@ use super::answers::Answers;
 use super::matching::{Matcher, Subject, initial, initials};
 use super::pattern::{Compile, Pattern};
 use super::programs::{Arguments, Programs};
-use super::words::{Index, Name};
-use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Texts};
+use super::words::{Index, Numbers, first};
+use super::{CUSTOM, Catalogue, Embedded, FLOOR, Rule, Text, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use litemap::LiteMap;
 use serde::Deserialize;
-use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, lower, read};
+use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, leave, lower, read};
 use std::borrow::Cow;
 
 /// What rules that match do.
@@ -77,11 +77,11 @@ pub(crate) struct Settings {
 pub(crate) struct Compiled {
     /// Without its pattern and its matches, which are compiled.
     pub(crate) rule: Rule,
-    pub(crate) catalogue: String,
+    pub(crate) catalogue: Text,
     pub(crate) mode: Mode,
     /// Whether the config brought it, and it was not there before.
     given: bool,
-    stack: Option<String>,
+    stack: Option<Text>,
     pattern: Option<Pattern>,
     /// Whether it is no matter to it that a file is written whole.
     pub(crate) spares_whole_files: bool,
@@ -157,7 +157,9 @@ impl Registry {
         }
         let (programs, mut embedded) = Embedded::read()?;
         let answers = Answers::new(&answers)?;
-        let mut loading = Loading { mode, modes, answers, remove, ..Loading::default() };
+        let matchers = Vec::with_capacity(Embedded::MATCHES + matches_of(&custom_rules, &given));
+        let rules = Vec::with_capacity(Embedded::RULES);
+        let mut loading = Loading { mode, modes, answers, remove, rules, matchers, ..Loading::default() };
         loading.take_given(Catalogue { id: CUSTOM.into(), rules: custom_rules, ..Catalogue::default() })?;
         while let Some(catalogue) = embedded.next().transpose()? {
             match given.iter().position(|other| other.id == catalogue.id) {
@@ -202,13 +204,13 @@ impl Registry {
                 self.general.any.push(number);
             }
         }
-        let firsts = named.iter().flat_map(|(.., matcher)| matcher.programs()).map(|name| Name(name, None).first());
-        self.by_program = Index::new(firsts, |first| {
-            let initial = initial(first);
+        let firsts = named.iter().flat_map(|(.., matcher)| matcher.programs()).map(first);
+        self.by_program = Index::new(firsts, |byte| {
+            let initial = initial(byte);
             let about = named.iter().filter(move |(initials, ..)| initials & initial != 0);
             about.flat_map(move |&(_, number, matcher)| {
-                let names = matcher.programs().filter(move |name| Name(name, None).first() == first);
-                names.flat_map(move |name| matcher.first_words().map(move |word| (Name(name, word), number)))
+                let names = matcher.programs().filter(move |name| first(name) == byte);
+                names.flat_map(move |name| matcher.first_words().map(move |word| (name, word, number)))
             })
         });
         self
@@ -239,7 +241,7 @@ impl Registry {
         let places = Places::new(DIRECTORY);
         let script = read(command, ShellDialect::Posix, DIRECTORY, &places);
         let subject = Subject::new(command, &script, &places);
-        self.matching(&subject).iter().any(|hit| hit.rule.rule.id == rule)
+        self.matching(&subject).iter().any(|hit| *hit.rule.rule.id == *rule)
     }
 
     #[cfg(test)]
@@ -260,9 +262,10 @@ impl Registry {
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
         let is_named = command.windows || is_lower(&command.program);
-        let of = |word| if is_named { self.by_program.get(Name(&program, word)) } else { &[] };
-        let of_subcommand = arguments.operands.first().map_or(&[][..], |word| of(Some(&word.text)));
-        of(None).iter().chain(of_subcommand).map(|number| &self.matchers[*number as usize])
+        let numbers = if is_named { self.by_program.get(&program) } else { Numbers::default() };
+        let of_subcommand = arguments.operands.first().map(|word| numbers.of(Some(&word.text)));
+        // A matcher asks for its subcommand once more.
+        numbers.of(None).chain(of_subcommand.into_iter().flatten()).map(|number| &self.matchers[number as usize])
     }
 
     /// The matchers for patterns of names that the command's program fits.
@@ -284,9 +287,9 @@ impl Registry {
     /// Whether none of the plugin's own rules names the program, and it is neither a function of the script nor what runs another
     /// of its commands.
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
-        let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule].given;
+        let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule as usize].given;
         let program = lower(&command.program);
-        let is_named = self.by_program.within(&program).any(|number| is_own(&self.matchers[number as usize]))
+        let is_named = self.by_program.get(&program).all().any(|number| is_own(&self.matchers[number as usize]))
             || self.named_alike(command).any(is_own);
         // `docker exec web rm` may run `web`, by what the reader knows, or `rm`.
         let runs = |other: &Command| {
@@ -310,7 +313,7 @@ impl Registry {
         }
         for matcher in self.of_text.iter().map(|number| &self.matchers[*number]) {
             if matcher.fits_text(subject) {
-                found.entry(matcher.rule).or_default();
+                found.entry(matcher.rule as usize).or_default();
             }
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
@@ -321,7 +324,7 @@ impl Registry {
                 let other = Arguments::with_values(program, &command.args, command.windows);
                 for matcher in self.naming(command, &other).filter(|matcher| matcher.is_of_subcommands()) {
                     if matcher.fits(command, &other, subject) {
-                        note(&mut found, matcher.rule, number);
+                        note(&mut found, matcher.rule as usize, number);
                     }
                 }
             }
@@ -330,9 +333,10 @@ impl Registry {
                 if matcher.fits(command, &arguments, subject)
                     && (!matcher.unnamed || self.is_unnamed(command, subject.script))
                 {
-                    note(&mut found, matcher.rule, number);
+                    note(&mut found, matcher.rule as usize, number);
                 }
             }
+            leave(arguments);
         }
         found.into_iter().map(|(at, commands)| Hit { rule: &self.rules[at], commands }).collect()
     }
@@ -350,7 +354,8 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
 struct Taken {
     order: (bool, i64, i64),
     rule: Box<Compiled>,
-    matchers: Vec<Matcher>,
+    /// Its place among all that were taken, which its matchers have.
+    place: usize,
 }
 
 /// The rules that were taken, one catalogue after the other.
@@ -361,6 +366,8 @@ struct Loading {
     answers: Answers,
     remove: Vec<String>,
     rules: Vec<Taken>,
+    /// In one block of memory that does not grow.
+    matchers: Vec<Matcher>,
     catalogues: Vec<String>,
     ids: Texts,
     /// Those of catalogues that are left out.
@@ -387,24 +394,25 @@ impl Loading {
         self.catalogues.push(id.clone());
         if self.remove.contains(&id) {
             for rule in rules {
-                self.removed.insert(rule?.id, ());
+                self.removed.insert(rule?.id.to_string(), ());
             }
             return Ok(());
         }
         let is_floor = FLOOR.contains(&id.as_str());
+        let named = Text::new(&id);
         let mut count = 0;
         for rule in rules {
             let mut rule = rule?;
             count += 1;
-            if self.ids.insert(rule.id.clone(), ()).is_some() {
+            if self.ids.insert(rule.id.to_string(), ()).is_some() {
                 return Err(format!("two rules have the id `{}`: each needs one of its own", rule.id));
             }
-            if self.remove.contains(&rule.id) {
+            if self.remove.iter().any(|id| *id == *rule.id) {
                 continue;
             }
-            let mut mode = self.modes.get(&rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
+            let mut mode = self.modes.get(&*rule.id).or_else(|| self.modes.get(&id)).copied().unwrap_or(self.mode);
             if is_floor {
-                self.floor.insert(rule.id.clone(), ());
+                self.floor.insert(rule.id.to_string(), ());
                 self.floor.insert(id.clone(), ());
             }
             if let Some(answer) = self.answers.of(&rule, &id).filter(|_| !is_floor) {
@@ -414,10 +422,13 @@ impl Loading {
                 mode = if mode == Mode::Rewrite { mode } else { Mode::RewriteWithAudit };
             }
             rule.labels = Vec::new();
-            let (compiled, matchers) = compile(rule, &id, stack.as_deref(), mode, given)?;
+            let place = self.rules.len();
+            let compiled = compile(rule, named, stack.as_deref(), mode, given, place, &mut self.matchers)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
-            self.rules.push(Taken { order, rule, matchers });
+            // Sorted while they are few: a sort is more code than this.
+            let at = self.rules.partition_point(|other| other.order <= order);
+            self.rules.insert(at, Taken { order, rule, place });
         }
         // Of the config's own rules there is nothing to tell where it has none; they have no version and no source.
         if id != CUSTOM || count > 0 {
@@ -441,32 +452,33 @@ impl Loading {
             ));
         }
         self.answers.checked(&self.ids, &self.catalogues, &self.floor)?;
-        self.rules.sort_by_key(|taken| taken.order);
         // Made as long as they get: what is let go of stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
-        let mut matchers: Vec<Matcher> = Vec::with_capacity(self.rules.iter().map(|taken| taken.matchers.len()).sum());
-        let mut of_text_too = 0;
+        let mut places = vec![0; self.rules.len()];
         for taken in self.rules {
-            for mut matcher in taken.matchers {
-                (matcher.number, matcher.rule) = (of_text_too, rules.len());
-                of_text_too += usize::from(matcher.looks_at_text());
-                matchers.push(matcher);
-            }
+            places[taken.place] = small(rules.len());
             rules.push(taken.rule);
         }
-        Ok((rules, matchers, self.listing))
+        let mut of_text_too = 0;
+        for matcher in &mut self.matchers {
+            (matcher.number, matcher.rule) = (of_text_too, places[matcher.rule as usize]);
+            of_text_too += u32::from(matcher.looks_at_text());
+        }
+        Ok((rules, self.matchers, self.listing))
     }
 }
 
 fn compile(
     mut rule: Rule,
-    catalogue: &str,
+    catalogue: Text,
     stack: Option<&str>,
     mode: Mode,
     given: bool,
-) -> Result<(Compiled, Vec<Matcher>), String> {
+    place: usize,
+    matchers: &mut Vec<Matcher>,
+) -> Result<Compiled, String> {
     let making: Compile = if given { Pattern::written } else { Pattern::embedded };
-    let id = rule.id.clone();
+    let id = rule.id;
     let wrong = |why: String| format!("rule `{id}`: {why}");
     if rule.id.is_empty() {
         return Err("a rule has an empty `id`".into());
@@ -479,16 +491,26 @@ fn compile(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
-    let pattern = rule.pattern.take().map(making).transpose().map_err(wrong)?;
-    // Not collected: that would keep the room of the matches, which are larger.
-    let mut matchers = Vec::with_capacity(rule.matches.len());
+    let pattern = rule.pattern.take().map(|pattern| making(*pattern)).transpose().map_err(wrong)?;
+    let begin = matchers.len();
     for wanted in std::mem::take(&mut rule.matches) {
-        matchers.push(Matcher::new(wanted, making).map_err(wrong)?);
+        let mut matcher = Matcher::new(*wanted, making).map_err(wrong)?;
+        matcher.rule = small(place);
+        matchers.push(matcher);
     }
-    let stack = stack.map(|stack| stack_name(stack).to_owned());
-    let spares_whole_files = matchers.iter().any(Matcher::spares_whole_files);
-    let catalogue = catalogue.to_owned();
-    Ok((Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule }, matchers))
+    let stack = stack.map(|stack| Text::new(stack_name(stack)));
+    let spares_whole_files = matchers[begin..].iter().any(Matcher::spares_whole_files);
+    Ok(Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
+}
+
+/// A number of which a guest's memory has room for no more.
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How many matches the rules of the config have.
+fn matches_of(rules: &[Rule], catalogues: &[Catalogue]) -> usize {
+    rules.iter().chain(catalogues.iter().flat_map(|catalogue| &catalogue.rules)).map(|rule| rule.matches.len()).sum()
 }
 
 /// A stack by its one name.

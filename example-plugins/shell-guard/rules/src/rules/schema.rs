@@ -1,9 +1,9 @@
 //! The format of a catalogue's file and of the plugin's config.
 
-use super::compact::{self, Compact, Input, config_table, members};
-use super::pattern::Expression;
+use super::compact::{Compact, Input, compact_table, members};
+use super::pattern::Analysed;
+use super::text::Text;
 use super::words::Words;
-use serde::Deserialize;
 
 /// Rules that belong together.
 #[derive(Clone, Debug, Default)]
@@ -26,28 +26,28 @@ pub(crate) struct Catalogue {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rule {
     /// `STACK.TOOL.SHORT`, unique.
-    pub id: String,
+    pub id: Text,
     /// For people who read lists; it decides nothing.
     pub severity: Severity,
     /// `deny`, `ask`, `rewrite`, `audit`, or `hint`, which tells of a rewrite and does not make it. Another word is advice: it
     /// is reported as it is.
-    pub action: Option<String>,
+    pub action: Option<Text>,
     /// Higher is looked at first.
     pub priority: i64,
     /// What kind of harm it is about, such as `network`: `answers` names rules by it.
     pub labels: Vec<String>,
     /// The stacks that it is about; all if there is none.
-    pub applies_to: Vec<String>,
+    pub applies_to: Vec<Text>,
     /// One sentence that the model reads.
-    pub explanation: String,
+    pub explanation: Text,
     /// Links.
-    pub references: Vec<String>,
+    pub references: Vec<Text>,
     /// The rule is silent where this variable of the host is `1` or `true`.
-    pub unless_env: Option<String>,
+    pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
-    pub pattern: Option<Expression>,
+    pub pattern: Option<Box<Analysed>>,
     /// Any of these.
-    pub matches: Vec<Match>,
+    pub matches: Matches,
     /// What would be right.
     pub rewrite: Option<Box<Rewrite>>,
     /// Commands that it catches.
@@ -56,9 +56,11 @@ pub(crate) struct Rule {
     pub leaves: Vec<String>,
 }
 
+/// Each where it was made: a list of them grows by more than a guest's memory has left over.
+type Matches = Vec<Box<Match>>;
+
 /// How bad it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// Irreversible, or against a policy.
     Error,
@@ -91,21 +93,21 @@ pub(crate) struct Match {
     /// None of these.
     pub no_flags: Vec<String>,
     /// A regular expression that an operand fits, those of the subcommand left out.
-    pub operand: Option<Expression>,
+    pub operand: Option<Analysed>,
     /// The same, of the last operand alone: where `cp` and `ln` write.
-    pub target: Option<Expression>,
+    pub target: Option<Analysed>,
     /// A regular expression that any word fits; a flag's value is written `NAME=VALUE`.
-    pub word: Option<Expression>,
+    pub word: Option<Analysed>,
     /// A regular expression that no word fits.
-    pub no_word: Option<Expression>,
+    pub no_word: Option<Analysed>,
     /// A regular expression over the program and its words, with a blank between them, and over nothing else of the text.
-    pub line: Option<Expression>,
+    pub line: Option<Analysed>,
     /// A regular expression that these do not fit.
-    pub no_line: Option<Expression>,
+    pub no_line: Option<Analysed>,
     /// A regular expression that a statement of SQL fits, in any of its words or in what it reads. Strings are empty in it.
-    pub statement: Option<Expression>,
+    pub statement: Option<Analysed>,
     /// A regular expression that the same statement does not fit.
-    pub no_statement: Option<Expression>,
+    pub no_statement: Option<Analysed>,
     /// Where an operand leads: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
     /// Of `paths` in a home or in the system, only those that are a large part of it, such as `~/Documents` and `/usr/lib`, and what
@@ -116,9 +118,9 @@ pub(crate) struct Match {
     /// At most so many.
     pub max_operands: Option<usize>,
     /// A regular expression that the source of a redirection from a file fits.
-    pub reads: Option<Expression>,
+    pub reads: Option<Analysed>,
     /// A regular expression that the target of a redirection into a file fits.
-    pub writes: Option<Expression>,
+    pub writes: Option<Analysed>,
     /// Where such a target leads.
     pub writes_paths: Vec<String>,
     /// Where anything leads that it writes, removes, moves or links by any of its words, such as `of=x` of `dd`.
@@ -141,25 +143,24 @@ pub(crate) struct Match {
     /// A program that runs it.
     pub wrapped_by: Words,
     /// A regular expression over `NAME=VALUE` of what is set for it.
-    pub environment: Option<Expression>,
+    pub environment: Option<Analysed>,
     /// A regular expression over the same that none of it fits.
-    pub no_environment: Option<Expression>,
+    pub no_environment: Option<Analysed>,
     /// The text contains one of these, in upper or lower case: a fast check before any pattern.
     pub contains: Vec<String>,
     /// The text contains none of these.
     pub lacks: Vec<String>,
     /// A regular expression over the whole text.
-    pub text: Option<Expression>,
+    pub text: Option<Analysed>,
     /// A regular expression that the whole text does not fit.
-    pub no_text: Option<Expression>,
+    pub no_text: Option<Analysed>,
     /// What is no matter of words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
     /// `unknown-program`.
     pub construct: Option<Construct>,
 }
 
 /// What a command is beside its words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Construct {
     /// It cannot be parsed, or is too much to be read.
     Unreadable,
@@ -215,10 +216,9 @@ pub(crate) struct Rewrite {
     pub only_at_workspace: bool,
 }
 
-config_table!(
+compact_table!(
     Catalogue,
     members::CATALOGUE,
-    needs ["id", "rule"],
     "id" => id,
     "stack" => stack,
     "version" => version,
@@ -226,10 +226,9 @@ config_table!(
     "priority" => priority,
     "rule" => rules,
 );
-config_table!(
+compact_table!(
     Rule,
     members::RULE,
-    needs ["id"],
     "id" => id,
     "severity" => severity,
     "action" => action,
@@ -246,10 +245,9 @@ config_table!(
     "catches" => catches,
     "leaves" => leaves,
 );
-config_table!(
+compact_table!(
     Match,
     members::MATCH,
-    needs [],
     "program" => program,
     "subcommand" => subcommand,
     "no-program" => no_program,
@@ -289,10 +287,9 @@ config_table!(
     "no-text" => no_text,
     "construct" => construct,
 );
-config_table!(
+compact_table!(
     Rewrite,
     members::REWRITE,
-    needs [],
     "after-program" => after_program,
     "append" => append,
     "after-dashes" => after_dashes,
@@ -305,14 +302,26 @@ config_table!(
     "only-at-workspace" => only_at_workspace,
 );
 
+impl Severity {
+    /// Each by its word.
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
+}
+
+/// What one of several words stands for.
+fn named<T: Copy>(names: &[(&str, T)], input: &mut Input) -> Option<T> {
+    let given = input.text()?;
+    names.iter().find(|(word, _)| *word == given).map(|(_, named)| *named)
+}
+
 impl Compact for Severity {
     fn read(input: &mut Input) -> Option<Self> {
-        compact::named(input)
+        named(&Self::NAMES, input)
     }
 }
 
 impl Compact for Construct {
     fn read(input: &mut Input) -> Option<Self> {
-        compact::named(input)
+        named(&Self::NAMES, input)
     }
 }

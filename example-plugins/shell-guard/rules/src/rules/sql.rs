@@ -2,6 +2,7 @@
 
 use super::pattern::Pattern;
 use super::words::Pairs;
+use shell_syntax::Ascii as _;
 use shell_syntax::Command;
 
 /// The statements that a command's words, or what it reads, may hold. What is no SQL is a statement that no rule is about.
@@ -20,7 +21,7 @@ impl Statements {
         let words = command.args.iter().map(|word| value(&word.text));
         let input = command.input.iter().map(|word| word.text.as_str());
         // One word such as a name or a path is not a statement, beside a command of the client: `.shell`, `\!`.
-        let texts = words.chain(input).filter(|text| text.contains([' ', '\n', '\t', '.', '\\', '/', '(']));
+        let texts = words.chain(input).filter(|text| text.has_one_of(b" \n\t.\\/("));
         let mut splitting = Splitting::default();
         texts.for_each(|text| splitting.add(text));
         let Splitting { text, ends } = splitting;
@@ -42,7 +43,7 @@ impl Statements {
 /// The value of an option that is written in one word with it.
 fn value(word: &str) -> &str {
     match word.strip_prefix("--") {
-        Some(long) => long.split_once('=').map_or(word, |(_, value)| value),
+        Some(long) => long.halves(b'=').map_or(word, |(_, value)| value),
         None if word.starts_with('-') => word.get(2..).unwrap_or_default(),
         None => word,
     }
@@ -125,7 +126,7 @@ fn quoted(text: &str) -> usize {
             (b'\'', Some(b'\'')) => at += 2,
             (b'\'', _) => return at + 1,
             // In standard SQL a backslash is a letter like any other: then the string ends here, and what follows it is read.
-            (b'\\', Some(b'\'')) if text[at + 2..].contains('\'') => at += 2,
+            (b'\\', Some(b'\'')) if text[at + 2..].has(b'\'') => at += 2,
             _ => at += 1,
         }
     }

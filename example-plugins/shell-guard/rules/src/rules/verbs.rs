@@ -2,6 +2,7 @@
 //! programs of which nothing else is known.
 
 use super::words::Words;
+use shell_syntax::Ascii as _;
 use shell_syntax::{UNKNOWN, Word};
 
 /// Upper bound of the words that may say it: a group, a group within it, what is done, and one more.
@@ -41,14 +42,17 @@ pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
     for word in args.iter().take(MAX_LOOKED_AT) {
         let text = word.text.as_str();
         if text.starts_with('-') {
-            may_be_value = !text.contains('=') && !SWITCHES.contains(&text);
+            may_be_value = !text.has(b'=') && !SWITCHES.contains(&text);
             continue;
         }
         if std::mem::take(&mut may_be_value) {
             continue;
         }
         // After a path, a file, a text or what is not known, words are names.
-        if seen == MAX_WORDS || text.contains(['/', '\\', '.', '@', '=', ' ', '\n', ',', UNKNOWN]) || text.is_empty() {
+        if seen == MAX_WORDS
+            || text.has_one_of(&[b'/', b'\\', b'.', b'@', b'=', b' ', b'\n', b',', UNKNOWN as u8])
+            || text.is_empty()
+        {
             return false;
         }
         seen += 1;
@@ -83,12 +87,17 @@ fn first_hump(word: &str) -> &str {
 
 /// Whether `names` has the program, or the program with its first operands.
 pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> bool {
-    names.iter().any(|name| {
-        let mut words = name.split(' ');
-        words.next().is_some_and(|name| name.eq_ignore_ascii_case(program))
+    let initial = program.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    names.any(|name| {
+        // Soon said, and of nearly all.
+        if name.first().map(u8::to_ascii_lowercase) != initial {
+            return false;
+        }
+        let mut words = name.split(|byte| *byte == b' ');
+        words.next().is_some_and(|name| name.eq_ignore_ascii_case(program.as_bytes()))
             && words
                 .zip(operands.iter().map(Some).chain(std::iter::repeat(None)))
-                .all(|(wanted, operand)| operand.is_some_and(|operand| operand.text == wanted))
+                .all(|(wanted, operand)| operand.is_some_and(|operand| operand.text.as_bytes() == wanted))
     })
 }
 

@@ -33,7 +33,7 @@ pub(super) fn labels() -> BTreeMap<String, Vec<String>> {
     while embedded.next().transpose().unwrap().is_some() {
         while let Some(rule) = embedded.rule().transpose().unwrap() {
             if !rule.labels.is_empty() {
-                labels.insert(rule.id, rule.labels);
+                labels.insert(rule.id.to_string(), rule.labels);
             }
         }
     }
@@ -50,7 +50,7 @@ fn page(catalogue: &Catalogue, labels: &BTreeMap<String, Vec<String>>) -> String
         "# {}\n\n{held} Version {}. [README.md](README.md) explains the entries.\n",
         catalogue.id, catalogue.version
     );
-    for rule in registry().rules().iter().filter(|rule| rule.catalogue == catalogue.id) {
+    for rule in registry().rules().iter().filter(|rule| *rule.catalogue == *catalogue.id) {
         let severity = match rule.rule.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -58,7 +58,7 @@ fn page(catalogue: &Catalogue, labels: &BTreeMap<String, Vec<String>>) -> String
         };
         let list = |commands: &[String]| commands.iter().map(|command| code(command)).collect::<Vec<_>>().join(", ");
         text += &format!("\n## {}\n\n{severity}, {}. {}\n\n", rule.rule.id, action(rule), rule.rule.explanation);
-        if let Some(labels) = labels.get(&rule.rule.id) {
+        if let Some(labels) = labels.get(&*rule.rule.id) {
             text += &format!("- labels {}\n", list(labels));
         }
         text += &format!("- catches {}\n- leaves {}\n", list(&rule.rule.catches), list(&rule.rule.leaves));
@@ -112,7 +112,7 @@ fn pages() -> BTreeMap<String, String> {
     for catalogue in Embedded::read().unwrap().1 {
         let catalogue = catalogue.unwrap();
         let name = file_name(&catalogue);
-        let rules = registry().rules().iter().filter(|rule| rule.catalogue == catalogue.id).count();
+        let rules = registry().rules().iter().filter(|rule| *rule.catalogue == *catalogue.id).count();
         let held = catalogue.stack.as_ref().map_or("everywhere".into(), |stack| format!("where `{stack}` is used"));
         index += &format!("| [{}]({name}) | {rules} | {held} |\n", catalogue.id);
         let other = pages.insert(name, page(&catalogue, &labels));

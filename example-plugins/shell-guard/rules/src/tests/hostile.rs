@@ -136,6 +136,22 @@ fn what_is_deep_is_read_as_deep_as_it_says_and_asked_about_beyond() {
     assert_ne!(word(&format!("{}rm -rf /", "sudo ".repeat(1000))), "allow");
 }
 
+/// Each level takes a part of the stack, whichever function it is in.
+#[test]
+fn functions_that_call_each_other_are_read_as_deep_as_one_text() {
+    configure(json!({"stacks": []})).unwrap();
+    let called = |functions: usize, depth: usize| {
+        let body = |at: usize| if at + 1 == functions { "rm -rf /".to_owned() } else { format!("f{}", at + 1) };
+        let define = |at| format!("f{at}() {{ {}{}{}; }}; ", "{ ".repeat(depth), body(at), "; }".repeat(depth));
+        (0..functions).map(define).collect::<String>() + "f0"
+    };
+    for (functions, depth) in [(3, 5), (1, 20), (7, 3)] {
+        assert_eq!(word(&called(functions, depth)), "deny", "{functions} functions, {depth} levels each");
+    }
+    assert_eq!(word(&called(3, 15)), "ask", "what is called last is beyond");
+    assert_eq!(word(&called(7, 20)), "deny", "what is not reached is read by itself");
+}
+
 #[test]
 fn what_multiplies_itself_is_given_up_soon() {
     let many = |text: &str, count: usize| text.repeat(count);

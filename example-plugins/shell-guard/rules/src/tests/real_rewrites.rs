@@ -154,7 +154,7 @@ fn a_rule_that_rewrites_leaves_the_outcome_and_every_file_as_they_were() {
     for rule in registry().rules() {
         let is_made =
             rule.rule.rewrite.is_some() && rule.rule.action.as_deref().is_none_or(|action| action == "rewrite");
-        let is_shown = EMBEDDED.iter().any(|(_, id, _)| *id == rule.rule.id);
+        let is_shown = EMBEDDED.iter().any(|(_, id, _)| *id == &*rule.rule.id);
         assert_eq!(is_made, is_shown, "{}: what is not shown to be equal is a hint", rule.rule.id);
     }
     for (stack, id, command) in EMBEDDED {

@@ -163,7 +163,7 @@ fn rewritten() -> Vec<(String, String, Box<Rewrite>)> {
                 let id = testing::inspect(|host| {
                     host.findings.iter().find(|finding| finding.action == "rewrite").unwrap().code.clone()
                 });
-                let rule = registry().rules().iter().find(|rule| rule.rule.id == id).unwrap();
+                let rule = registry().rules().iter().find(|rule| *rule.rule.id == id).unwrap();
                 all.push((command.clone(), shell.command, rule.rule.rewrite.clone().unwrap()));
             }
         }

@@ -1,40 +1,45 @@
 //! What rules are made of, small: a guest's memory is created for each event, and all of it is copied.
 
-use super::compact::{Compact, Input};
-use serde::{Deserialize, Deserializer};
-use std::cmp::Ordering;
+use super::text::kept;
 
 /// Maximum bytes of a word in a list: the last number below those that are not a character.
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
-/// A list of words in one block of memory: each after its length in bytes, which is written as a character.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words(Box<str>);
+/// A list of words in one text: each after its length in bytes, which is written as a character.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Words(&'static str);
 
 impl Words {
     /// # Errors
     /// If a word is so long that no character has its length as its number.
-    pub(super) fn new(words: &[String]) -> Result<Self, String> {
+    pub fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         match words.iter().find(|word| push(&mut list, word).is_none()) {
             Some(word) => {
                 Err(format!("a word of {} bytes is more than the {MAX_WORD_BYTES} that a rule's may have", word.len()))
             }
-            None => Ok(Self(list.into())),
+            None => Ok(Self(kept(&list))),
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Those that `each` gives to what it is given; nothing where it has nothing, or where a word is too long.
+    pub fn read(each: impl FnOnce(&mut dyn FnMut(&str) -> Option<()>) -> Option<()>) -> Option<Self> {
+        let mut list = String::new();
+        each(&mut |word| push(&mut list, word))?;
+        Some(Self(kept(&list)))
+    }
+
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether it is one of them.
-    pub(super) fn has(&self, word: &str) -> bool {
+    pub fn has(&self, word: &str) -> bool {
         self.has_as(word, |one, other| one == other)
     }
 
     /// The same, in upper or lower case.
-    pub(super) fn has_in_any_case(&self, word: &str) -> bool {
+    pub fn has_in_any_case(&self, word: &str) -> bool {
         self.has_as(word, <[u8]>::eq_ignore_ascii_case)
     }
 
@@ -45,7 +50,7 @@ impl Words {
 
     /// Whether `is` holds for the bytes of one of them.
     #[inline]
-    pub(super) fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
+    pub fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
         let list = self.0.as_bytes();
         let mut begin = 0;
         while let Some((length, width)) = self.length_at(begin) {
@@ -67,8 +72,8 @@ impl Words {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> + Clone {
-        let mut rest = &*self.0;
+    pub fn iter(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        let mut rest = self.0;
         std::iter::from_fn(move || {
             let (length, begin) = match rest.as_bytes().first()? {
                 byte if byte.is_ascii() => (usize::from(*byte), 1),
@@ -83,7 +88,7 @@ impl Words {
 
 impl Words {
     /// Whether `text` contains one of them, in upper or lower case; true if there are none.
-    pub(super) fn occurs_in(&self, text: &str) -> bool {
+    pub fn occurs_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return true;
         }
@@ -94,58 +99,79 @@ impl Words {
     }
 
     /// The same of a text of which the pairs are known.
-    pub(super) fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
+    pub fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
         self.is_empty() || self.any(|part| pairs.may_hold(part) && contains(text.as_bytes(), part))
     }
 }
 
-/// Numbers by name, in three blocks of memory.
+/// Numbers by name, and by a name within it, in three blocks of memory. Of the names within, only a few bits are kept: [`Numbers::of`] may
+/// give those of another one, too.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub struct Index {
     /// In order, one after the other.
     names: Box<str>,
     /// Where each name ends, and where its numbers do.
     ends: Box<[(u32, u32)]>,
-    numbers: Box<[u32]>,
+    numbers: Box<[Numbered]>,
+}
+
+/// A number, after the bits of the name within.
+type Numbered = u32;
+
+/// How many bits of it are the number: more than a guest's memory has room for.
+const NUMBER_BITS: u32 = 20;
+const NUMBERS: u32 = (1 << NUMBER_BITS) - 1;
+
+/// The bits of a name within another one, as they precede a number; none have these bits where there is no such name.
+fn bits_of(inner: Option<&str>) -> Numbered {
+    let Some(inner) = inner else { return 0 };
+    let hash = inner.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (1 + (hash ^ (hash >> 15)) % (u32::MAX >> NUMBER_BITS)) << NUMBER_BITS
+}
+
+/// The numbers of a name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers<'a>(&'a [Numbered]);
+
+impl<'a> Numbers<'a> {
+    /// Those of a name within, and perhaps of another one; or of none.
+    pub fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
+        let bits = bits_of(inner);
+        let begin = self.0.partition_point(|number| *number < bits);
+        self.0[begin..].iter().map(move |number| number ^ bits).take_while(|number| *number <= NUMBERS)
+    }
+
+    /// All of them.
+    pub fn all(self) -> impl Iterator<Item = u32> + use<'a> {
+        self.0.iter().map(|number| number & NUMBERS)
+    }
 }
 
 impl Index {
     /// The numbers of a name; none where it is not known.
-    pub(super) fn get(&self, name: Name<'_>) -> &[u32] {
+    pub fn get(&self, name: &str) -> Numbers<'_> {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
             let middle = usize::midpoint(low, high);
             let (from, to) = (begin(middle), self.ends[middle]);
-            match name.order(&self.names.as_bytes()[from.0 as usize..to.0 as usize]) {
-                Ordering::Less => high = middle,
-                Ordering::Greater => low = middle + 1,
-                Ordering::Equal => return &self.numbers[from.1 as usize..to.1 as usize],
+            let written = &self.names.as_bytes()[from.0 as usize..to.0 as usize];
+            if name.as_bytes() < written {
+                high = middle;
+            } else if name.as_bytes() == written {
+                return Numbers(&self.numbers[from.1 as usize..to.1 as usize]);
+            } else {
+                low = middle + 1;
             }
         }
-        &[]
+        Numbers(&[])
     }
 
-    /// The numbers of all names within `outer`, and its own.
-    pub(super) fn within(&self, outer: &str) -> impl Iterator<Item = u32> {
-        let begin = move |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
-        let name = move |at: usize| &self.names.as_bytes()[begin(at).0 as usize..self.ends[at].0 as usize];
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if Name(outer, None).order(name(middle)) == Ordering::Greater { low = middle + 1 } else { high = middle }
-        }
-        let is_within = move |at: &usize| matches!(name(*at).strip_prefix(outer.as_bytes()), Some([] | [0, ..]));
-        let found = (low..self.ends.len()).take_while(is_within);
-        found.flat_map(move |at| &self.numbers[begin(at).1 as usize..self.ends[at].1 as usize]).copied()
-    }
-}
-
-impl Index {
-    /// The index of the pairs that `pairs` gives for each of the bytes that names begin with, as [`Name::first`] tells it.
+    /// The index of what `pairs` gives for each of the bytes that names begin with, as [`first`] tells it: a name, perhaps one within it,
+    /// and a number.
     ///
     /// A few names at a time, and each block as long as it gets: what is let go of stays in the guest's memory.
-    pub(super) fn new<'a, I: Iterator<Item = (Name<'a>, u32)>>(
+    pub fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
         firsts: impl Iterator<Item = u8>,
         pairs: impl Fn(u8) -> I,
     ) -> Self {
@@ -156,23 +182,28 @@ impl Index {
         let mut each_sorted = |act: &mut dyn FnMut(&[Entry<'a>])| {
             for first in (0..=u8::MAX).filter(|first| begins[usize::from(*first)]) {
                 sorted.clear();
-                // Most are told apart by their first bytes, as one number.
-                sorted.extend(pairs(first).map(|(name, number)| Entry { begin: name.begin(), name, number }));
+                sorted.extend(pairs(first).map(|(name, inner, number)| Entry {
+                    begin: beginning(name),
+                    name,
+                    number: bits_of(inner) | number.min(NUMBERS),
+                }));
                 sorted.sort_unstable();
                 sorted.dedup();
                 sorted.chunk_by(|one, other| one.begin == other.begin && one.name == other.name).for_each(&mut *act);
             }
         };
         each_sorted(&mut |named| {
-            bytes += named[0].name.length();
+            bytes += named[0].name.len();
             names += 1;
             numbers += named.len();
         });
-        let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), Vec::with_capacity(numbers));
+        // The longest first, as long as there is most room.
+        let numbers = Vec::with_capacity(numbers);
+        let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), numbers);
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         each_sorted(&mut |named| {
             let (names, ends, numbers) = &mut index;
-            named[0].name.write(names);
+            names.push_str(named[0].name);
             numbers.extend(named.iter().map(|entry| entry.number));
             ends.push((small(names.len()), small(numbers.len())));
         });
@@ -181,81 +212,44 @@ impl Index {
     }
 }
 
-/// A name on its way into an index, and what it is sorted by.
+/// A name on its way into an index, and what it is sorted by: most are told apart by their first bytes, as one number.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<'a> {
-    begin: u64,
-    name: Name<'a>,
-    number: u32,
+    begin: u32,
+    name: &'a str,
+    number: Numbered,
 }
 
-/// A name, and one within it, such as that of a subcommand; in an index they are joined by a zero byte, which no name
-/// that is put there may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name<'a>(pub(super) &'a str, pub(super) Option<&'a str>);
+/// The first bytes of a name, in the order of the names.
+fn beginning(name: &str) -> u32 {
+    let mut bytes = [0; 4];
+    let length = name.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    u32::from_be_bytes(bytes)
+}
 
-impl Name<'_> {
-    fn length(self) -> usize {
-        self.0.len() + self.1.map_or(0, |inner| 1 + inner.len())
-    }
-
-    /// Its first bytes, in the order of the names.
-    fn begin(self) -> u64 {
-        let mut bytes = [0; 8];
-        let length = self.0.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&self.0.as_bytes()[..length]);
-        // Of a short one, the bytes of the name within it follow.
-        if let (Some(inner), [0, rest @ ..]) = (self.1, &mut bytes[length..]) {
-            let length = inner.len().min(rest.len());
-            rest[..length].copy_from_slice(&inner.as_bytes()[..length]);
-        }
-        u64::from_be_bytes(bytes)
-    }
-
-    /// The byte that it begins with; 0 for an empty one.
-    pub(super) fn first(self) -> u8 {
-        self.0.bytes().next().unwrap_or(0)
-    }
-
-    /// Its order relative to a written one.
-    fn order(self, written: &[u8]) -> Ordering {
-        let Self(outer, inner) = self;
-        let (begin, rest) = written.split_at(outer.len().min(written.len()));
-        outer.as_bytes().cmp(begin).then_with(|| match (inner, rest) {
-            (None, []) => Ordering::Equal,
-            (None, _) => Ordering::Less,
-            (Some(inner), [0, rest @ ..]) => inner.as_bytes().cmp(rest),
-            (Some(_), []) => Ordering::Greater,
-            (Some(_), _) => Ordering::Less,
-        })
-    }
-
-    fn write(self, text: &mut String) {
-        text.push_str(self.0);
-        if let Some(inner) = self.1 {
-            text.push('\0');
-            text.push_str(inner);
-        }
-    }
+/// The byte that a name begins with; 0 for an empty one.
+pub fn first(name: &str) -> u8 {
+    name.bytes().next().unwrap_or(0)
 }
 
 /// A text to search for in another one, in upper or lower case.
 #[derive(Debug)]
-pub(super) struct Part {
-    text: Box<str>,
+pub struct Part {
+    text: &'static str,
     /// Its first and its last pair of bytes; none where it is shorter.
     ends: Option<[Pair; 2]>,
 }
 
 impl Part {
-    pub(super) fn new(text: String) -> Self {
+    pub fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
         let ends = bytes.first_chunk().zip(bytes.last_chunk());
-        Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: text.into() }
+        Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: kept(text) }
     }
 
     /// Whether `text`, which has these `pairs`, contains it.
-    pub(super) fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
+    pub fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
         may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
     }
@@ -271,14 +265,14 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 /// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
 #[derive(Debug)]
-pub(super) struct Pairs {
+pub struct Pairs {
     pairs: [u64; 16],
     /// The bytes themselves, in the same way.
     bytes: u64,
 }
 
 impl Pairs {
-    pub(super) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let mut all = Self { pairs: [0; 16], bytes: text.bytes().next_back().map_or(0, bit) };
         for pair in text.as_bytes().array_windows() {
             let Pair(place) = Pair::of(*pair);
@@ -325,23 +319,9 @@ fn push(list: &mut String, word: &str) -> Option<()> {
     Some(())
 }
 
-impl Compact for Words {
-    fn read(input: &mut Input) -> Option<Self> {
-        let mut list = String::new();
-        input.texts(|word| push(&mut list, word))?;
-        Some(Self(list.into()))
-    }
-}
-
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(list: D) -> Result<Self, D::Error> {
-        Self::new(&Vec::deserialize(list)?).map_err(serde::de::Error::custom)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Index, Name, Pairs, Part, Words};
+    use super::{Index, NUMBERS, Pairs, Part, Words, bits_of, first};
     use std::collections::BTreeMap;
 
     #[test]
@@ -362,9 +342,11 @@ mod tests {
         assert_eq!(error, "a word of 55296 bytes is more than the 55295 that a rule's may have");
     }
 
-    fn of_pairs(pairs: &[(Name<'_>, u32)]) -> Index {
-        let firsts = pairs.iter().map(|(name, _)| name.first());
-        Index::new(firsts, |first| pairs.iter().copied().filter(move |(name, _)| name.first() == first))
+    type Pair<'a> = (&'a str, Option<&'a str>, u32);
+
+    fn of_pairs(pairs: &[Pair<'_>]) -> Index {
+        let firsts = pairs.iter().map(|(name, ..)| first(name));
+        Index::new(firsts, |byte| pairs.iter().copied().filter(move |(name, ..)| first(name) == byte))
     }
 
     #[test]
@@ -379,12 +361,12 @@ mod tests {
             ("é", push, 0),
             ("g", pull, 4),
         ];
-        let index = of_pairs(&pairs.map(|(name, inner, number)| (Name(name, inner), number)));
-        let of = |name, inner| index.get(Name(name, inner)).to_vec();
+        let index = of_pairs(&pairs);
+        let of = |name, inner| index.get(name).of(inner).collect::<Vec<_>>();
         assert_eq!((of("git", none), of("git", push), of("a", none)), (vec![1, 3], vec![2], vec![7]));
         assert_eq!((of("é", push), of("g", pull)), (vec![0], vec![4]));
         for name in ["", "g", "gi", "gitt", "b", "ê", "aa", "é"] {
-            assert!(of(name, none).is_empty() && Index::default().get(Name(name, none)).is_empty(), "{name}");
+            assert!(of(name, none).is_empty() && Index::default().get(name).all().next().is_none(), "{name}");
         }
         for (name, inner) in
             [("git", "pusha"), ("git", "pus"), ("git", ""), ("gi", "t"), ("a", "push"), ("g", "push"), ("", "")]
@@ -393,40 +375,55 @@ mod tests {
         }
     }
 
+    /// With numbers from the smallest to the greatest, and names of which each begins another one.
     #[test]
-    fn an_index_says_what_a_map_would() {
+    fn an_index_says_what_a_map_would_and_may_add_what_is_within_the_same_name() {
         let names = ["", "-", ".", "a", "a-b", "a.b", "aa", "ab", "b", "git", "git-x", "gitt", "z", "é", "\u{1}"];
         let mut map: BTreeMap<(&str, Option<&str>), Vec<u32>> = BTreeMap::new();
         for (number, name) in (0..).zip(names) {
             for (at, inner) in names.iter().enumerate().filter(|(at, _)| (at + number as usize).is_multiple_of(3)) {
-                map.entry((name, Some(*inner).filter(|_| at > 2))).or_default().push(number);
+                map.entry((name, Some(*inner).filter(|_| at > 2))).or_default().extend([number, NUMBERS - number]);
             }
         }
         let pairs =
-            map.iter().flat_map(|((name, inner), numbers)| numbers.iter().map(|number| (Name(name, *inner), *number)));
+            map.iter().flat_map(|((name, inner), numbers)| numbers.iter().map(|number| (*name, *inner, *number)));
         let index = of_pairs(&pairs.rev().collect::<Vec<_>>());
         for name in names {
             for inner in names.map(Some).into_iter().chain([None]) {
                 let mut expected = map.get(&(name, inner)).cloned().unwrap_or_default();
+                expected.sort_unstable();
                 expected.dedup();
-                assert_eq!(index.get(Name(name, inner)), expected, "{name:?} {inner:?}");
+                let found = index.get(name).of(inner).collect::<Vec<_>>();
+                let is_shared = names
+                    .iter()
+                    .any(|other| inner.is_some_and(|inner| inner != *other) && bits_of(Some(*other)) == bits_of(inner));
+                assert!(
+                    found == expected || (is_shared && expected.iter().all(|number| found.contains(number))),
+                    "{name:?} {inner:?}"
+                );
             }
+            let mut all = index.get(name).all().collect::<Vec<_>>();
+            all.sort_unstable();
+            let mut expected: Vec<u32> =
+                map.iter().filter(|((other, _), _)| *other == name).flat_map(|(_, numbers)| numbers.clone()).collect();
+            expected.sort_unstable();
+            assert_eq!(all, expected, "{name:?}");
         }
     }
 
     #[test]
-    fn an_index_gives_all_numbers_within_a_name() {
-        let pairs =
-            [("git", None, 3), ("git", Some("push"), 2), ("gi", Some("t"), 9), ("git-x", None, 5), ("a", None, 1)];
-        let index = of_pairs(&pairs.map(|(name, inner, number)| (Name(name, inner), number)));
-        for (name, expected) in [("git", vec![3, 2]), ("gi", vec![9]), ("a", vec![1]), ("g", vec![]), ("z", vec![])] {
-            assert_eq!(index.within(name).collect::<Vec<_>>(), expected, "{name}");
-        }
+    fn names_within_a_name_are_rarely_taken_for_each_other() {
+        let words: Vec<String> = (0..200).map(|number| format!("word{number}")).collect();
+        let shared = words.iter().enumerate().flat_map(|(at, one)| words[..at].iter().map(move |other| (one, other)));
+        let shared = shared.filter(|(one, other)| bits_of(Some(one)) == bits_of(Some(other))).count();
+        // Of 19 900 pairs, one of 4 095 by chance.
+        assert!(shared < 15, "{shared}");
+        assert!(words.iter().all(|word| bits_of(Some(word)) != bits_of(None)));
     }
 
     #[test]
     fn a_part_is_found_in_any_case_wherever_it_is() {
-        let is_in = |part: &str, text: &str| Part::new(part.into()).is_in(text, &Pairs::of(text));
+        let is_in = |part: &str, text: &str| Part::new(part).is_in(text, &Pairs::of(text));
         assert!(is_in("DROP table", "xx drop TABLE"));
         assert!(is_in("=", "a=b") && is_in("", "") && is_in("ab", "AB") && is_in("é", "caf\u{e9}"));
         assert!(is_in("@", "A@") && is_in("a", "xA") && !is_in("@", "\0") && !is_in("@", ""));

@@ -2,7 +2,7 @@
 
 /// How a command uses its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Every word that is no option is written.
     All,
     /// Every word that is no option is removed, with all below.
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 /// What is known of a program, called by its file name in lower case.
-pub(super) fn kind(program: &str) -> Option<Kind> {
+pub fn kind(program: &str) -> Option<Kind> {
     Some(match program {
         "touch" | "mkdir" | "truncate" | "tee" | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo"
         | "mknod" | "patch" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "pico" | "joe" | "micro"
@@ -59,4 +59,4 @@ pub(super) fn kind(program: &str) -> Option<Kind> {
 }
 
 /// The subcommands of git that write the files named to them.
-pub(super) const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];
+pub const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];
