@@ -29,10 +29,14 @@ use hookhost_bench_table::table::Table;
 
 fn main() {
     // `--quick` shortens the row that takes minutes; `--schemas` measures those of schemas alone, and
-    // prints each schema.
-    let quick = std::env::args().any(|argument| argument == "--quick");
+    // prints each schema; `--loading` measures those of loading alone.
+    let is_given = |argument: &str| std::env::args().any(|given| given == argument);
     let mut table = Table::begin();
-    let schemas_alone = std::env::args().any(|argument| argument == "--schemas");
+    if is_given("--loading") {
+        loading::rows(&mut table);
+        return table.end();
+    }
+    let schemas_alone = is_given("--schemas");
     schemas::rows(&mut table, schemas_alone);
     if schemas_alone {
         return table.end();
@@ -42,6 +46,6 @@ fn main() {
     loading::rows(&mut table);
     processes::rows(&mut table);
     hostile::rows(&mut table);
-    sessions::rows(&mut table, if quick { 20_000 } else { 1_000_000 });
+    sessions::rows(&mut table, if is_given("--quick") { 20_000 } else { 1_000_000 });
     table.end();
 }
