@@ -31,6 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 #[derive(Clone, Default)]
 pub struct Engine {
     known: Arc<Mutex<Known>>,
+    has_no_pools: bool,
 }
 
 /// Why a component cannot be compiled ahead.
@@ -52,6 +53,15 @@ struct Known {
     sandboxes: Vec<Weak<Sandbox>>,
     /// By the digest of their files.
     plugins: HashMap<Digest, Vec<Weak<Loaded>>>,
+    /// Those of an engine without pools.
+    held: Held,
+}
+
+/// What an engine holds for as long as it lives.
+#[derive(Default)]
+struct Held {
+    sandboxes: Vec<SharedSandbox>,
+    plugins: Vec<Arc<Loaded>>,
 }
 
 impl Engine {
@@ -59,6 +69,13 @@ impl Engine {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An engine that makes each instance when a call needs it: for a process that settles few events, which begins sooner
+    /// without a pool. Each event takes longer. The engine keeps what it has loaded for as long as it lives.
+    #[must_use]
+    pub fn without_pools() -> Self {
+        Self { has_no_pools: true, ..Self::default() }
     }
 
     /// Compiles the component of an entry, for [`Entry::from_compiled`](crate::config::Entry::from_compiled), now or in a later process on the same
@@ -91,8 +108,12 @@ impl Engine {
         if let Some(fits) = known.sandboxes.iter().filter_map(Weak::upgrade).find(|some| some.pool_size().holds(size)) {
             return Ok(fits);
         }
-        let sandbox = Arc::new(Sandbox::new(size)?);
+        let sandbox = if self.has_no_pools { Sandbox::on_demand(size) } else { Sandbox::new(size) };
+        let sandbox = Arc::new(sandbox?);
         known.sandboxes.push(Arc::downgrade(&sandbox));
+        if self.has_no_pools {
+            known.held.sandboxes.push(Arc::clone(&sandbox));
+        }
         Ok(sandbox)
     }
 
@@ -107,6 +128,7 @@ impl Engine {
     pub(crate) fn remember(&self, plugin: &Plugin) {
         let CodeId::Component(digest) = plugin.code_id() else { return };
         let mut known = self.known();
+        let known = &mut *known;
         known.plugins.retain(|_, loaded| {
             loaded.retain(|plugin| plugin.strong_count() > 0);
             !loaded.is_empty()
@@ -114,6 +136,9 @@ impl Engine {
         let same_file = known.plugins.entry(*digest).or_default();
         if !same_file.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&plugin.shared))) {
             same_file.push(Arc::downgrade(&plugin.shared));
+            if self.has_no_pools {
+                known.held.plugins.push(Arc::clone(&plugin.shared));
+            }
         }
     }
 }

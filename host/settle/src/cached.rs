@@ -4,7 +4,7 @@
 use crate::asked::{AT_ONCE, Asked, DATABASE};
 use crate::section::AgentsSection;
 use hookhost::config::{Config, ConfigError, Entry, UserDirectories};
-use hookhost::{Host, command, files};
+use hookhost::{Engine, Host, command, files};
 use hookhost_adapters::Adapter;
 use hookhost_hook::place::Place;
 use hookhost_server::{Claims, Configurations, Found, Settler};
@@ -41,7 +41,10 @@ pub async fn settle(adapter: &'static dyn Adapter, point: Option<&str>) -> Resul
     let places = UserDirectories::of_user()?;
     let asked = Asked::read(adapter, point, std::env::current_dir()?)?;
     files::make_own_directory(&places.state)?;
-    let mut builder = Host::builder(Config::empty()).without_compiler().share_questions();
+    let engine = Engine::without_pools();
+    // To its end: the system gives back faster what is mapped.
+    std::mem::forget(engine.clone());
+    let mut builder = Host::builder(Config::empty()).engine(&engine).without_compiler().share_questions();
     builder = builder.store(places.state.join(DATABASE));
     if let Some(directory) = command::default_directory() {
         builder = builder.cache(directory);

@@ -108,7 +108,11 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
         opened => opened?,
     };
     check(path, &file.metadata()?, guard)?;
-    check_directories(path, guard)?;
+    match links {
+        Links::Followed => check_directories(path, guard)?,
+        // What was opened is no link.
+        Links::Refused => check_named_directory(path, guard)?,
+    }
     Ok(file)
 }
 
@@ -200,14 +204,19 @@ fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<(), Refused> 
     if guard == Guard::Anybodys { Ok(()) } else { owner::check(path, metadata, guard) }
 }
 
-/// Checks the directory that holds the file, and where a link leads to it, the directory that holds the link.
-fn check_directories(path: &Path, guard: Guard) -> Result<(), FileError> {
+/// Checks the directory that has the file's name.
+fn check_named_directory(path: &Path, guard: Guard) -> Result<(), FileError> {
     if guard == Guard::Anybodys {
         return Ok(());
     }
     let named = directory_of(path);
-    owner::check_directory(named, &std::fs::metadata(named)?)?;
-    if is_link(path) {
+    Ok(owner::check_directory(named, &std::fs::metadata(named)?)?)
+}
+
+/// Checks the directory that holds the file, and where a link leads to it, the directory that holds the link.
+fn check_directories(path: &Path, guard: Guard) -> Result<(), FileError> {
+    check_named_directory(path, guard)?;
+    if guard != Guard::Anybodys && is_link(path) {
         let real = path.canonicalize()?;
         let directory = directory_of(&real);
         owner::check_directory(directory, &std::fs::metadata(directory)?)?;

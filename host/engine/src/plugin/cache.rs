@@ -4,14 +4,13 @@
 //! belong to the user, nobody else can write them, and it carries a code that only this user's key
 //! makes. Anything else is compiled again: the cache can make a start slower, never wrong.
 
+use super::stamp::{self, Stamp};
 use crate::config::{Digest, Entry, Limits};
 use crate::files::{self, FileError, Guard, Links};
 use etcetera::BaseStrategy as _;
-use hmac::digest::KeyInit;
-use hmac::{Hmac, Mac as _};
 use rand::{TryRng as _, rngs::SysRng};
 use sha2::{Digest as _, Sha256};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::hash::{Hash as _, Hasher};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use wasmtime::component::Component;
 
 /// The version of a file's layout: the content, then its authentication code. Compiled code comes
 /// first, so that it can be mapped in place.
-const LAYOUT: u8 = 4;
+const LAYOUT: u8 = 5;
 
 /// Bytes of a file's authentication code.
 const TAG: usize = 32;
@@ -39,18 +38,23 @@ const TOUCHED: Duration = Duration::from_hours(24);
 /// Bytes of a file that are read and hashed at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Bytes of the key: a whole block of SHA-256.
+/// Bytes of the key's file.
 const KEY: usize = 64;
 
-/// What the names of files of compiled code end in, and those of outcomes.
+/// What the key of the authentication codes is derived for, so that no other use of the file makes the same codes.
+const PURPOSE: &str = "hookhost 2026-11-26 authentication codes of compiled code";
+
+/// What the names of files of compiled code end in, those of outcomes and those of stamps.
 const CODE: &str = "cwasm";
 const OUTCOMES: &str = "outcome";
+const STAMPS: &str = "stamp";
 
 /// A directory of compiled components.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     directory: PathBuf,
-    key: [u8; KEY],
+    /// Of the authentication codes.
+    key: [u8; TAG],
 }
 
 /// The outcome of taking an entry's configuration.
@@ -80,6 +84,8 @@ enum CacheFile<'a> {
     /// then; and on the limits, since under other limits the configuration may fail. Computing it
     /// again needs no compiling where the image is the same.
     Outcome(&'a Entry),
+    /// The stamp of the file at a path, which had this digest.
+    Stamp(&'a Path, &'a Digest),
 }
 
 impl Cache {
@@ -104,15 +110,15 @@ impl Cache {
             }
             key => key?,
         };
-        Ok(Self { directory: directory.to_owned(), key })
+        Ok(Self { directory: directory.to_owned(), key: blake3::derive_key(PURPOSE, &key) })
     }
 
     /// The code of the component with this digest, compiled by this engine with these settings;
     /// `None` if there is no valid one.
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(CacheFile::Code(component));
-        let found = counted(self.read(engine, &path), entry, &path)?;
-        touch(&path);
+        let (found, file) = counted(self.read(engine, &path), entry, &path)?;
+        file.touch();
         Some(found)
     }
 
@@ -132,22 +138,11 @@ impl Cache {
     pub(super) fn outcome(&self, entry: &Entry) -> Option<Outcome> {
         let path = self.path(CacheFile::Outcome(entry));
         let read = || {
-            let (mut content, tag) = (Vec::new(), self.vouched_for(&path)?);
-            File::open(&path)?.take(OUTCOME as u64).read_to_end(&mut content)?;
-            // Read a second time: it must be the content that was authenticated.
-            let mut again = self.tag(&path);
-            again.update(&content);
-            again.verify_slice(&tag).map_err(|_| io::Error::other("it changed while it was read"))?;
-            match content.split_first_chunk::<1>() {
-                Some(([flag @ (0 | 1)], code)) if content.len() == OUTCOME => {
-                    let code = code.try_into().map(Digest::from_bytes).map_err(io::Error::other)?;
-                    Ok(Outcome { code, is_image: *flag == 1 })
-                }
-                _ => Err(io::Error::other("it is not an outcome")),
-            }
+            let (content, opened) = self.small::<OUTCOME>(&path)?;
+            Ok((Outcome::parse(&content).ok_or_else(|| io::Error::other("it is not an outcome"))?, opened))
         };
-        let found = counted(read(), entry, &path)?;
-        touch(&path);
+        let (found, file) = counted(read(), entry, &path)?;
+        file.touch();
         Some(found)
     }
 
@@ -155,20 +150,51 @@ impl Cache {
     #[cfg(feature = "compile")]
     pub(super) fn put_outcome(&self, entry: &Entry, outcome: &Outcome) {
         let path = self.path(CacheFile::Outcome(entry));
-        let content = [&[u8::from(outcome.is_image)], outcome.code.as_bytes().as_slice()].concat();
-        self.put(entry, &path, Ok(&content));
+        self.put(entry, &path, Ok(&outcome.to_bytes()));
+    }
+
+    /// The stamp that the file at this path had when it had this digest, if it is known.
+    pub(super) fn stamp(&self, file: &Path, digest: &Digest) -> Option<Stamp> {
+        let (content, opened) = self.small::<{ stamp::BYTES }>(&self.path(CacheFile::Stamp(file, digest))).ok()?;
+        opened.touch();
+        Stamp::parse(&content)
+    }
+
+    /// Keeps the stamp of the file at this path, which had this digest. Without it the file is read again.
+    pub(super) fn put_stamp(&self, file: &Path, digest: &Digest, stamp: Stamp) {
+        let path = self.path(CacheFile::Stamp(file, digest));
+        if let Err(error) = self.write(&path, &stamp.to_bytes()) {
+            tracing::debug!(file = %path.display(), %error, "the stamp of a component could not be kept");
+        }
+    }
+
+    /// The content of a file of so many bytes, which this user's key vouches for.
+    fn small<const BYTES: usize>(&self, path: &Path) -> io::Result<([u8; BYTES], Opened)> {
+        let opened = Opened::of(path)?;
+        let mut content = Vec::with_capacity(BYTES + TAG + 1);
+        (&opened.file).take((BYTES + TAG + 1) as u64).read_to_end(&mut content)?;
+        let (content, tag) = content.split_last_chunk::<TAG>().ok_or_else(cut_off)?;
+        let mut expected = self.tag(path);
+        expected.update(content);
+        // Compared in constant time.
+        match content.try_into() {
+            Ok(content) if expected.finalize() == *tag => Ok((content, opened)),
+            _ => Err(io::Error::other(WRONG)),
+        }
     }
 
     #[cfg(feature = "compile")]
     fn put(&self, entry: &Entry, path: &Path, content: io::Result<&[u8]>) {
-        let kept = content.and_then(|content| {
-            let mut tag = self.tag(path);
-            tag.update(content);
-            write_new(&self.directory, path, &[content, &tag.finalize().into_bytes()])
-        });
-        if let Err(error) = kept {
+        if let Err(error) = content.and_then(|content| self.write(path, content)) {
             tracing::warn!(plugin = entry.name, file = %path.display(), %error, "the compiled code could not be kept");
         }
+    }
+
+    /// Writes a file with its authentication code.
+    fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let mut tag = self.tag(path);
+        tag.update(content);
+        write_new(&self.directory, path, &[content, tag.finalize().as_bytes()])
     }
 
     /// The path of a file: one for each version, kind of machine and content. What an engine with other settings has left there,
@@ -202,13 +228,18 @@ impl Cache {
                 bounds_of_configuring(entry).hash(&mut hasher);
                 OUTCOMES
             }
+            CacheFile::Stamp(file, digest) => {
+                digest.as_bytes().hash(&mut hasher);
+                file.as_os_str().as_encoded_bytes().hash(&mut hasher);
+                STAMPS
+            }
         };
         let name = Digest::from_bytes(hasher.0.finalize().into()).to_string();
         self.directory.join(name).with_extension(extension)
     }
 
-    fn read(&self, engine: &Engine, path: &Path) -> io::Result<Component> {
-        self.vouched_for(path)?;
+    fn read(&self, engine: &Engine, path: &Path) -> io::Result<(Component, Opened)> {
+        let opened = self.vouched_for(path)?;
         #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
         // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is
         // made with a key that only this user can read, and the file's name, which says which
@@ -216,7 +247,7 @@ impl Cache {
         // stays as it is: nobody else can reach the directory, and we write a file once, under
         // another name, and then only replace or remove it.
         let component = unsafe { Component::deserialize_file(engine, path) };
-        component.or_else(|_| {
+        let component = component.or_else(|_| {
             // Where nothing may be executed from the file system it is on, it can be copied.
             let mut code = fs::read(path)?;
             code.truncate(code.len().saturating_sub(TAG));
@@ -224,14 +255,15 @@ impl Cache {
             // SAFETY: as above.
             let component = unsafe { Component::deserialize(engine, &code) };
             component.map_err(io::Error::other)
-        })
+        });
+        Ok((component?, opened))
     }
 
-    /// The authentication code of a file, if this user's key made it.
-    fn vouched_for(&self, path: &Path) -> io::Result<[u8; TAG]> {
-        let mut file = open(path)?;
-        let mut left =
-            file.metadata()?.len().checked_sub(TAG as u64).ok_or_else(|| io::Error::other("it is cut off"))?;
+    /// Opens a file whose authentication code this user's key made.
+    fn vouched_for(&self, path: &Path) -> io::Result<Opened> {
+        let opened = Opened::of(path)?;
+        let mut file = &opened.file;
+        let mut left = opened.metadata.len().checked_sub(TAG as u64).ok_or_else(cut_off)?;
         let mut tag = self.tag(path);
         let mut piece = vec![0; PIECE];
         while left > 0 {
@@ -242,15 +274,60 @@ impl Cache {
         }
         let mut expected = [0; TAG];
         file.read_exact(&mut expected)?;
-        tag.verify_slice(&expected).map_err(|_| io::Error::other("its authenticity code is wrong"))?;
-        Ok(expected)
+        // Compared in constant time.
+        if tag.finalize() == expected { Ok(opened) } else { Err(io::Error::other(WRONG)) }
     }
 
     /// The authentication code of a file, begun with its name.
-    fn tag(&self, path: &Path) -> Hmac<Sha256> {
-        let mut tag = <Hmac<Sha256> as KeyInit>::new(&self.key.into());
+    fn tag(&self, path: &Path) -> blake3::Hasher {
+        let mut tag = blake3::Hasher::new_keyed(&self.key);
         tag.update(path.file_name().unwrap_or_default().as_encoded_bytes());
         tag
+    }
+}
+
+/// What is wrong with a file that this user's key did not vouch for.
+const WRONG: &str = "its authenticity code is wrong";
+
+fn cut_off() -> io::Error {
+    io::Error::other("it is cut off")
+}
+
+impl Outcome {
+    #[cfg(feature = "compile")]
+    fn to_bytes(self) -> [u8; OUTCOME] {
+        let mut bytes = [u8::from(self.is_image); OUTCOME];
+        bytes[1..].copy_from_slice(self.code.as_bytes());
+        bytes
+    }
+
+    fn parse([flag, code @ ..]: &[u8; OUTCOME]) -> Option<Self> {
+        match flag {
+            0 | 1 => Some(Self { code: Digest::from_bytes(*code), is_image: *flag == 1 }),
+            _ => None,
+        }
+    }
+}
+
+/// A file that nobody else can have written or read, and what the system says of it.
+struct Opened {
+    file: File,
+    metadata: Metadata,
+}
+
+impl Opened {
+    fn of(path: &Path) -> io::Result<Self> {
+        let file = open(path)?;
+        let metadata = file.metadata()?;
+        Ok(Self { file, metadata })
+    }
+
+    /// Records that a file was used. A file without such a record is removed sooner, and made again.
+    fn touch(&self) {
+        let used = self.metadata.modified();
+        if used.is_ok_and(|used| used.elapsed().is_ok_and(|ago| ago > TOUCHED)) {
+            let _ = self.file.set_modified(SystemTime::now());
+        }
     }
 }
 
@@ -325,15 +402,6 @@ fn counted<T>(read: io::Result<T>, entry: &Entry, path: &Path) -> Option<T> {
             let _ = fs::remove_file(path);
             None
         }
-    }
-}
-
-/// Records that a file was used. A file without such a record is removed sooner, and made again.
-fn touch(path: &Path) {
-    let Ok(file) = File::open(path) else { return };
-    let used = file.metadata().and_then(|metadata| metadata.modified());
-    if used.is_ok_and(|used| used.elapsed().is_ok_and(|ago| ago > TOUCHED)) {
-        let _ = file.set_modified(SystemTime::now());
     }
 }
 
@@ -424,7 +492,7 @@ fn kept_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for file in fs::read_dir(directory)? {
         let path = file?.path();
-        if path.extension().is_some_and(|extension| extension == CODE || extension == OUTCOMES) {
+        if path.extension().is_some_and(|extension| [CODE, OUTCOMES, STAMPS].iter().any(|kept| extension == *kept)) {
             files.push(path);
         }
     }
@@ -469,7 +537,7 @@ fn can_tell_owners() -> io::Result<()> {
 
 #[cfg(all(test, unix, feature = "compile"))]
 mod tests {
-    use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, TAG, cache_files, clear_cache, evict};
+    use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache, evict};
     use crate::config::{Code, Digest, Entry};
     use std::fs;
     use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -477,6 +545,10 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::time::{Duration, SystemTime};
     use wasmtime::{Engine, component::Component};
+
+    fn stamp() -> Stamp {
+        Stamp::of(&fs::metadata("/").unwrap(), SystemTime::now() + Duration::from_hours(1)).unwrap()
+    }
 
     fn another() -> Code {
         Code::File { path: "p.wasm".into(), digest: Digest::of_bytes(b"another") }
@@ -639,6 +711,34 @@ mod tests {
         place.entry.config.insert("a".into(), 1.into());
         fs::copy(&path, place.settled()).unwrap();
         assert_eq!(place.outcome(), None);
+    }
+
+    #[test]
+    fn a_stamp_that_was_changed_or_cut_or_is_of_another_path_or_digest_does_not_count() {
+        let place = Place::new();
+        let (cache, digest) = (place.cache(), Digest::of_bytes(b"a plugin"));
+        let [file, other] = ["/a.wasm", "/b.wasm"].map(Path::new);
+        cache.put_stamp(file, &digest, stamp());
+        assert_eq!(cache.stamp(file, &digest), Some(stamp()));
+        assert_eq!(cache.stamp(other, &digest), None);
+        let path = cache.path(CacheFile::Stamp(file, &digest));
+        fs::copy(&path, cache.path(CacheFile::Stamp(other, &digest))).unwrap();
+        assert_eq!(cache.stamp(other, &digest), None);
+        fs::copy(&path, cache.path(CacheFile::Stamp(file, &Digest::of_bytes(b"another")))).unwrap();
+        assert_eq!(cache.stamp(file, &Digest::of_bytes(b"another")), None);
+        let whole = fs::read(&path).unwrap();
+        for at in [0, whole.len() / 2, whole.len() - 1] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            write(&path, &changed);
+            assert_eq!(cache.stamp(file, &digest), None, "byte {at}");
+            write(&path, &whole[..at]);
+            assert_eq!(cache.stamp(file, &digest), None, "{at} bytes");
+        }
+        write(&path, &whole);
+        assert_eq!(cache.stamp(file, &digest), Some(stamp()));
+        clear_cache(&place.place()).unwrap();
+        assert_eq!(cache.stamp(file, &digest), None);
     }
 
     #[test]

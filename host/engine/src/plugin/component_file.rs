@@ -1,35 +1,46 @@
 //! The file of a component: bounded, read, and compared with the digest of its entry.
 
 use super::link::unfit;
+use super::stamp::Stamp;
 use super::{ContractError, LoadError};
 use crate::config::{Code, Digest, Entry};
 use crate::files::{self, FileError, Guard, Links};
 use std::borrow::Cow;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// Bytes of a file. A JavaScript engine in a component is 12 MiB, a Python interpreter with its library 40.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
-/// The component of an entry, with its digest.
+/// A component that an entry allows.
+pub(super) struct Allowed<'a> {
+    pub(super) bytes: Cow<'a, [u8]>,
+    pub(super) digest: Digest,
+    /// That of its file, by which a later load knows it.
+    pub(super) stamp: Option<Stamp>,
+}
+
+/// The component of an entry.
 ///
 /// # Errors
 /// If it cannot be read, or is not the one that the entry allows.
-pub(super) fn of(entry: &Entry) -> Result<(Cow<'_, [u8]>, Digest), LoadError> {
+pub(super) fn of(entry: &Entry) -> Result<Allowed<'_>, LoadError> {
     let (path, allowed) = match &entry.code {
         Code::File { path, digest } => (path, digest),
         Code::Bytes(held) => {
-            let (bytes, digest) = (held.bytes(), held.digest());
-            return check_size(bytes).map(|()| (bytes.into(), digest)).map_err(|problem| unfit(entry, problem));
+            let allowed = Allowed { bytes: held.bytes().into(), digest: held.digest(), stamp: None };
+            return check_size(&allowed.bytes).map(|()| allowed).map_err(|problem| unfit(entry, problem));
         }
         Code::Compiled(_) | Code::Native(_) => return Err(unfit(entry, ContractError::NotWasm)),
     };
     let name = &entry.name;
-    let bytes =
-        read(path).map_err(|source| LoadError::Unreadable { name: name.clone(), path: path.clone(), source })?;
+    let read = read_stamped(path, SystemTime::now());
+    let (bytes, stamp) =
+        read.map_err(|source| LoadError::Unreadable { name: name.clone(), path: path.clone(), source })?;
     let found = Digest::of_bytes(&bytes);
     if found == *allowed {
-        return Ok((bytes.into(), found));
+        return Ok(Allowed { bytes: bytes.into(), digest: found, stamp });
     }
     Err(LoadError::OtherDigest { name: name.clone(), path: path.clone(), allowed: *allowed, found })
 }
@@ -48,6 +59,11 @@ fn check_size(component: &[u8]) -> Result<(), ContractError> {
 /// # Errors
 /// If it cannot be read, or is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_stamped(path, SystemTime::now()).map(|(bytes, _)| bytes)
+}
+
+/// The same, at this time, with the stamp that the file had before.
+fn read_stamped(path: &Path, now: SystemTime) -> io::Result<(Vec<u8>, Option<Stamp>)> {
     // Its digest says whether it counts. A pipe is not waited for, also where it takes the file's place at this moment.
     let file = match files::open(path, Guard::Anybodys, Links::Followed) {
         Err(FileError::Refused(_)) => return Err(io::Error::other("it is not a file")),
@@ -60,14 +76,15 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
             format!("it has {length} bytes, and {MAX_BYTES} is the most that a plugin may have"),
         )),
     };
-    let length = file.metadata()?.len();
+    let metadata = file.metadata()?;
+    let length = metadata.len();
     check(length)?;
     // One more, so that the end is found without making room for more.
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
     // It may grow in the meantime.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     check(bytes.len() as u64)?;
-    Ok(bytes)
+    Ok((bytes, Stamp::of(&metadata, now)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
+#[cfg(feature = "cache")]
+use super::component_file::{self, Allowed};
 use super::link::{Checked, Linked, unfit};
 use super::{ContractError, LoadError, Loaded, Plugin, Runs, configure, tools};
 use crate::config::{Code, CompiledComponent, Digest, Entry};
@@ -17,7 +19,7 @@ impl Plugin {
     pub(crate) async fn load(compiler: &Compiler<'_>, entry: &Entry, known: Option<Self>) -> Result<Self, LoadError> {
         let Compiler { sandbox, own, .. } = *compiler;
         // Also if it is loaded already: a file that is no longer the allowed one must be reported.
-        let source = Source::of(entry)?;
+        let source = Source::of(compiler, entry)?;
         if let Some(capability) = own.missing(entry.grants.capabilities.iter()) {
             return Err(LoadError::NoCapability {
                 name: entry.name.clone(),
@@ -38,10 +40,11 @@ impl Plugin {
         let (linked, is_image, digest) = match source {
             Source::Compiled(compiled) => (compiler.linked_ahead(entry, compiled).await?, false, compiled.digest()),
             #[cfg(feature = "cache")]
-            Source::Component(bytes, digest) => {
-                let (linked, is_image) = match compiler.kept(entry)? {
+            Source::Component(component) => {
+                let digest = component.digest;
+                let (linked, is_image) = match compiler.kept(entry, &component)? {
                     Some(kept) => kept,
-                    None => compiler.linked_now(entry, &bytes, digest).await?,
+                    None => compiler.linked_now(entry, component).await?,
                 };
                 (linked, is_image, digest)
             }
@@ -87,28 +90,31 @@ impl Compiler<'_> {
     /// The component of an entry whose compiled code is in the cache, linked, and whether it is an image that `configure` has
     /// left.
     #[cfg(feature = "cache")]
-    fn kept(&self, entry: &Entry) -> Result<Option<(Linked, bool)>, LoadError> {
-        let engine = self.sandbox.engine();
-        let kept = self.cache.and_then(|cache| {
-            let outcome = cache.outcome(entry)?;
-            Some((cache.code(engine, entry, &outcome.code)?, outcome.is_image))
-        });
-        let Some((component, is_image)) = kept else { return Ok(None) };
-        Ok(Some((Checked::new(self.sandbox, entry, &component, self.own)?.link()?, is_image)))
+    fn kept(&self, entry: &Entry, component: &AllowedComponent<'_>) -> Result<Option<(Linked, bool)>, LoadError> {
+        let Some(cache) = self.cache else { return Ok(None) };
+        if let Code::File { path, digest } = &entry.code
+            && let Some(stamp) = component.read.as_ref().and_then(|read| read.stamp)
+        {
+            cache.put_stamp(path, digest, stamp);
+        }
+        let Some(outcome) = cache.outcome(entry) else { return Ok(None) };
+        let Some(code) = cache.code(self.sandbox.engine(), entry, &outcome.code) else { return Ok(None) };
+        Ok(Some((Checked::new(self.sandbox, entry, &code, self.own)?.link()?, outcome.is_image)))
     }
 
     #[cfg(feature = "compile")]
-    async fn linked_now(&self, entry: &Entry, bytes: &[u8], digest: Digest) -> Result<(Linked, bool), LoadError> {
+    async fn linked_now(&self, entry: &Entry, component: AllowedComponent<'_>) -> Result<(Linked, bool), LoadError> {
         if !self.compiles {
             return Err(LoadError::NoCompiler { name: entry.name.clone() });
         }
+        let allowed = component.read.map_or_else(|| component_file::of(entry), Ok)?;
         // It is long, and rarely needed: what waits for a plugin to be loaded does not hold its state.
-        let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, bytes, digest));
+        let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, &allowed));
         linked.await
     }
 
     #[cfg(all(feature = "cache", not(feature = "compile")))]
-    async fn linked_now(&self, entry: &Entry, _: &[u8], _: Digest) -> Result<(Linked, bool), LoadError> {
+    async fn linked_now(&self, entry: &Entry, _: AllowedComponent<'_>) -> Result<(Linked, bool), LoadError> {
         Err(LoadError::NoCompiler { name: entry.name.clone() })
     }
 
@@ -132,20 +138,40 @@ impl Compiler<'_> {
 enum Source<'a> {
     /// Compiled code.
     Compiled(&'a CompiledComponent),
-    /// A component, and its digest.
+    /// A component.
     #[cfg(feature = "cache")]
-    Component(std::borrow::Cow<'a, [u8]>, Digest),
+    Component(AllowedComponent<'a>),
+}
+
+/// A component that is there and is the one that its entry allows.
+#[cfg(feature = "cache")]
+struct AllowedComponent<'a> {
+    digest: Digest,
+    /// None where its file is known by its stamp.
+    read: Option<Allowed<'a>>,
+}
+
+#[cfg(feature = "cache")]
+impl<'a> AllowedComponent<'a> {
+    fn of(cache: Option<&super::Cache>, entry: &'a Entry) -> Result<Self, LoadError> {
+        if let (Code::File { path, digest }, Some(cache)) = (&entry.code, cache)
+            && cache.stamp(path, digest).is_some_and(|stamp| stamp.is_of(path))
+        {
+            return Ok(Self { digest: *digest, read: None });
+        }
+        let read = component_file::of(entry)?;
+        Ok(Self { digest: read.digest, read: Some(read) })
+    }
 }
 
 impl<'a> Source<'a> {
-    fn of(entry: &'a Entry) -> Result<Self, LoadError> {
+    #[cfg_attr(not(feature = "cache"), expect(unused_variables, reason = "compiled code is in the entry"))]
+    fn of(compiler: &Compiler<'_>, entry: &'a Entry) -> Result<Self, LoadError> {
         match &entry.code {
             Code::Compiled(compiled) => Ok(Self::Compiled(compiled)),
             Code::Native(_) => Err(unfit(entry, ContractError::NotWasm)),
             #[cfg(feature = "cache")]
-            Code::File { .. } | Code::Bytes(_) => {
-                super::component_file::of(entry).map(|(bytes, digest)| Self::Component(bytes, digest))
-            }
+            Code::File { .. } | Code::Bytes(_) => AllowedComponent::of(compiler.cache, entry).map(Self::Component),
             #[cfg(not(feature = "cache"))]
             Code::File { .. } | Code::Bytes(_) => Err(LoadError::NoCompiler { name: entry.name.clone() }),
         }
@@ -160,4 +186,109 @@ fn preopens(entry: &Entry) -> Result<Preopens, LoadError> {
         directory,
         source,
     })
+}
+
+#[cfg(all(test, unix, feature = "compile"))]
+mod tests {
+    use super::AllowedComponent;
+    use crate::config::{Code, Digest, Entry};
+    use crate::plugin::LoadError;
+    use crate::plugin::cache::Cache;
+    use crate::plugin::stamp::Stamp;
+    use std::fs::{self, File};
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, SystemTime};
+
+    const BYTES: &str = "a component";
+
+    /// A file whose stamp is kept, as a load in an hour would have kept it.
+    struct Place {
+        directory: tempfile::TempDir,
+        cache: Cache,
+        entry: Entry,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("p.wasm");
+            fs::write(&path, BYTES).unwrap();
+            let cache = Cache::open(&directory.path().join("cache")).unwrap();
+            let place = Self { entry: Entry::new("p", &path, Digest::of_bytes(BYTES.as_bytes())), directory, cache };
+            let later = SystemTime::now() + Duration::from_hours(1);
+            let stamp = Stamp::of(&fs::metadata(&path).unwrap(), later).unwrap();
+            place.cache.put_stamp(&path, &Digest::of_bytes(BYTES.as_bytes()), stamp);
+            place
+        }
+
+        fn path(&self) -> PathBuf {
+            self.directory.path().join("p.wasm")
+        }
+
+        /// Whether the file was read.
+        fn is_read(&self) -> Result<bool, LoadError> {
+            AllowedComponent::of(Some(&self.cache), &self.entry).map(|component| {
+                assert_eq!(component.digest, Digest::of_bytes(BYTES.as_bytes()));
+                component.read.is_some()
+            })
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_known_by_its_stamp_is_not_read() {
+        let place = Place::new();
+        assert!(!place.is_read().unwrap());
+        assert!(AllowedComponent::of(None, &place.entry).unwrap().read.is_some(), "without a cache");
+    }
+
+    #[test]
+    fn the_same_bytes_in_another_file_are_read_and_under_another_configuration_are_not() {
+        let place = Place::new();
+        let copy = place.directory.path().join("copy.wasm");
+        fs::copy(place.path(), &copy).unwrap();
+        fs::rename(copy, place.path()).unwrap();
+        assert!(place.is_read().unwrap());
+        let mut place = Place::new();
+        place.entry.config.insert("a".into(), 1.into());
+        assert!(!place.is_read().unwrap());
+    }
+
+    #[test]
+    fn a_changed_file_is_refused_also_where_its_size_and_its_time_of_writing_are_the_old_ones() {
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 3] = [
+            ("written in place", |path| fs::write(path, "a_component").unwrap()),
+            ("replaced", |path| {
+                fs::write(path.with_extension("new"), "a_component").unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            }),
+            ("cut", |path| fs::write(path, "a").unwrap()),
+        ];
+        for (change, make) in changes {
+            let place = Place::new();
+            let path = place.path();
+            let written = fs::metadata(&path).unwrap().modified().unwrap();
+            // The system's clock of files advances in steps; a stamp is only kept once many of them are over.
+            let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&fs::metadata(&path).unwrap());
+            let stamped = changed();
+            while changed() == stamped {
+                make(&path);
+                File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+            }
+            assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written);
+            let refused = place.is_read();
+            assert!(matches!(refused, Err(LoadError::OtherDigest { .. })), "{change}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_or_a_digest_that_is_no_longer_allowed_is_reported() {
+        let mut place = Place::new();
+        let Code::File { digest, .. } = &mut place.entry.code else { panic!() };
+        *digest = Digest::of_bytes(b"another");
+        assert!(matches!(AllowedComponent::of(Some(&place.cache), &place.entry), Err(LoadError::OtherDigest { .. })));
+        let place = Place::new();
+        fs::remove_file(place.path()).unwrap();
+        assert!(matches!(place.is_read(), Err(LoadError::Unreadable { .. })));
+    }
 }

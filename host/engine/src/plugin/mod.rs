@@ -16,6 +16,8 @@ pub(crate) mod error;
 mod link;
 mod load;
 mod native;
+#[cfg(feature = "cache")]
+mod stamp;
 mod tools;
 
 #[cfg(feature = "cache")]

@@ -140,8 +140,20 @@ impl Sandbox {
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
     pub(crate) fn new(pool_size: PoolSize) -> Result<Self, SandboxError> {
+        Self::with(pool_size, InstanceAllocationStrategy::Pooling(pool(pool_size)))
+    }
+
+    /// A sandbox without a pool, for as many calls at once.
+    ///
+    /// # Errors
+    /// If the machine gives no thread for the clock.
+    pub(crate) fn on_demand(pool_size: PoolSize) -> Result<Self, SandboxError> {
+        Self::with(pool_size, InstanceAllocationStrategy::OnDemand)
+    }
+
+    fn with(pool_size: PoolSize, instances: InstanceAllocationStrategy) -> Result<Self, SandboxError> {
         let fail = |problem| SandboxError { problem, slots: pool_size.slots() };
-        let engine = Engine::new(&config(pool_size)).map_err(|error| fail(format!("{error:#}")))?;
+        let engine = Engine::new(&config(instances)).map_err(|error| fail(format!("{error:#}")))?;
         let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;
         let permits = |calls| Semaphore::new(calls as usize);
         let (computing, waiting) = (permits(pool_size.computing), permits(pool_size.waiting));
@@ -185,7 +197,7 @@ pub(crate) fn is_base_wasi(import: &str) -> bool {
     virtual_wasi::PACKAGES.iter().any(|package| import.starts_with(package))
 }
 
-fn config(pool_size: PoolSize) -> Config {
+fn pool(pool_size: PoolSize) -> PoolingAllocationConfig {
     let slots = pool_size.slots();
     let (tables, instances) = (pool_size.tables, pool_size.instances);
     let mut pool = PoolingAllocationConfig::new();
@@ -206,6 +218,11 @@ fn config(pool_size: PoolSize) -> Config {
         .linear_memory_keep_resident(KEEP_MEMORY)
         .async_stack_keep_resident(KEEP_STACK)
         .table_keep_resident(64 * 1024);
+    pool
+}
+
+/// The same for all instances: what one engine has compiled, another one runs.
+fn config(instances: InstanceAllocationStrategy) -> Config {
     let mut config = Config::new();
     config
         .consume_fuel(true)
@@ -222,7 +239,7 @@ fn config(pool_size: PoolSize) -> Config {
         // Without stack walks, the compiled code needs no tables for them, and is read and hashed faster.
         .generate_address_map(false)
         .native_unwind_info(cfg!(windows))
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        .allocation_strategy(instances);
     #[cfg(feature = "compile")]
     // For the same reason.
     config.cranelift_nan_canonicalization(true);

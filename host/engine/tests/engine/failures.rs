@@ -2,10 +2,10 @@
 
 use crate::failure_kinds::with_limits;
 use crate::stillborn::{EXIT, stillborn};
-use crate::support::{bash, plugin, session, texts};
+use crate::support::{bash, plugin, session, session_on, texts};
 use hookhost::config::{Entry, Limits, OnFailure};
 use hookhost::contract::{Cause, ToolCall};
-use hookhost::{FailureKind, GateOutcome, Session, TransformOutcome};
+use hookhost::{Engine, FailureKind, GateOutcome, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::{Duration, Instant};
@@ -62,9 +62,12 @@ async fn each_kind_of_failure_is_told_apart_and_the_next_event_works() {
         if kind == FailureKind::AnswerTooLarge {
             entry.limits.memory = NonZeroUsize::new(64 << 20).unwrap();
         }
-        let session = session(vec![entry]).await;
-        assert_eq!(failure(&ask(&session, "bad").await), kind, "{how:?}");
-        assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{how:?}");
+        let pooled = session(vec![entry.clone()]).await;
+        let on_demand = session_on(&Engine::without_pools(), vec![entry]).await;
+        for session in [pooled, on_demand] {
+            assert_eq!(failure(&ask(&session, "bad").await), kind, "{how:?}");
+            assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{how:?}");
+        }
     }
 }
 

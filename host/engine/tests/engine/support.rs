@@ -7,7 +7,7 @@ use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::OutcomeKind;
 use hookhost::session::Notice;
 use hookhost::store::Log;
-use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
+use hookhost::{Config, Engine, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,13 @@ pub(crate) fn builder(config: Config) -> HostBuilder {
 pub(crate) async fn host(entries: Vec<Entry>) -> Host {
     let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
     builder(config).build().await.expect("a host")
+}
+
+/// A session of the same host on an engine, which compiles nothing for it.
+pub(crate) async fn session_on(engine: &Engine, entries: Vec<Entry>) -> Session {
+    let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
+    let host = builder(config).engine(engine).without_compiler().build().await.expect("a host");
+    host.open_session(spec()).expect("a session")
 }
 
 /// The texts of notices.

@@ -7,7 +7,7 @@ mod outline;
 mod preinitialise;
 
 use super::cache::Outcome;
-use super::component_file;
+use super::component_file::{self, Allowed};
 use super::contract_check::kind_of_file;
 use super::link::{Checked, Linked, unfit};
 use super::{Compiler, ContractError, LoadError, configure};
@@ -20,10 +20,11 @@ use wasmtime::component::Component;
 pub(super) async fn linked(
     compiler: &Compiler<'_>,
     entry: &Entry,
-    bytes: &[u8],
-    digest: Digest,
+    allowed: &Allowed<'_>,
 ) -> Result<(Linked, bool), LoadError> {
     let Compiler { sandbox, cache, own, .. } = *compiler;
+    let Allowed { bytes, digest, .. } = allowed;
+    let digest = *digest;
     compiler.check(entry, bytes).await?;
     let image = preinitialise::image(compiler, entry, bytes).await?;
     let component = compiler.compiled(entry, image.as_deref().unwrap_or(bytes)).await?;
@@ -45,7 +46,7 @@ impl Compiler<'_> {
     /// # Errors
     /// If it is no component of the contract, or takes too long.
     pub(crate) async fn ahead(&self, entry: &Entry) -> Result<CompiledComponent, LoadError> {
-        let (bytes, digest) = component_file::of(entry)?;
+        let Allowed { bytes, digest, .. } = component_file::of(entry)?;
         // Its imports are checked when it is loaded: the host may bring capabilities of its own.
         bounded(entry, &bytes)?;
         let component = self.compiled(entry, &bytes).await?;

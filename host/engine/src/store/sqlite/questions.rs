@@ -37,6 +37,12 @@ pub(super) fn answered(connection: &Connection, id: &str) -> rusqlite::Result<Op
     find.query_row([id], |row| row.get(0)).optional()
 }
 
+/// Whether any question waits.
+pub(super) fn is_one_open(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut find = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM question)")?;
+    find.query_row([], |row| row.get(0))
+}
+
 /// The questions that wait, the first to expire first. A row that another program has made invalid is left out.
 pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<OpenQuestion>> {
     let mut all = connection.prepare_cached(

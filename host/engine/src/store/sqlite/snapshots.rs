@@ -71,6 +71,11 @@ impl Readers {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a connection for reading is open.
+    pub(super) fn is_one_open(&self) -> bool {
+        self.pool().open > 0
+    }
+
     /// A snapshot of a plugin's state, taken at its first use.
     pub(super) fn snapshot(self: &Arc<Self>, plugin: &Arc<str>, lineage: Lineage<'_>, now: Time) -> Arc<Snapshot> {
         let owners = Scope::ALL.map(|scope| owner(plugin, lineage, scope));

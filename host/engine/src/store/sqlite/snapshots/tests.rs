@@ -114,3 +114,19 @@ fn a_state_that_is_not_used_costs_no_connection() {
     drop(store.snapshot(&"p".into(), S, 0));
     assert_eq!(store.on_disk().unwrap().readers.pool().open, 0);
 }
+
+#[test]
+fn a_session_and_that_no_question_waits_are_read_over_the_connection_that_writes_while_nobody_writes() {
+    let (_directory, store) = store();
+    let disk = store.on_disk().unwrap();
+    let open = || disk.readers.pool().open;
+    let questions = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(store.questions()).unwrap().len()
+    };
+    assert_eq!((questions(), store.session("s").unwrap().version, open()), (0, 0, 0));
+    let writes = disk.inner();
+    assert_eq!((store.session("s").unwrap().version, open()), (0, 1));
+    drop(writes);
+    assert_eq!((questions(), open()), (0, 1));
+}

@@ -1,0 +1,157 @@
+//! Stamps: what the system says of a file, by which a later load knows it without reading it.
+//!
+//! The time of a file's last change (`ctime`) is the system's own: a program cannot set it, and each write, rename or change of
+//! its attributes moves it on. A file that changes twice within the grain of that clock keeps it, so a file has a stamp
+//! only once its last change lies further back.
+
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Bytes of a stamp.
+pub(super) const BYTES: usize = 7 * 8;
+
+/// How far a file's times must lie back: more than the coarsest clock of a file system, the two seconds of FAT.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// A file's device, number, size, and times of its last write and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp([u64; 7]);
+
+impl Stamp {
+    /// The stamp of a file that is about to be read at this time. None where it changed a moment ago, or the system has no such
+    /// numbers.
+    pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Option<Self> {
+        let latest = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.checked_sub(SETTLED)?;
+        let stamp = Self::numbers(metadata)?;
+        let Self([.., written, written_ns, changed, changed_ns]) = stamp;
+        let is_settled = |seconds: u64, ns: u64| Duration::from_secs(seconds) + Duration::from_nanos(ns) < latest;
+        (is_settled(written, written_ns) && is_settled(changed, changed_ns)).then_some(stamp)
+    }
+
+    /// Whether the file at this path is still the one that the stamp is of.
+    pub(super) fn is_of(self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && Self::numbers(&metadata) == Some(self))
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(self.0) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// None where there is none: each byte is zero.
+    pub(super) fn parse(bytes: &[u8; BYTES]) -> Option<Self> {
+        let mut numbers = [0; 7];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        (numbers != [0; 7]).then_some(Self(numbers))
+    }
+
+    /// None where a time is before 1970.
+    #[cfg(unix)]
+    fn numbers(metadata: &Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+        let time = |time: i64| u64::try_from(time).ok();
+        Some(Self([
+            metadata.dev(),
+            metadata.ino(),
+            metadata.len(),
+            time(metadata.mtime())?,
+            time(metadata.mtime_nsec())?,
+            time(metadata.ctime())?,
+            time(metadata.ctime_nsec())?,
+        ]))
+    }
+
+    #[cfg(not(unix))]
+    fn numbers(_: &Metadata) -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{SETTLED, Stamp};
+    use std::fs::{self, File};
+    use std::path::Path;
+    use std::time::{Duration, SystemTime};
+
+    /// The stamp of a file as a load in an hour would take it.
+    fn stamp(path: &Path) -> Stamp {
+        let later = SystemTime::now() + Duration::from_hours(1);
+        Stamp::of(&fs::metadata(path).unwrap(), later).unwrap()
+    }
+
+    #[test]
+    fn a_stamp_is_of_its_file_until_the_file_is_written_replaced_or_touched() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.wasm");
+        let changes: [(&str, fn(&Path)); 5] = [
+            ("written, with as many bytes and the old time", |path| {
+                let written = fs::metadata(path).unwrap().modified().unwrap();
+                // The system's clock of files advances in steps.
+                let before = fs::metadata(path).unwrap();
+                while Stamp::numbers(&fs::metadata(path).unwrap()) == Stamp::numbers(&before) {
+                    fs::write(path, "other").unwrap();
+                    File::options().write(true).open(path).unwrap().set_modified(written).unwrap();
+                }
+                assert_eq!(fs::metadata(path).unwrap().modified().unwrap(), written);
+            }),
+            ("replaced by a file of the same bytes and time", |path| {
+                let written = fs::metadata(path).unwrap().modified().unwrap();
+                let new = path.with_extension("new");
+                fs::write(&new, "bytes").unwrap();
+                File::options().write(true).open(&new).unwrap().set_modified(written).unwrap();
+                fs::rename(&new, path).unwrap();
+            }),
+            ("longer", |path| fs::write(path, "longer bytes").unwrap()),
+            ("removed", |path| fs::remove_file(path).unwrap()),
+            ("a directory", |path| {
+                fs::remove_file(path).unwrap();
+                fs::create_dir(path).unwrap();
+            }),
+        ];
+        for (change, make) in changes {
+            fs::write(&path, "bytes").unwrap();
+            let stamp = stamp(&path);
+            assert!(stamp.is_of(&path), "{change}");
+            make(&path);
+            assert!(!stamp.is_of(&path), "{change}");
+            let _ = fs::remove_dir(&path);
+        }
+    }
+
+    #[test]
+    fn a_file_that_changed_a_moment_ago_has_no_stamp_whatever_its_time_of_writing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.wasm");
+        fs::write(&path, "bytes").unwrap();
+        let of = |now| Stamp::of(&fs::metadata(&path).unwrap(), now);
+        let written = fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(of(written), None);
+        assert_eq!(of(written + SETTLED), None);
+        assert!(of(written + SETTLED + Duration::from_millis(100)).is_some());
+        // Its time of writing is long ago, and that of the change is now.
+        let long_ago = written - Duration::from_hours(1);
+        File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+        assert_eq!(of(written + SETTLED), None);
+        // Its time of writing is in an hour.
+        let later = written + Duration::from_hours(1);
+        File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+        assert_eq!(of(written + SETTLED + Duration::from_mins(1)), None);
+    }
+
+    #[test]
+    fn a_stamp_is_written_down() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.wasm");
+        fs::write(&path, "bytes").unwrap();
+        let stamp = stamp(&path);
+        assert_eq!(Stamp::parse(&stamp.to_bytes()), Some(stamp));
+        assert_eq!(Stamp::parse(&[0; super::BYTES]), None);
+    }
+}
