@@ -145,27 +145,18 @@ fn call_of(id: u64, tool: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
 }
 
-/// A client over the standard input and output.
-struct Client {
+/// A process that is spoken to over its standard input and output, in lines.
+struct Lines {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    next: u64,
 }
 
-impl Client {
+impl Lines {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut client = Self { child, input, output, next: 2 };
-        for message in beginning() {
-            client.send(&message.to_string());
-            if message["id"].is_u64() {
-                assert!(client.receive().contains("\"result\""));
-            }
-        }
-        client.call("say");
-        client
+        Self { child, input, output }
     }
 
     fn send(&mut self, line: &str) {
@@ -177,26 +168,46 @@ impl Client {
         self.output.read_line(&mut line).unwrap();
         line
     }
+}
+
+/// A client over the standard input and output.
+struct Client {
+    process: Lines,
+    next: u64,
+}
+
+impl Client {
+    fn start(command: &mut Command) -> Self {
+        let mut client = Self { process: Lines::start(command), next: 2 };
+        for message in beginning() {
+            client.process.send(&message.to_string());
+            if message["id"].is_u64() {
+                assert!(client.process.receive().contains("\"result\""));
+            }
+        }
+        client.call("say");
+        client
+    }
 
     fn call(&mut self, tool: &str) {
         self.next += 1;
-        self.send(&call_of(self.next, tool));
-        let answer = self.receive();
+        self.process.send(&call_of(self.next, tool));
+        let answer = self.process.receive();
         assert!(answer.contains("done"), "{answer}");
     }
 
     fn calls(&mut self, tool: &str) {
         for _ in 0..AT_ONCE {
             self.next += 1;
-            self.send(&call_of(self.next, tool));
+            self.process.send(&call_of(self.next, tool));
         }
         for _ in 0..AT_ONCE {
-            assert!(self.receive().contains("done"));
+            assert!(self.process.receive().contains("done"));
         }
     }
 }
 
-impl Drop for Client {
+impl Drop for Lines {
     fn drop(&mut self) {
         drop(self.input.take());
         let _ = self.child.wait();
@@ -228,24 +239,15 @@ fn serve() {
 /// A proxy that asks a host before and after each message, and reads neither: what the processes alone cost.
 fn pass_on() {
     let own = std::env::current_exe().unwrap();
-    let [mut server, mut host] = ["server", "bare-host"].map(|role| {
-        let piped = || Stdio::piped();
-        let mut child = Command::new(&own).arg(role).stdin(piped()).stdout(piped()).spawn().unwrap();
-        let (mut input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        move |line: &str, is_answered: bool| {
-            let mut answer = String::new();
-            input.write_all(format!("{line}\n").as_bytes()).unwrap();
-            if is_answered {
-                output.read_line(&mut answer).unwrap();
-            }
-            answer
-        }
-    });
+    let [mut server, mut host] = ["server", "bare-host"].map(|role| Lines::start(Command::new(&own).arg(role)));
+    let mut asked = |line: &str| {
+        host.send(line);
+        host.receive().trim_end().to_owned()
+    };
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-        let is_answered = line.contains("\"id\":");
-        let answer = server(host(line.trim_end(), true).trim_end(), is_answered);
-        if is_answered {
-            say(host(answer.trim_end(), true).trim_end());
+        server.send(&asked(&line));
+        if line.contains("\"id\":") {
+            say(&asked(server.receive().trim_end()));
         }
     }
 }

@@ -27,6 +27,9 @@ mod shell;
 use hookhost::contract;
 use hookhost_bench_table::table::Table;
 
+/// Rows of the table.
+type Part<'a> = &'a dyn Fn(&mut Table);
+
 fn main() {
     // `--quick` shortens the row that takes minutes. `--schemas` and the other names measure those rows alone; `--schemas`
     // prints each schema, too.
@@ -34,7 +37,7 @@ fn main() {
     let many = if is_given("quick") { 20_000 } else { 1_000_000 };
     let schemas_alone = is_given("schemas");
     let mut table = Table::begin();
-    let parts: [(&str, &dyn Fn(&mut Table)); 7] = [
+    let parts: [(&str, Part<'_>); 7] = [
         // First, since the rows after it leave memory of their own behind.
         ("sessions", &|table| sessions::rows(table, many)),
         ("schemas", &|table| schemas::rows(table, schemas_alone)),

@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -56,12 +56,15 @@ fn main() {
     size(&mut table, "`hookhost-settle`", &hook.with_file_name("hookhost-settle"));
     size(&mut table, "`hookhost`", &hookhost);
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let parts: [(&str, fn(&mut Table, &Home)); 3] =
-        [("processes", processes), ("http", http), ("clients", clients::rows)];
-    for (name, part) in parts {
-        if words.is_empty() || words.iter().any(|word| word == name) {
-            part(&mut table, &home);
-        }
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
+    if is_wanted("processes") {
+        processes(&mut table, &home);
+    }
+    if is_wanted("http") {
+        http(&mut table, &home);
+    }
+    if is_wanted("clients") {
+        clients::rows(&mut table, &home);
     }
     table.end();
 }
@@ -94,7 +97,7 @@ fn least_program() -> Option<String> {
         compile.args(["-C", "target-feature=+crt-static"]);
     }
     let status = compile.arg("-o").arg(&program).arg(&source).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.ok().filter(|status| status.success()).map(|_| megabytes(&program))
+    status.ok().filter(ExitStatus::success).map(|_| megabytes(&program))
 }
 
 fn megabytes(program: &Path) -> String {
