@@ -80,6 +80,8 @@ mod tests {
     use std::path::Path;
     use std::time::{Duration, SystemTime};
 
+    type Change = fn(&Path);
+
     /// The stamp of a file as a load in an hour would take it.
     fn stamp(path: &Path) -> Stamp {
         let later = SystemTime::now() + Duration::from_hours(1);
@@ -90,7 +92,7 @@ mod tests {
     fn a_stamp_is_of_its_file_until_the_file_is_written_replaced_or_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.wasm");
-        let changes: [(&str, fn(&Path)); 5] = [
+        let changes: [(&str, Change); 5] = [
             ("written, with as many bytes and the old time", |path| {
                 let written = fs::metadata(path).unwrap().modified().unwrap();
                 // The system's clock of files advances in steps.
