@@ -31,7 +31,7 @@ const MAX_UNREAD: usize = 1 << 20;
 const PIECE: usize = 8 * 1024;
 
 /// Room for bytes that a connection keeps between two messages, at most.
-const MOST_KEPT: usize = 64 * 1024;
+const MAX_KEPT: usize = 64 * 1024;
 
 /// What the connections share.
 pub(crate) struct Shared {
@@ -306,7 +306,7 @@ impl Output {
         self.written += written;
         if self.written == self.bytes.len() {
             self.bytes.clear();
-            self.bytes.shrink_to(MOST_KEPT);
+            self.bytes.shrink_to(MAX_KEPT);
             self.written = 0;
             self.at_work.clear();
         }
@@ -334,7 +334,7 @@ impl Input {
                 if let Some(body) = rest.get(..length) {
                     let body = body.to_vec();
                     self.bytes.drain(..4 + length);
-                    self.bytes.shrink_to(MOST_KEPT);
+                    self.bytes.shrink_to(MAX_KEPT);
                     return Ok(body);
                 }
                 // No more than has come: a length that lies reserves nothing.

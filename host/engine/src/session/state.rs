@@ -24,7 +24,7 @@ use unwritten::Unwritten;
 const FIRST_NUMBERS: u64 = 64;
 
 /// Upper bound of the event numbers that a handle takes at once.
-const MOST_NUMBERS: u64 = 4096;
+const MAX_NUMBERS: u64 = 4096;
 
 /// The content of the row, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,7 +234,7 @@ impl SessionCopy {
     pub(super) fn next_number(&self) -> u64 {
         let mut copy = self.copy();
         if copy.numbers.is_empty() {
-            let many = (2 * copy.numbers_at_once).clamp(FIRST_NUMBERS, MOST_NUMBERS);
+            let many = (2 * copy.numbers_at_once).clamp(FIRST_NUMBERS, MAX_NUMBERS);
             copy.numbers = copy.events..copy.events + many;
             copy.numbers_at_once = many;
             copy.events += many;

@@ -125,7 +125,7 @@ fn a_handle_that_uses_its_numbers_up_takes_more_at_once_until_another_one_has_a_
     };
     // 64, 128, … 4096, and 4096 each time from there.
     assert_eq!(writes_of(&one, 64 * 127), 7);
-    assert_eq!(writes_of(&one, 10 * MOST_NUMBERS), 10);
+    assert_eq!(writes_of(&one, 10 * MAX_NUMBERS), 10);
     assert_eq!(writes_of(&other, 64), 1);
     assert_eq!(writes_of(&one, 64 + 128), 2, "it begins with few");
 }
