@@ -72,7 +72,8 @@ impl Engine {
     }
 
     /// An engine that makes each instance when a call needs it: for a process that settles few events, which begins sooner
-    /// without a pool. Each event takes longer. The engine keeps what it has loaded for as long as it lives.
+    /// without a pool. Each event takes longer. The engine keeps what it has loaded for as long as it lives. A plugin that needs more
+    /// memories, tables or instances than its limits allow is loaded, and fails at its first event: a pool refuses it before.
     #[must_use]
     pub fn without_pools() -> Self {
         Self { has_no_pools: true, ..Self::default() }

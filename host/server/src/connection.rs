@@ -7,11 +7,14 @@ use hookhost_hook::connection::{is_trusted, peer};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::place;
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -158,12 +161,14 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
     let mut send = Some(send);
     let mut output = Output { stream: output, bytes: Vec::new(), written: 0, at_work: Vec::new() };
     let under_way = UnderWay::default();
+    // Nobody waits any more when this ends, however it ends.
+    let _nobody_waits = NobodyWaits(&under_way);
     let mut ending = shared.ending.subscribe();
     // A message that comes alone is settled here: to hand it to another task, and its response back, takes longer than most
     // events.
     let mut here: Option<Settling> = None;
     loop {
-        let is_read = send.is_some() && output.bytes.len() < MAX_UNREAD;
+        let is_read = send.is_some() && output.unread() < MAX_UNREAD;
         let body = tokio::select! {
             biased;
             settled = settled_here(&mut here), if here.is_some() => {
@@ -179,20 +184,17 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
                 output.add(said);
                 continue;
             }
-            written = output.write(), if !output.bytes.is_empty() => {
-                if written.is_err() {
-                    // Nobody waits any more.
-                    under_way.all().clear();
-                    return written;
-                }
+            written = output.write(), if output.unread() > 0 => {
+                // Nobody waits any more where it fails.
+                written?;
                 continue;
             }
-            body = input.frame(), if is_read => body,
             // What it sends now is for the next resident host.
             _ = ending.wait_for(|ending| *ending), if send.is_some() => {
                 send = None;
                 continue;
             }
+            body = input.frame(), if is_read => body,
             else => return Ok(()),
         };
         let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
@@ -237,11 +239,23 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
     }
 }
 
-/// The response of the message that the task of the connection settles, once there is one.
+/// The response of the message that the task of the connection settles, once there is one. A defect that shows in it has no
+/// response, as on a task of its own, and ends no other message.
 async fn settled_here(here: &mut Option<Settling>) -> Option<Said> {
-    match here {
-        Some(message) => message.await.0,
-        None => std::future::pending().await,
+    let Some(message) = here else { return std::future::pending().await };
+    let polled = poll_fn(|context| {
+        let poll = || message.as_mut().poll(context);
+        catch_unwind(AssertUnwindSafe(poll)).map_or(Poll::Ready(None), |polled| polled.map(|(said, _)| said))
+    });
+    polled.await
+}
+
+/// Takes out all messages of a connection when it is dropped.
+struct NobodyWaits<'a>(&'a UnderWay);
+
+impl Drop for NobodyWaits<'_> {
+    fn drop(&mut self) {
+        self.0.all().clear();
     }
 }
 
@@ -292,6 +306,11 @@ struct Output {
 }
 
 impl Output {
+    /// How many bytes the other side has not taken.
+    fn unread(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
     fn add(&mut self, said: Said) {
         self.bytes.extend(said.frame);
         self.at_work.extend(said.at_work);
@@ -331,10 +350,11 @@ impl Input {
                 if length > MAX_FRAME {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
                 }
-                if let Some(body) = rest.get(..length) {
-                    let body = body.to_vec();
-                    self.bytes.drain(..4 + length);
-                    self.bytes.shrink_to(MAX_KEPT);
+                if rest.len() >= length {
+                    let after = self.bytes.split_off(4 + length);
+                    // Without a second copy of a long message.
+                    let mut body = std::mem::replace(&mut self.bytes, after);
+                    body.drain(..4);
                     return Ok(body);
                 }
                 // No more than has come: a length that lies reserves nothing.

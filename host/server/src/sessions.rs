@@ -20,7 +20,7 @@ const MAX_HANDLES: usize = 1000;
 /// How long a handle is kept that is not used.
 const MAX_IDLE: Duration = Duration::from_secs(3600);
 
-/// Upper bound of the calls of a session whose arguments are remembered until they have run. Half of them are forgotten at once.
+/// So many of the latest calls of a session are remembered with their arguments until they have run; at most twice as many.
 const MAX_REMEMBERED: usize = 256;
 
 /// Upper bound of the texts of which a session knows that they were said.
@@ -171,7 +171,7 @@ impl Handle {
     pub(crate) fn remember(&self, call: &str, arguments: Value) {
         let [latest, before] = &mut self.memory().allowed;
         before.remove(call);
-        if latest.len() >= MAX_REMEMBERED / 2 && !latest.contains_key(call) {
+        if latest.len() >= MAX_REMEMBERED && !latest.contains_key(call) {
             *before = std::mem::take(latest);
         }
         latest.insert(call.to_owned(), arguments);

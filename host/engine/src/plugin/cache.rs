@@ -155,9 +155,18 @@ impl Cache {
 
     /// The stamp that the file at this path had when it had this digest, if it is known.
     pub(super) fn stamp(&self, file: &Path, digest: &Digest) -> Option<Stamp> {
-        let (content, opened) = self.small::<{ stamp::BYTES }>(&self.path(CacheFile::Stamp(file, digest))).ok()?;
-        opened.touch();
-        Stamp::parse(&content)
+        let path = self.path(CacheFile::Stamp(file, digest));
+        match self.small::<{ stamp::BYTES }>(&path) {
+            Ok((content, opened)) => {
+                opened.touch();
+                Stamp::parse(&content)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(file = %path.display(), %error, "a component is read again, since its stamp cannot be used");
+                None
+            }
+        }
     }
 
     /// Keeps the stamp of the file at this path, which had this digest. Without it the file is read again.
@@ -165,6 +174,11 @@ impl Cache {
         let path = self.path(CacheFile::Stamp(file, digest));
         if let Err(error) = self.write(&path, &stamp.to_bytes()) {
             tracing::debug!(file = %path.display(), %error, "the stamp of a component could not be kept");
+        }
+        // A component that has another path at each load would leave them behind.
+        #[cfg(feature = "compile")]
+        if let Err(error) = evict(&self.directory, &path, MAX_AGE, MAX_BYTES) {
+            tracing::debug!(directory = %self.directory.display(), %error, "old stamps could not be removed");
         }
     }
 
@@ -437,9 +451,9 @@ pub struct CacheFiles {
     /// Files of compiled code: of each plugin one, of each configuration that it leaves an image of
     /// another, and the one that images are taken in; for each engine version and setting.
     pub files: u64,
-    /// Bytes of these, and of the small files that say which code belongs to which configuration.
+    /// Bytes of these, of the small files that say which code belongs to which configuration, and of the stamps of components.
     pub bytes: u64,
-    /// Those among both that are compiled again when they are needed, and why: what is foreign,
+    /// Those among all of them that are made again when they are needed, and why: what is foreign,
     /// loosely protected, cut off or not by this user's key.
     pub unusable: Vec<(PathBuf, String)>,
 }

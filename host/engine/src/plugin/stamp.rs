@@ -4,6 +4,7 @@
 //! its attributes moves it on. A file that changes twice within the grain of that clock keeps it, so a file has a stamp
 //! only once its last change lies further back.
 
+use crate::files::{self, Guard, Links};
 use std::fs::Metadata;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -11,7 +12,7 @@ use std::time::{Duration, SystemTime};
 /// Bytes of a stamp.
 pub(super) const BYTES: usize = 7 * 8;
 
-/// How far a file's times must lie back: more than the coarsest clock of a file system, the two seconds of FAT.
+/// How far a file's times must lie back: more than the coarsest clock of a file system has.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// A file's device, number, size, and times of its last write and change.
@@ -31,7 +32,10 @@ impl Stamp {
 
     /// Whether the file at this path is still the one that the stamp is of.
     pub(super) fn is_of(self, path: &Path) -> bool {
-        std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && Self::numbers(&metadata) == Some(self))
+        // Opened, so that a file of another machine is asked about, and one that can no longer be read is told.
+        let opened = files::open(path, Guard::Anybodys, Links::Followed);
+        let metadata = opened.ok().and_then(|file| file.metadata().ok());
+        metadata.is_some_and(|metadata| metadata.is_file() && Self::numbers(&metadata) == Some(self))
     }
 
     pub(super) fn to_bytes(self) -> [u8; BYTES] {

@@ -7,7 +7,7 @@ use super::http::{Http, Network};
 use super::output::Output;
 use super::preopens::Preopens;
 use super::trap::Limit;
-use super::{processor_time, virtual_wasi};
+use super::{MEMORIES, processor_time, virtual_wasi};
 use crate::callback::Waiters;
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};
@@ -346,5 +346,10 @@ impl wasmtime::ResourceLimiter for MemoryLimiter {
 
     fn tables(&self) -> usize {
         self.tables
+    }
+
+    // A pool has no more; without one nothing else says so.
+    fn memories(&self) -> usize {
+        MEMORIES as usize
     }
 }

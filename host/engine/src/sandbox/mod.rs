@@ -1,6 +1,6 @@
 //! The sandbox: what a guest gets, and what stops it.
 //!
-//! Every call is made in a fresh instance, in a fresh store, from a pool; nothing that a guest leaves in its memory
+//! Every call is made in a fresh instance, in a fresh store, mostly from a pool; nothing that a guest leaves in its memory
 //! reaches the next call. Four limits hold at once: fuel stops computation, an epoch deadline stops wall time spent
 //! computing, a timer around the whole call stops time spent waiting, and hostcall fuel bounds what a guest makes the
 //! host copy.
@@ -221,7 +221,7 @@ fn pool(pool_size: PoolSize) -> PoolingAllocationConfig {
     pool
 }
 
-/// The same for all instances: what one engine has compiled, another one runs.
+/// The same with a pool and without: what one engine has compiled, another one runs.
 fn config(instances: InstanceAllocationStrategy) -> Config {
     let mut config = Config::new();
     config

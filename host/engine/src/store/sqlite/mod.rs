@@ -205,12 +205,12 @@ impl DiskStore {
     /// Reads a row that is found at once: over the connection that writes, where nobody writes and none is open for reading. A
     /// process that settles one event mostly needs no other one.
     fn read_row<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        match self.inner.try_lock() {
-            Ok(inner) if !self.readers.is_one_open() => {
-                read(&inner.connection).map_err(|error| StoreError::of(&error, &self.path))
-            }
-            _ => self.read(read),
+        if !self.readers.is_one_open()
+            && let Ok(inner) = self.inner.try_lock()
+        {
+            return read(&inner.connection).map_err(|error| StoreError::of(&error, &self.path));
         }
+        self.read(read)
     }
 
     /// Queues something for the flusher.
