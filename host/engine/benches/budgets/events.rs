@@ -57,8 +57,8 @@ pub(crate) fn rows(table: &mut Table) {
 
     let without_subscribers = |session: &Session| drop(runtime.block_on(session.stream_end("text".into())));
     let what = "an event without subscribers";
-    let unheard = compare(|| without_subscribers(&off), || native(&event));
-    let (took, reference) = (unheard.subject.median, spoken(unheard.reference.median));
+    let without = compare(|| without_subscribers(&off), || native(&event));
+    let (took, reference) = (without.subject.median, spoken(without.reference.median));
     let why = "Its record is made also without a log: who sends the event gets it.";
     let reference = format!("{reference} the rule as a native function");
     table.beside(&Row { why, ..row(what, "off") }, &spoken(took), &reference, "≤ 300 ns", took <= MAX_UNHEARD);

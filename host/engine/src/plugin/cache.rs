@@ -97,9 +97,11 @@ impl Cache {
         can_tell_owners()?;
         files::make_own_directory(directory)?;
         files::check_own_directory(directory)?;
-        let path = directory.join("key");
+        let path = directory.join(format!("key-{LAYOUT}"));
         let key = match read_key(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // What another layout has left there, this key would never vouch for.
+                kept_in(directory)?.iter().for_each(|path| drop(fs::remove_file(path)));
                 let mut key = [0; KEY];
                 SysRng.try_fill_bytes(&mut key).map_err(io::Error::other)?;
                 // Another process may have been first; then its key is the one.
@@ -799,6 +801,19 @@ mod tests {
         assert!(!place.is_hit(), "longer");
         assert!(!path.exists(), "what does not count is removed");
         write(&path, &whole);
+        assert!(place.is_hit());
+    }
+
+    #[test]
+    fn what_another_layout_has_left_is_removed_before_anything_is_kept() {
+        let place = Place::new();
+        fs::create_dir(place.place()).unwrap();
+        mode(&place.place(), 0o700);
+        for left in ["key", "a.cwasm", "b.outcome"] {
+            fs::write(place.place().join(left), "of another version").unwrap();
+        }
+        assert_eq!(cache_files(&place.place()).unwrap(), CacheFiles::default());
+        place.filled();
         assert!(place.is_hit());
     }
 
