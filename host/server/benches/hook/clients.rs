@@ -37,9 +37,10 @@ const MAX_WAIT: Duration = Duration::from_millis(5);
 const ALLOWED: Response = Response::Reply { exit: 0, stdout: Vec::new(), stderr: Vec::new() };
 
 pub(crate) fn rows(table: &mut Table, home: &Home) {
-    let before = records(home);
     let resident = home.serve(&[]);
     home.check();
+    // What is counted is in the log from here on.
+    let before = records(home);
     thread::sleep(FIRST);
     let socket = Place::below(home.directory.path()).socket();
     let bare = bare_host(home.directory.path().join("bare.sock"));
