@@ -394,11 +394,10 @@ impl Database {
     /// Opens the database at `path`, and creates it if it is missing.
     pub(super) fn open(path: &Path, now: Time) -> Result<Self, StoreError> {
         let created = database::create(path, now)?;
-        let forgotten = namespaces::forget_old_sessions(&created.connection, now)
-            .and_then(|()| sessions::forget_old(&created.connection, now));
+        let forgotten = sessions::forget_old(&created.connection, now);
         match forgotten.map_err(|error| StoreError::of(&error, path)) {
-            // Another process writes. The next process that opens the file forgets them.
-            Err(error) if error.is_transient() => {}
+            // Another process writes, or the disk is full. The next process that opens the file forgets them.
+            Err(error) if error.is_transient() || matches!(error, StoreError::Full(_)) => {}
             done => done?,
         }
         let turns = Turns::open(&database::turns(path)?)?;

@@ -206,25 +206,15 @@ fn expiry(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Tim
 }
 
 /// SQLite's integers are signed. A time beyond their range never comes.
-fn signed(time: Time) -> i64 {
+pub(super) fn signed(time: Time) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
-/// Deletes the state of sessions and trees that were last written [`SESSION_RETENTION`] ago.
-pub(super) fn forget_old_sessions(connection: &Connection, now: Time) -> rusqlite::Result<()> {
-    let before = signed(now.saturating_sub(SESSION_RETENTION));
-    let old = "SELECT id FROM space WHERE scope <> 'plugin' AND touched < ?1";
-    if connection.query_row(&format!("{old} LIMIT 1"), [before], |_| Ok(())).optional()?.is_none() {
-        return Ok(());
-    }
-    super::run(connection, "BEGIN IMMEDIATE")?;
-    let forgotten = connection
-        .execute(&format!("DELETE FROM value WHERE space IN ({old})"), [before])
-        .and_then(|_| connection.execute("DELETE FROM space WHERE scope <> 'plugin' AND touched < ?1", [before]))
-        .and_then(|_| super::run(connection, "COMMIT"));
-    forgotten.inspect_err(|_| {
-        let _ = super::run(connection, "ROLLBACK");
-    })
+/// Deletes the state of sessions and trees that was last written before then, within a transaction.
+pub(super) fn forget_old(connection: &Connection, before: i64) -> rusqlite::Result<()> {
+    let old = "FROM space WHERE scope <> 'plugin' AND touched < ?1";
+    connection.execute(&format!("DELETE FROM value WHERE space IN (SELECT id {old})"), [before])?;
+    connection.execute(&format!("DELETE {old}"), [before]).map(drop)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The rows of sessions: what a session has beside the state of plugins.
 
 use super::database::one_row;
-use super::namespaces::SESSION_RETENTION;
+use super::namespaces::{self, SESSION_RETENTION, signed};
 use super::progress::AFTER;
 use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
@@ -10,7 +10,11 @@ use rusqlite::{Connection, OptionalExtension as _};
 /// Larger numbers nobody reaches: they leave room to count on.
 const MAX_NUMBER: i64 = i64::MAX / 2;
 
-/// The row of no session: of its numbers each was given out to a session that is forgotten.
+/// How often sessions are forgotten, in milliseconds: a day.
+const FORGETTING_INTERVAL: Time = 24 * 60 * 60 * 1000;
+
+/// The row of no session: of its numbers each was given out to a session that is forgotten. It was written when sessions were
+/// forgotten last.
 const FORGOTTEN: &str = "";
 
 /// A session's row. A session without a row has version 0, and its numbers begin after those of forgotten sessions, as it may
@@ -45,22 +49,26 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
     Ok(changed)
 }
 
-/// Deletes the rows of sessions that were last written [`SESSION_RETENTION`] ago, and keeps the highest of their numbers, so
-/// that no event number is used twice.
+/// Forgets what was last written [`SESSION_RETENTION`] ago: the state of sessions and trees, and the rows of sessions, of
+/// which it keeps the highest number, so that no event number is used twice. Once in [`FORGETTING_INTERVAL`], since all of
+/// them are looked at.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
-    let before = now.saturating_sub(SESSION_RETENTION).cast_signed();
-    // Checked first, since a `DELETE` takes the file's lock even if it deletes nothing.
-    let old = "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id >= ?2)";
-    if connection.query_row(old, (before, AFTER), |row| row.get::<_, bool>(0))? {
-        let transaction = connection.unchecked_transaction()?;
-        transaction.execute(
-            "INSERT INTO session (id, version, events, life, touched)
-             SELECT ?2, 1, max(events), '', 0 FROM session WHERE (touched < ?1 AND id >= ?3) OR id = ?2
-             ON CONFLICT (id) DO UPDATE SET events = excluded.events",
-            (before, FORGOTTEN, AFTER),
-        )?;
-        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id >= ?2", (before, AFTER))?;
-        transaction.commit()?;
+    let last = "SELECT touched FROM session WHERE id = ?1";
+    let last = connection.query_row(last, [FORGOTTEN], |row| row.get::<_, i64>(0)).optional()?;
+    // A clock that was set back makes it due, too.
+    let is_recent = |last: Time| last <= now && now - last < FORGETTING_INTERVAL;
+    if last.is_some_and(|last| u64::try_from(last).is_ok_and(is_recent)) {
+        return Ok(());
     }
-    Ok(())
+    let before = signed(now.saturating_sub(SESSION_RETENTION));
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute(
+        "INSERT INTO session (id, version, events, life, touched)
+         SELECT ?2, 1, ifnull(max(events), 0), '', ?4 FROM session WHERE (touched < ?1 AND id >= ?3) OR id = ?2
+         ON CONFLICT (id) DO UPDATE SET events = excluded.events, touched = excluded.touched",
+        (before, FORGOTTEN, AFTER, signed(now)),
+    )?;
+    transaction.execute("DELETE FROM session WHERE touched < ?1 AND id >= ?2", (before, AFTER))?;
+    namespaces::forget_old(&transaction, before)?;
+    transaction.commit()
 }

@@ -289,6 +289,33 @@ fn state_of_sessions_and_of_trees_is_forgotten_after_30_days_and_that_of_plugins
 }
 
 #[test]
+fn sessions_are_looked_through_for_old_ones_once_a_day() {
+    let (_directory, path) = file();
+    let days = |days: u64| days * 24 * 60 * 60 * 1000;
+    let open = |now: u64| drop(Store::open(&path, now).unwrap());
+    let connection = || rusqlite::Connection::open(&path).unwrap();
+    let end_one = || {
+        let row = "INSERT INTO session (id, version, events, life, touched) VALUES ('old', 1, 7, '', 0)";
+        connection().execute(row, []).unwrap();
+    };
+    let sessions = || -> i64 {
+        connection().query_row("SELECT count(*) FROM session WHERE id = 'old'", [], |row| row.get(0)).unwrap()
+    };
+    open(days(40));
+    end_one();
+    open(days(41) - 1);
+    assert_eq!(sessions(), 1, "within a day");
+    open(days(41));
+    assert_eq!(sessions(), 0, "a day later");
+    end_one();
+    open(days(40));
+    assert_eq!(sessions(), 0, "by a clock that was set back");
+    // Of the numbers of those that are forgotten none is given out again.
+    let store = Store::open(&path, days(40)).unwrap();
+    assert_eq!(store.session("new").unwrap().events, 7);
+}
+
+#[test]
 fn a_record_and_its_writes_are_committed_together_or_not_at_all() {
     let (_directory, path) = file();
     let store = Store::open(&path, 0).unwrap();
@@ -471,6 +498,10 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
         commit(&store, &Unit { records: vec![format!(r#"{{"kind":"event","n":{n}}}"#)], ..Unit::default() });
     }
     drop(store);
+    // What is still in the WAL would be read from there.
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
     let mut bytes = std::fs::read(&path).unwrap();
     let size = bytes.len();
     bytes[100..size].fill(0xff);
