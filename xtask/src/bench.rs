@@ -40,8 +40,11 @@ const PARTS: [Part; 7] = [
     ("distributions", "event"),
 ];
 
+/// Those parts that start the programs.
+const PROCESSES: [&str; 3] = ["budgets", "hook", "proxy"];
+
 /// The table of budgets, those of the hooks of agents, of the proxy, of the agent's loop and of many tenants, what the kernel is asked in steady state, and
-/// the distributions. All is built with the release profile, wasmtime too.
+/// the distributions. All is built as it is installed, or with the release profile, wasmtime too.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--compare") {
         return compare::compare(workspace, arguments);
@@ -49,16 +52,14 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let (only, arguments) = only(arguments)?;
     let is_wanted = |part: &str| only.is_none_or(|(only, _)| only == part);
     let directory = plugins::build(workspace)?;
-    // All at once, so that the command and the benchmarks share what is compiled: alone, each would
-    // ask for other features of the libraries.
-    let programs = match only {
-        Some((_, bench)) => programs::release(workspace, &["--bench", bench])?,
-        None => programs::release(workspace, &["--benches"])?,
-    };
+    let needs_programs = PROCESSES.into_iter().any(is_wanted);
+    let programs = if needs_programs { Some(programs::release(workspace)?) } else { None };
     let bench = |name: &str| {
         let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", name, "--"]);
         with_plugins(&mut cargo, &directory);
-        cargo.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
+        if let Some(programs) = &programs {
+            cargo.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
+        }
         cargo
     };
     if is_wanted("budgets") {

@@ -99,7 +99,7 @@ impl Built {
     fn of(workspace: &Workspace, part: &str) -> Outcome<Self> {
         let plugins = plugins::build(workspace)?;
         let is_alone = ALONE.contains(&part);
-        let programs = if is_alone { None } else { Some(programs::release(workspace, &["--bench", part])?) };
+        let programs = if is_alone { None } else { Some(programs::release(workspace)?) };
         let bench = bench::program(workspace, "bench", part)?;
         Ok(Self { programs, bench, plugins, root: workspace.root.clone() })
     }

@@ -19,7 +19,7 @@ pub(crate) fn growth(workspace: &Workspace, arguments: &[String]) -> Outcome {
         with_plugins(&mut cargo, &plugins::build(workspace)?);
         // Only what reads a log runs the command.
         if has("log") || !has("--only") {
-            let programs = programs::release(workspace, &["--bench", "growth"])?;
+            let programs = programs::release(workspace)?;
             cargo.env("HOOKHOST_COMMAND", &programs.hookhost);
         }
     }

@@ -17,8 +17,7 @@ const PARTS: [&str; 2] = ["processes", "engines"];
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     wanted(arguments)?;
     let directory = plugins::build(workspace)?;
-    // With the benchmark, so that the command shares what is compiled: alone, each would ask for other features of the libraries.
-    let programs = programs::release(workspace, &["--bench", "asked"])?;
+    let programs = programs::release(workspace)?;
     let asked = bench::program(workspace, "bench", "asked")?;
     let target = workspace.target.join("peers");
     let mut build = workspace.cargo(&["build", "--release", "--locked", "--manifest-path", MANIFEST]);

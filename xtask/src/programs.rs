@@ -19,12 +19,15 @@ pub(crate) struct Programs {
     pub(crate) settle: Option<PathBuf>,
 }
 
-/// Builds them; `also` are further words for the cargo command that builds `hookhost`.
-pub(crate) fn release(workspace: &Workspace, also: &[&str]) -> Outcome<Programs> {
-    // Of the whole workspace, so that whatever else is built with it shares the dependencies.
-    let mut build = workspace.cargo(&["build", "--release", "--workspace", "--bin", "hookhost"]);
-    run("building hookhost (the first time, wasmtime is compiled too)", build.args(also))?;
-    let hookhost = workspace.target.join("release").join(named("hookhost"));
+/// Builds them.
+pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
+    // An older commit, to compare with, has no profile for it.
+    let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap_or_default();
+    let profile = if manifest.contains("[profile.dist]") { "dist" } else { "release" };
+    // Of the whole workspace, so that the same libraries are compiled whatever else was built.
+    let mut build = workspace.cargo(&["build", "--profile", profile, "--workspace", "--bin", "hookhost"]);
+    run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
+    let hookhost = workspace.target.join(profile).join(named("hookhost"));
     let hook = small(workspace, "hookhost-hook")?;
     let has_settle = workspace.root.join("host/settle").is_dir();
     let settle = has_settle.then(|| small(workspace, "hookhost-settle")).transpose()?;
@@ -66,7 +69,7 @@ pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
         }
         _ => return Err("usage: cargo xtask install [DIRECTORY]".to_owned()),
     };
-    let programs = release(workspace, &[])?;
+    let programs = release(workspace)?;
     fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
     for program in [&programs.hookhost, &programs.hook].into_iter().chain(&programs.settle) {
         put(program, &directory)?;

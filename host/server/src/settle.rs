@@ -11,7 +11,7 @@ use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
-use hookhost::{Begun, Config, Host};
+use hookhost::{Begun, Config, GateOutcome, Host};
 use hookhost_adapters::{
     Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
     detect, reason,
@@ -632,29 +632,34 @@ impl Asked<'_> {
 
     /// Settles an event. A question is asked by the approval queue.
     async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Recorded), String> {
-        match self.begin(kind, payload, waits).await? {
-            Put::Said(said, told) => Ok((said, told)),
-            // Only where `asks`, which only calls have.
+        let mut options = DispatchOptions::default();
+        options.raw = Some(self.call.raw.clone());
+        let begun = self.handle.session.begin_event(kind, payload, options).await;
+        let begun = begun.map_err(|error| format!("its {kind} is not valid: {error}"))?;
+        match self.put(begun, false, waits).await? {
+            Put::Settled(outcome, recorded) => Ok((events::said(kind, outcome)?, recorded)),
+            Put::Unanswered(no, recorded) => Ok((Said::No(no), recorded)),
+            // Only where it asks, which only calls have.
             Put::HandedOver(_) => Err(format!("{kind} was handed to the agent, which cannot ask about it")),
         }
     }
 
-    async fn begin(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<Put, String> {
-        let mut options = DispatchOptions::default();
-        options.raw = Some(self.call.raw.clone());
-        let begun = self.handle.session.begin_event(kind, payload, options).await;
-        let mut begun = begun.map_err(|error| format!("its {kind} is not valid: {error}"))?;
-        let asks_itself = self.can.asks && kind == EventKind::BeforeToolCall;
+    /// Has a question of an event answered: by the agent where it `asks`, or by the approval queue.
+    async fn put<O: Send + 'static>(
+        &self,
+        mut begun: Begun<O>,
+        asks: bool,
+        waits: Waits<'_>,
+    ) -> Result<Put<O>, String> {
         loop {
             let pending = match begun {
                 Begun::Settled(settled) => {
-                    let told = Recorded::of(*settled.record);
-                    return Ok(Put::Said(events::said(kind, settled.outcome)?, told));
+                    return Ok(Put::Settled(settled.outcome, Recorded::of(*settled.record)));
                 }
                 Begun::Escalated(pending) => pending,
             };
             let request = pending.request().clone();
-            if asks_itself {
+            if asks {
                 let handed = pending.hand_over(self.adapter.agent().name).await;
                 handed.map_err(|error| format!("its question could not be handed over: {error}"))?;
                 return Ok(Put::HandedOver(Box::new(request)));
@@ -669,15 +674,20 @@ impl Asked<'_> {
                     let asked = reason::asked(&request.questions);
                     let reason = format!("{asked} (nobody answered within {limit:.0?})");
                     let no = Rejection::host(by, Cause::NotApproved, reason);
-                    return Ok(Put::Said(Said::No(no), Recorded { event: request.id, ..Recorded::default() }));
+                    return Ok(Put::Unanswered(no, Recorded { event: request.id, ..Recorded::default() }));
                 }
             };
         }
     }
 
     async fn gate_call(&self, tool: &ToolUse, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
-        let (said, told) = match self.begin(EventKind::BeforeToolCall, self.payload(), waits).await? {
-            Put::Said(said, told) => (said, told),
+        let ToolUse { id, name, arguments, origin, .. } = tool;
+        let session = &self.handle.session;
+        let call = session.tool_call(id.as_deref().unwrap_or_default(), name, arguments, origin.clone());
+        let begun = session.begin_before_tool_call(call.raw(self.call.raw.clone())).await;
+        let (outcome, recorded) = match self.put(begun, self.can.asks, waits).await? {
+            Put::Settled(outcome, recorded) => (outcome, recorded),
+            Put::Unanswered(no, recorded) => (GateOutcome::Rejected(no), recorded),
             Put::HandedOver(request) => {
                 let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
                 let arguments = value.get("arguments").cloned().unwrap_or_default();
@@ -687,35 +697,41 @@ impl Asked<'_> {
                 return Ok((answer, Some(request.id)));
             }
         };
-        let event = Some(told.event.clone());
-        let answer = match said {
-            Said::Value(value) => {
-                let arguments = value.get("arguments").cloned().unwrap_or_default();
-                self.remember(tool, arguments.clone());
-                if told.changed_by.is_empty() {
-                    match (&told.approved_by, &self.call.event) {
-                        (Some(by), _) => Answer::Approved { by: by.clone() },
+        let event = Some(recorded.event.clone());
+        let answer = match outcome {
+            GateOutcome::Allowed { value } => {
+                let arguments =
+                    value.arguments.read().map_err(|error| format!("its arguments cannot be read: {error}"))?;
+                if recorded.changed_by.is_empty() {
+                    self.remember(tool, arguments);
+                    match (recorded.approved_by, &self.call.event) {
+                        (Some(by), _) => Answer::Approved { by },
                         // A person has said yes to just this, and need not be asked by the agent once more.
-                        (None, HookEvent::PermissionRequest(_)) if told.is_approved => {
+                        (None, HookEvent::PermissionRequest(_)) if recorded.is_approved => {
                             Answer::Approved { by: "a person".to_owned() }
                         }
                         _ => Answer::Neutral,
                     }
                 } else {
-                    Answer::Changed { arguments, by: told.changed_by.clone() }
+                    self.remember(tool, Value::clone(&arguments));
+                    Answer::Changed { arguments, by: recorded.changed_by }
                 }
             }
-            Said::Responded { response, by } => self.responded(tool, response, by, waits).await?,
-            Said::No(no) => Answer::Rejected(no),
-            Said::Tasks(_) | Said::Nothing => return Err("the outcome of before-tool-call cannot be read".to_owned()),
+            GateOutcome::Responded { response, by, .. } => self.responded(tool, response, by, waits).await?,
+            GateOutcome::Rejected(no) => Answer::Rejected(no),
         };
         Ok((answer, event))
     }
 
     /// A result that a plugin gave passes `after-tool-call` like a tool's.
-    async fn responded(&self, tool: &ToolUse, response: Value, by: String, waits: Waits<'_>) -> Result<Answer, String> {
+    async fn responded(
+        &self,
+        tool: &ToolUse,
+        result: ToolResult,
+        by: String,
+        waits: Waits<'_>,
+    ) -> Result<Answer, String> {
         let unreadable = |error| format!("the result of the plugin {by} cannot be read: {error}");
-        let result: ToolResult = serde_json::from_value(response).map_err(unreadable)?;
         let payload = events::after_tool_call(tool, &result, ResultSource::Plugin);
         Ok(match self.dispatch(EventKind::AfterToolCall, payload, waits).await?.0 {
             Said::Value(value) => Answer::Responded { result: serde_json::from_value(value).map_err(unreadable)?, by },
@@ -797,8 +813,10 @@ impl Asked<'_> {
 }
 
 /// How an event came out.
-enum Put {
-    Said(Said, Recorded),
+enum Put<O> {
+    Settled(O, Recorded),
+    /// A person was asked, and nobody answered in time.
+    Unanswered(Rejection, Recorded),
     /// The agent asks its user what the request asks.
     HandedOver(Box<hookhost::approval::ApprovalRequest>),
 }

@@ -153,8 +153,8 @@ impl Session {
 
     /// The same, where a question is handed back: it is not put to the host's approver.
     pub async fn begin_before_tool_call(&self, call: PreparedCall) -> Begun<GateOutcome<ToolCall, ToolResult>> {
-        let call = self.asked_about(call);
-        self.begin_prepared::<BeforeToolCall>(call).await
+        let (call, options) = self.asked_about(call);
+        self.begin_prepared::<BeforeToolCall>(call, options).await
     }
 
     /// Asks `after-tool-call` about a result, a tool's or a plugin's.

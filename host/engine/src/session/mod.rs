@@ -530,8 +530,12 @@ impl Session {
     }
 
     /// The same about a payload that contains what the host derives.
-    fn begin_prepared<E: Dispatched>(&self, payload: E::Payload) -> impl Future<Output = Begun<E::Outcome>> + Send {
-        E::begin(&self.shared, payload, true, DispatchOptions::default(), None)
+    fn begin_prepared<E: Dispatched>(
+        &self,
+        payload: E::Payload,
+        options: DispatchOptions,
+    ) -> impl Future<Output = Begun<E::Outcome>> + Send {
+        E::begin(&self.shared, payload, true, options, None)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A tool call as a session has prepared it.
 
-use super::Session;
-use crate::contract::{ToolCall, ToolOrigin};
+use super::{DispatchOptions, Session};
+use crate::contract::{Json, ToolCall, ToolOrigin};
 use serde_json::Value;
 use std::ops::Deref;
 
@@ -12,9 +12,17 @@ pub struct PreparedCall {
     call: ToolCall,
     /// The handle that made it: another one may have another working directory.
     handle: u64,
+    /// The agent's own message about it.
+    raw: Option<Json>,
 }
 
 impl PreparedCall {
+    /// The same, with the message in which an agent told of it, for the plugins that read it.
+    #[must_use]
+    pub fn raw(self, message: Json) -> Self {
+        Self { raw: Some(message), ..self }
+    }
+
     /// The call by itself.
     #[must_use]
     pub fn into_call(self) -> ToolCall {
@@ -37,7 +45,7 @@ impl Session {
         let spec = &self.shared.spec;
         let actions = self.shared.services.actions.of(&spec.agent);
         let call = actions.call(id.to_owned(), name.to_owned(), arguments, origin, &spec.cwd.to_string_lossy());
-        PreparedCall { call, handle: self.shared.state.handle() }
+        PreparedCall { call, handle: self.shared.state.handle(), raw: None }
     }
 
     /// A tool call that comes from elsewhere: its arguments get the one spelling, and its action is derived again.
@@ -45,12 +53,14 @@ impl Session {
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
         let (config, info) = (self.shared.config(), self.shared.info());
         let call = self.shared.validator(&config, &info).prepared(call);
-        PreparedCall { call, handle: self.shared.state.handle() }
+        PreparedCall { call, handle: self.shared.state.handle(), raw: None }
     }
 
     /// The call as it is asked about.
-    pub(super) fn asked_about(&self, call: PreparedCall) -> ToolCall {
-        let is_ours = call.handle == self.shared.state.handle();
-        if is_ours { call.call } else { self.prepare(call.call).call }
+    pub(super) fn asked_about(&self, call: PreparedCall) -> (ToolCall, DispatchOptions) {
+        let PreparedCall { call, handle, raw } = call;
+        let is_ours = handle == self.shared.state.handle();
+        let call = if is_ours { call } else { self.prepare(call).call };
+        (call, DispatchOptions { raw, ..DispatchOptions::default() })
     }
 }

@@ -1,7 +1,7 @@
 //! Every verdict of every event, given by a real component, has its effect.
 
 use crate::support::{plugin, session, texts};
-use hookhost::contract::{EventKind, GateOutcome, Stop, Turn};
+use hookhost::contract::{EventKind, GateOutcome, Json, Stop, ToolOrigin, Turn};
 use hookhost::session::DispatchOptions;
 use serde_json::{Value, json};
 
@@ -212,6 +212,18 @@ async fn a_tool_result_is_replaced_with_its_raw_value() {
     let result = json!({"text": "masked", "is-error": true, "raw": {"a": [1]}});
     let replaced = outcome(EventKind::AfterToolCall, &json!({"verdict": "replace", "value": result})).await;
     assert_eq!(replaced, json!({"kind": "passed", "value": result}));
+}
+
+#[tokio::test]
+async fn a_plugin_can_read_the_message_in_which_an_agent_told_of_a_call() {
+    let behaviour = json!({ "before-tool-call": { "do": ["raw", { "log": "{last}" }] } });
+    let session = session(vec![plugin("p", behaviour)]).await;
+    let call = || session.tool_call("1", "bash", &json!({ "command": "ls" }), ToolOrigin::Builtin);
+    let message = Json::from(json!({ "a": 1 }));
+    for (call, shown) in [(call(), "nothing"), (call().raw(message), r#"{"a":1}"#)] {
+        let record = session.before_tool_call(call).await.record;
+        assert_eq!(record.calls[0].log[0].message, shown);
+    }
 }
 
 #[tokio::test]
