@@ -216,13 +216,13 @@ async fn a_tool_result_is_replaced_with_its_raw_value() {
 
 #[tokio::test]
 async fn a_plugin_can_read_the_message_in_which_an_agent_told_of_a_call() {
-    let behaviour = json!({ "before-tool-call": { "do": ["raw", { "log": "{last}" }] } });
+    let behaviour = json!({ "before-tool-call": { "do": ["raw"] } });
     let session = session(vec![plugin("p", behaviour)]).await;
     let call = || session.tool_call("1", "bash", &json!({ "command": "ls" }), ToolOrigin::Builtin);
     let message = Json::from(json!({ "a": 1 }));
     for (call, shown) in [(call(), "nothing"), (call().raw(message), r#"{"a":1}"#)] {
         let record = session.before_tool_call(call).await.record;
-        assert_eq!(record.calls[0].log[0].message, shown);
+        assert_eq!(record.calls[0].log[0].message, format!("\"raw\" = {shown}"));
     }
 }
 
