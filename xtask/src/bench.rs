@@ -44,7 +44,7 @@ const PARTS: [Part; 7] = [
 const PROCESSES: [&str; 3] = ["budgets", "hook", "proxy"];
 
 /// The table of budgets, those of the hooks of agents, of the proxy, of the agent's loop and of many tenants, what the kernel is asked in steady state, and
-/// the distributions. All is built as it is installed, or with the release profile, wasmtime too.
+/// the distributions. The programs are built as they are installed, and the benchmarks with the release profile.
 pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--compare") {
         return compare::compare(workspace, arguments);

@@ -13,7 +13,7 @@ pub(crate) const MANIFEST: &str = "tests/peers/Cargo.toml";
 /// What can be measured alone.
 const PARTS: [&str; 2] = ["processes", "engines"];
 
-/// Builds all that is compared, with the release profile, and prints the tables.
+/// Builds all that is compared, the programs as they are installed, and prints the tables.
 pub(crate) fn measure(workspace: &Workspace, arguments: &[String]) -> Outcome {
     wanted(arguments)?;
     let directory = plugins::build(workspace)?;

@@ -11,7 +11,7 @@ use crate::{
     workspace::{Workspace, output, run, say},
 };
 
-/// Those of the release.
+/// As they are installed.
 pub(crate) struct Programs {
     pub(crate) hookhost: PathBuf,
     pub(crate) hook: PathBuf,

@@ -19,7 +19,7 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// A fifth of what a resident host does for an event is to allocate and to free.
+/// The C library's allocator takes longer: docs/decisions/0049-allocator.md
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -11,7 +11,7 @@ use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
-use hookhost::{Begun, Config, GateOutcome, Host};
+use hookhost::{Begun, Config, GateOutcome, Host, Pending};
 use hookhost_adapters::{
     Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
     detect, reason,
@@ -636,34 +636,22 @@ impl Asked<'_> {
         options.raw = Some(self.call.raw.clone());
         let begun = self.handle.session.begin_event(kind, payload, options).await;
         let begun = begun.map_err(|error| format!("its {kind} is not valid: {error}"))?;
-        match self.put(begun, false, waits).await? {
-            Put::Settled(outcome, recorded) => Ok((events::said(kind, outcome)?, recorded)),
-            Put::Unanswered(no, recorded) => Ok((Said::No(no), recorded)),
-            // Only where it asks, which only calls have.
-            Put::HandedOver(_) => Err(format!("{kind} was handed to the agent, which cannot ask about it")),
-        }
+        let (outcome, recorded) = self.answered(begun, waits).await;
+        Ok((outcome.map_or_else(|no| Ok(Said::No(no)), |outcome| events::said(kind, outcome))?, recorded))
     }
 
-    /// Has a question of an event answered: by the agent where it `asks`, or by the approval queue.
-    async fn put<O: Send + 'static>(
+    /// The outcome of an event whose questions the approval queue asks; a no where nobody answers in time.
+    async fn answered<O: Send + 'static>(
         &self,
         mut begun: Begun<O>,
-        asks: bool,
         waits: Waits<'_>,
-    ) -> Result<Put<O>, String> {
+    ) -> (Result<O, Rejection>, Recorded) {
         loop {
             let pending = match begun {
-                Begun::Settled(settled) => {
-                    return Ok(Put::Settled(settled.outcome, Recorded::of(*settled.record)));
-                }
+                Begun::Settled(settled) => return (Ok(settled.outcome), Recorded::of(*settled.record)),
                 Begun::Escalated(pending) => pending,
             };
             let request = pending.request().clone();
-            if asks {
-                let handed = pending.hand_over(self.adapter.agent().name).await;
-                handed.map_err(|error| format!("its question could not be handed over: {error}"))?;
-                return Ok(Put::HandedOver(Box::new(request)));
-            }
             // A second question of the same event has what the first one left.
             let limit = request.deadline.min(left(self.until));
             waits(whole_seconds((limit + self.longest).min(left(self.until))));
@@ -674,7 +662,7 @@ impl Asked<'_> {
                     let asked = reason::asked(&request.questions);
                     let reason = format!("{asked} (nobody answered within {limit:.0?})");
                     let no = Rejection::host(by, Cause::NotApproved, reason);
-                    return Ok(Put::Unanswered(no, Recorded { event: request.id, ..Recorded::default() }));
+                    return (Err(no), Recorded { event: request.id, ..Recorded::default() });
                 }
             };
         }
@@ -685,21 +673,14 @@ impl Asked<'_> {
         let session = &self.handle.session;
         let call = session.tool_call(id.as_deref().unwrap_or_default(), name, arguments, origin.clone());
         let begun = session.begin_before_tool_call(call.raw(self.call.raw.clone())).await;
-        let (outcome, recorded) = match self.put(begun, self.can.asks, waits).await? {
-            Put::Settled(outcome, recorded) => (outcome, recorded),
-            Put::Unanswered(no, recorded) => (GateOutcome::Rejected(no), recorded),
-            Put::HandedOver(request) => {
-                let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
-                let arguments = value.get("arguments").cloned().unwrap_or_default();
-                let changed = (!request.changed_by.is_empty()).then(|| arguments.clone());
-                self.remember(tool, arguments);
-                let answer = Answer::Ask { questions: request.questions, arguments: changed };
-                return Ok((answer, Some(request.id)));
-            }
+        let (outcome, recorded) = match begun {
+            Begun::Escalated(pending) if self.can.asks => return self.handed_over(tool, pending).await,
+            begun => self.answered(begun, waits).await,
         };
         let event = Some(recorded.event.clone());
         let answer = match outcome {
-            GateOutcome::Allowed { value } => {
+            Ok(GateOutcome::Allowed { value }) => {
+                // What the message and plugins may hold can be read: both were.
                 let arguments =
                     value.arguments.read().map_err(|error| format!("its arguments cannot be read: {error}"))?;
                 if recorded.changed_by.is_empty() {
@@ -717,10 +698,22 @@ impl Asked<'_> {
                     Answer::Changed { arguments, by: recorded.changed_by }
                 }
             }
-            GateOutcome::Responded { response, by, .. } => self.responded(tool, response, by, waits).await?,
-            GateOutcome::Rejected(no) => Answer::Rejected(no),
+            Ok(GateOutcome::Responded { response, by, .. }) => self.responded(tool, response, by, waits).await?,
+            Ok(GateOutcome::Rejected(no)) | Err(no) => Answer::Rejected(no),
         };
         Ok((answer, event))
+    }
+
+    /// Leaves the question about a call to the agent, which asks its user.
+    async fn handed_over(&self, tool: &ToolUse, question: PendingCall) -> Result<(Answer, Option<String>), String> {
+        let request = question.request().clone();
+        let handed = question.hand_over(self.adapter.agent().name).await;
+        handed.map_err(|error| format!("its question could not be handed over: {error}"))?;
+        let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
+        let arguments = value.get("arguments").cloned().unwrap_or_default();
+        let changed = (!request.changed_by.is_empty()).then(|| arguments.clone());
+        self.remember(tool, arguments);
+        Ok((Answer::Ask { questions: request.questions, arguments: changed }, Some(request.id)))
     }
 
     /// A result that a plugin gave passes `after-tool-call` like a tool's.
@@ -812,14 +805,8 @@ impl Asked<'_> {
     }
 }
 
-/// How an event came out.
-enum Put<O> {
-    Settled(O, Recorded),
-    /// A person was asked, and nobody answered in time.
-    Unanswered(Rejection, Recorded),
-    /// The agent asks its user what the request asks.
-    HandedOver(Box<hookhost::approval::ApprovalRequest>),
-}
+/// A question about a tool call.
+type PendingCall = Pending<GateOutcome<ToolCall, ToolResult>>;
 
 /// What of an event's record counts for its reply.
 #[derive(Default)]

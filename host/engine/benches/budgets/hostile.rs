@@ -11,8 +11,8 @@ use hookhost::{Config, FailureKind, Host, SessionSpec};
 use hookhost_bench_table::measure::{Times, median, spoken, times_of};
 use hookhost_bench_table::table::{Row, Table};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
@@ -26,8 +26,8 @@ const RUNS: usize = 20;
 /// How long a neighbour is counted, beside one of its kind and beside a shape in turns, and how often.
 const SPELL: Duration = Duration::from_millis(60);
 const SPELLS: usize = 5;
-/// Bytes that a thread without a plugin copies.
-const COPIED: usize = 16 << 20;
+/// Bytes that a thread without a plugin copies: more than the caches of common machines hold.
+const COPIED: usize = 64 << 20;
 /// The part of what a neighbour that behaves would leave that one that misbehaves must leave.
 const SHARE: f64 = 0.8;
 
@@ -88,7 +88,6 @@ fn neighbours(table: &mut Table) {
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
     let (least, worst) = shares.first().unwrap();
     let middle = shares[shares.len() / 2].0;
-    // What nobody can give: a thread without a plugin takes the same memory's bandwidth.
     let copier = median(copier);
     let what = format!("events of a neighbour while a plugin misbehaves: the worst of {} shapes", shares.len());
     let why = "Neighbours share the memory's bandwidth, of which a flood takes more than an event that behaves.";
@@ -98,8 +97,7 @@ fn neighbours(table: &mut Table) {
         "100 % beside a second neighbour that is as busy; {:.0} % beside a thread without a plugin that copies memory",
         copier * 100.0
     );
-    let budget = "≥ 80 %, or what that thread leaves";
-    table.beside(&row, &measured, &reference, budget, *least >= SHARE.min(copier));
+    table.beside(&row, &measured, &reference, "≥ 80 %", *least >= SHARE);
 }
 
 /// All that are in files.
@@ -155,12 +153,16 @@ enum Beside {
     Copier,
 }
 
-/// Copies more memory than the caches hold, until that is over.
+/// What is copied: made once, so that the copying alone is beside a neighbour.
+static MEMORY: LazyLock<Mutex<[Vec<u8>; 2]>> = LazyLock::new(|| Mutex::new([vec![1; COPIED], vec![2; COPIED]]));
+
+/// Copies memory until that is over.
 fn copy(over: &AtomicBool) {
-    let (from, mut to) = (vec![1_u8; COPIED], vec![0_u8; COPIED]);
+    let mut memory = MEMORY.lock().unwrap();
+    let [from, to] = &mut *memory;
     while !over.load(Ordering::Relaxed) {
-        to.copy_from_slice(std::hint::black_box(&from));
-        std::hint::black_box(&mut to);
+        to.copy_from_slice(std::hint::black_box(from));
+        std::hint::black_box(&mut *to);
     }
 }
 

@@ -26,11 +26,6 @@ mod shell;
 
 use hookhost::contract;
 use hookhost_bench_table::table::Table;
-use mimalloc::MiMalloc;
-
-/// The command's, for the subjects and their references.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Rows of the table.
 type Part<'a> = &'a dyn Fn(&mut Table);

@@ -33,10 +33,10 @@ pub(crate) fn rows(table: &mut Table) {
         run(command);
     };
     let bash = || run(shell("bash", "-c", ":"));
-    let what = "`hookhost dispatch`: start, load, one event, exit";
-    let why = "A third of it is the dynamic loader: a position-independent executable of this size has 50 000 addresses to \
-               relocate before it begins, and stays one, since its place in memory is to be hard to guess. An event of an agent \
-               without a resident host starts `hookhost-settle` in its place.";
+    let what = "one-shot process: start, load, one event, exit";
+    let why = "It is `hookhost dispatch`, whose addresses the dynamic loader relocates before it begins: its place in memory is \
+               to be hard to guess. An event of an agent without a resident host starts `hookhost-settle` in its place, which \
+               has a row of its own.";
     let row = Row { what, component: "no-force-push", log: "on", why };
     dispatch(directory.path());
     table.compared(&row, &compare(|| dispatch(directory.path()), bash), "`bash -c :`", Some(2.0));

@@ -17,7 +17,7 @@ pub struct PreparedCall {
 }
 
 impl PreparedCall {
-    /// The same, with the message in which an agent told of it, for the plugins that read it.
+    /// The same, with the message in which an agent told of it, for the plugins that read it. [`Self::into_call`] leaves it out.
     #[must_use]
     pub fn raw(self, message: Json) -> Self {
         Self { raw: Some(message), ..self }

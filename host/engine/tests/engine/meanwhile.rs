@@ -305,7 +305,7 @@ async fn a_session_that_is_taken_up_after_months_uses_no_identifier_twice() {
     drop((session, host));
     // As if it were long ago.
     let connection = rusqlite::Connection::open(&log).unwrap();
-    assert_eq!(connection.execute("UPDATE session SET touched = 0", []).unwrap(), 1);
+    assert_eq!(connection.execute("UPDATE session SET touched = 0", []).unwrap(), 2);
     drop(connection);
     let host = host_at(&log, vec![]).await;
     let session = shared(&host);
@@ -323,7 +323,7 @@ async fn numbers_that_another_program_has_put_into_a_sessions_row_are_no_panic()
         let _ = call(&session, "ls").await;
         drop((session, host));
         let connection = rusqlite::Connection::open(&log).unwrap();
-        assert_eq!(connection.execute(&format!("UPDATE session SET {change}"), []).unwrap(), 1);
+        assert_eq!(connection.execute(&format!("UPDATE session SET {change} WHERE id <> ''"), []).unwrap(), 1);
         drop(connection);
         let event = tokio::spawn(async move {
             let host = host_at(&log, vec![waits()]).await;

@@ -396,8 +396,12 @@ impl Database {
         let created = database::create(path, now)?;
         let forgotten = sessions::forget_old(&created.connection, now);
         match forgotten.map_err(|error| StoreError::of(&error, path)) {
-            // Another process writes, or the disk is full. The next process that opens the file forgets them.
-            Err(error) if error.is_transient() || matches!(error, StoreError::Full(_)) => {}
+            // Another process writes. The next process that opens the file forgets them.
+            Err(error) if error.is_transient() => {}
+            // Events are told so, each with its reason.
+            Err(error @ (StoreError::Full(_) | StoreError::Io { .. })) => {
+                tracing::warn!(%error, "old sessions are not forgotten");
+            }
             done => done?,
         }
         let turns = Turns::open(&database::turns(path)?)?;

@@ -5,7 +5,7 @@ use super::namespaces::{self, SESSION_RETENTION, signed};
 use super::progress::AFTER;
 use crate::state::Time;
 use crate::store::{Changed, SessionChanges, SessionRow};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 /// Larger numbers nobody reaches: they leave room to count on.
 const MAX_NUMBER: i64 = i64::MAX / 2;
@@ -50,25 +50,38 @@ pub(super) fn write(connection: &Connection, handle: &dyn SessionChanges) -> rus
 }
 
 /// Forgets what was last written [`SESSION_RETENTION`] ago: the state of sessions and trees, and the rows of sessions, of
-/// which it keeps the highest number, so that no event number is used twice. Once in [`FORGETTING_INTERVAL`], since all of
-/// them are looked at.
+/// which it keeps the highest number, so that no event number is used twice. Once in [`FORGETTING_INTERVAL`], since it reads
+/// all rows.
 pub(super) fn forget_old(connection: &Connection, now: Time) -> rusqlite::Result<()> {
     let last = "SELECT touched FROM session WHERE id = ?1";
-    let last = connection.query_row(last, [FORGOTTEN], |row| row.get::<_, i64>(0)).optional()?;
-    // A clock that was set back makes it due, too.
+    // What another program has put there makes it due, and so does a clock that was set back.
+    let last = connection.query_row(last, [FORGOTTEN], |row| Ok(row.get::<_, i64>(0).unwrap_or(-1))).optional()?;
     let is_recent = |last: Time| last <= now && now - last < FORGETTING_INTERVAL;
     if last.is_some_and(|last| u64::try_from(last).is_ok_and(is_recent)) {
         return Ok(());
     }
     let before = signed(now.saturating_sub(SESSION_RETENTION));
-    let transaction = connection.unchecked_transaction()?;
-    transaction.execute(
-        "INSERT INTO session (id, version, events, life, touched)
-         SELECT ?2, 1, ifnull(max(events), 0), '', ?4 FROM session WHERE (touched < ?1 AND id >= ?3) OR id = ?2
-         ON CONFLICT (id) DO UPDATE SET events = excluded.events, touched = excluded.touched",
-        (before, FORGOTTEN, AFTER, signed(now)),
+    // Before the transaction begins, since other writers wait until it ends.
+    let is_any_old = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM session WHERE touched < ?1 AND id >= ?2)
+             OR EXISTS (SELECT 1 FROM space WHERE scope <> 'plugin' AND touched < ?1)",
+        (before, AFTER),
+        |row| row.get::<_, bool>(0),
     )?;
-    transaction.execute("DELETE FROM session WHERE touched < ?1 AND id >= ?2", (before, AFTER))?;
-    namespaces::forget_old(&transaction, before)?;
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    transaction.execute(
+        "INSERT INTO session (id, version, events, life, touched) VALUES (?1, 1, 0, '', ?2)
+         ON CONFLICT (id) DO UPDATE SET touched = excluded.touched",
+        (FORGOTTEN, signed(now)),
+    )?;
+    if is_any_old {
+        transaction.execute(
+            "UPDATE session SET events = (SELECT max(events) FROM session WHERE (touched < ?1 AND id >= ?2) OR id = ?3)
+             WHERE id = ?3",
+            (before, AFTER, FORGOTTEN),
+        )?;
+        transaction.execute("DELETE FROM session WHERE touched < ?1 AND id >= ?2", (before, AFTER))?;
+        namespaces::forget_old(&transaction, before)?;
+    }
     transaction.commit()
 }

@@ -336,7 +336,7 @@ fn journals_do_not_pile_up_and_neither_do_their_rows() {
     drop(store);
     commit(&Store::open(&path, 0).unwrap(), 64);
     let connection = rusqlite::Connection::open(&path).unwrap();
-    let rows: u32 = connection.query_row("SELECT count(*) FROM session", [], |row| row.get(0)).unwrap();
+    let rows: u32 = connection.query_row("SELECT count(*) FROM session WHERE id <> ''", [], |row| row.get(0)).unwrap();
     assert!(rows <= 2, "{rows}");
     assert_eq!(numbers(&path), all(65));
 }
