@@ -7,6 +7,8 @@ use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOr
 use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -44,6 +46,10 @@ pub(crate) fn rows(table: &mut Table) {
         "A record is written before its event is acted on, and whether another process had a turn is asked before it.";
     table.compared(&Row { why, ..row(what, "on") }, &compare(|| asks(&on), || asks(&off)), "the log off", Some(1.6));
 
+    let mut file = Appended::new(directory.path());
+    let appended = "1.2 KB, as a record of it has, appended to a file with one `write`";
+    table.compared(&row(what, "on"), &compare(|| asks(&on), || file.append()), appended, None);
+
     of_a_proxied_call(table, &runtime, &on);
 
     let ten = |log: Option<&Path>| {
@@ -75,6 +81,31 @@ pub(crate) fn rows(table: &mut Table) {
     let bare = Bare::with_slots(128);
     two_threads(table, &Row { why, ..row("two threads, a session each: throughput", "off") }, &host, &bare);
     at_once(table, &directory.path().join("at-once.db"));
+}
+
+/// A file that is begun again where a journal would be.
+struct Appended {
+    file: File,
+    bytes: usize,
+}
+
+impl Appended {
+    const RECORD: [u8; 1200] = [b'x'; 1200];
+    const MAX: usize = 4 << 20;
+
+    fn new(directory: &Path) -> Self {
+        Self { file: File::create(directory.join("appended")).unwrap(), bytes: 0 }
+    }
+
+    fn append(&mut self) {
+        if self.bytes >= Self::MAX {
+            self.file.set_len(0).unwrap();
+            self.file.rewind().unwrap();
+            self.bytes = 0;
+        }
+        self.file.write_all(&Self::RECORD).unwrap();
+        self.bytes += Self::RECORD.len();
+    }
 }
 
 /// What the log takes where many sessions of one process record at once: the time of all by their events, on a thread for each
