@@ -46,11 +46,25 @@ pub(crate) trait ToRecord: Serialize + Clone + Sync {
     }
 }
 
+/// Room for the text of a usual record, in bytes.
+const USUAL: usize = 1536;
+
 /// Records always have JSON; one that had none would still be a record of its kind.
 fn json<R: ToRecord>(record: &R) -> String {
-    let fields = serde_json::to_string(record).unwrap_or_else(|_| "{}".into());
-    let separator = if fields == "{}" { "" } else { "," };
-    format!(r#"{{"kind":"{}"{separator}{}"#, R::KIND, fields.strip_prefix('{').unwrap_or("}"))
+    let mut text = Vec::with_capacity(USUAL);
+    text.extend(br#"{"kind":""#);
+    text.extend(R::KIND.as_bytes());
+    text.push(b'"');
+    let fields = text.len();
+    if serde_json::to_writer(&mut text, record).is_err() || text[fields..] == *b"{}" {
+        text.truncate(fields);
+        text.push(b'}');
+    } else {
+        // In place of the brace with which the fields begin.
+        text[fields] = b',';
+    }
+    // `serde_json` writes text.
+    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 macro_rules! to_record {

@@ -92,6 +92,8 @@ struct Queue {
 #[derive(Default)]
 struct Waiting {
     records: Vec<Queued>,
+    /// How many of them no journal has: the last ones.
+    late: usize,
     /// Session handles with unwritten changes.
     sessions: Vec<Arc<dyn SessionChanges>>,
     /// Identifiers of settled questions, whose rows are deleted.
@@ -113,9 +115,21 @@ impl Waiting {
         self.sessions.is_empty() && self.settled.is_empty()
     }
 
+    /// Where those begin that no journal has. Thousands may be before them, which no event looks through.
+    fn first_late(&self) -> usize {
+        self.records.len().saturating_sub(self.late)
+    }
+
     /// The records that no journal has.
     fn late(&self) -> impl Iterator<Item = &Queued> {
-        self.records.iter().filter(|queued| queued.place.is_none())
+        self.records.iter().skip(self.first_late())
+    }
+
+    /// Notes where a journal has the late records.
+    fn note_places(&mut self, places: impl Iterator<Item = Place>) {
+        let first = self.first_late();
+        self.records.iter_mut().skip(first).zip(places).for_each(|(queued, place)| queued.place = Some(place));
+        self.late = 0;
     }
 
     /// The places in journals of those that have one.
@@ -130,6 +144,8 @@ impl Waiting {
     /// Puts back what could not be written, before what was queued meanwhile.
     fn put_back(&mut self, first: Self) {
         self.records.splice(..0, first.records);
+        // While one of the first was in no journal, none of those behind it came into one.
+        self.late = self.records.iter().rev().take_while(|queued| queued.place.is_none()).count();
         self.sessions.splice(..0, first.sessions);
         self.settled.splice(..0, first.settled);
     }
@@ -163,8 +179,8 @@ impl Queue {
         let all: Vec<&str> = late.chain(records.iter().map(|record| &**record)).collect();
         let Some(places) = self.journal.append(&mut self.files, &all)? else { return Ok(false) };
         let mut places = places.into_iter();
-        let late = self.waiting.records.iter_mut().filter(|queued| queued.place.is_none());
-        late.zip(places.by_ref()).for_each(|(queued, place)| queued.place = Some(place));
+        let late = self.waiting.late;
+        self.waiting.note_places(places.by_ref().take(late));
         for (record, place) in records.iter().zip(places) {
             self.bytes += record.len();
             self.waiting.records.push(Queued { record: record.clone(), place: Some(place) });
@@ -223,7 +239,10 @@ impl DiskStore {
         let was_empty = queue.waiting.is_empty();
         let LateWrite { record, session, settles } = late;
         queue.bytes += record.as_ref().map_or(0, String::len);
-        queue.waiting.records.extend(record.map(|record| Queued { record, place: None }));
+        if let Some(record) = record {
+            queue.waiting.records.push(Queued { record, place: None });
+            queue.waiting.late += 1;
+        }
         queue.waiting.sessions.extend(session);
         queue.waiting.settled.extend(settles);
         if was_empty {
