@@ -10,6 +10,7 @@ pub(crate) fn payload(agent: &str, call: &HookCall, depth: u32) -> Value {
         HookEvent::SessionStart { .. } => json!({}),
         HookEvent::SessionEnd => json!({ "usage": usage() }),
         HookEvent::PromptSubmit { prompt } => json!({ "prompt": prompt }),
+        HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => json!({ "call": tool_call(tool) }),
         HookEvent::AfterToolCall { call, result } => after_tool_call(call, result, ResultSource::Tool),
         HookEvent::SubagentStart { id, prompt } => {
             json!({ "subagent": { "call-id": id, "depth": depth + 1, "prompt": prompt } })
@@ -125,6 +126,8 @@ mod tests {
         let events = [
             HookEvent::SessionStart { is_resumed: false },
             HookEvent::PromptSubmit { prompt: text() },
+            HookEvent::BeforeToolCall(call()),
+            HookEvent::PermissionRequest(call()),
             HookEvent::AfterToolCall { call: call(), result: ToolResult::text("x") },
             HookEvent::SubagentStart { id: text(), prompt: text() },
             HookEvent::SubagentEnd { id: text(), text: text(), is_continued: false },
