@@ -116,7 +116,12 @@ async fn where_no_place_is_free_in_time_the_call_fails_as_overloaded_and_trips_n
     while overloaded < 10 {
         tokio::select! {
             biased;
-            settled = &mut sleeps => panic!("{settled:?}"),
+            settled = &mut sleeps => {
+                // A busy machine has no processor for it within a millisecond, either.
+                expect_overloaded(&settled.outcome);
+                sleeps.set(sleeper.before_tool_call(bash(&sleeper, "sleep")));
+                overloaded = 0;
+            }
             settled = ask("ls") => match settled.outcome {
                 GateOutcome::Allowed { .. } => assert_eq!(overloaded, 0),
                 rejected => {
