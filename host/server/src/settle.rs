@@ -680,7 +680,7 @@ impl Asked<'_> {
         let event = Some(recorded.event.clone());
         let answer = match outcome {
             Ok(GateOutcome::Allowed { value }) => {
-                // What the message and plugins may hold can be read: both were.
+                // The host has read them before: those of the agent, and those of a plugin.
                 let arguments =
                     value.arguments.read().map_err(|error| format!("its arguments cannot be read: {error}"))?;
                 if recorded.changed_by.is_empty() {
