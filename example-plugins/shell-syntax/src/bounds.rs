@@ -98,51 +98,22 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
     if text.contains("${") && unclosed_indices(bytes) > MAX_UNCLOSED_INDICES {
         return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
     }
-    let mut scan = Scan {
-        bytes,
-        at: 0,
-        open: Vec::new(),
-        subshells: 0,
-        indices: 0,
-        inner_indices: 0,
-        unclosed_indices: 0,
-        words: 0,
-        compounds: 0,
-        documents: Vec::new(),
-        outside: 0,
-        skipped: 0,
-        arithmetic: None,
-        is_lost: false,
-        refused: None,
-    };
-    while scan.at < scan.bytes.len() {
-        scan.step();
-        if let Some(why) = scan.refused {
-            return Err(why.into());
-        }
-        if scan.open.len() > MAX_DEPTH {
-            return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));
-        }
-        if scan.subshells > MAX_SUBSHELLS {
-            return Err(format!("subshells are nested more than {MAX_SUBSHELLS} levels deep"));
-        }
-        if scan.indices > MAX_INDICES {
-            return Err(format!("indices are nested more than {MAX_INDICES} levels deep"));
-        }
-        if scan.unclosed_indices > MAX_UNCLOSED_INDICES {
-            return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
-        }
-        if scan.inner_indices > MAX_INNER_INDICES {
-            return Err(format!("more than {MAX_INNER_INDICES} indices are nested in others"));
-        }
-        if scan.words > MAX_WORDS || scan.compounds > MAX_COMPOUNDS {
-            return Err("it holds too many commands".into());
-        }
-    }
+    let mut scan = Scan::new(bytes);
+    scan.check()?;
     if text.len() - scan.skipped.min(text.len()) > MAX_TEXT {
         return Err(format!("it is longer than {MAX_TEXT} bytes beside its here-documents"));
     }
     Ok(())
+}
+
+/// The same of the body of a here-document in which the shell looks for substitutions.
+pub(super) fn check_document(body: &str) -> Result<(), String> {
+    let mut scan = Scan::new(body.as_bytes());
+    scan.open.push(Open::Document);
+    while scan.at < scan.bytes.len() && scan.refused.is_none() {
+        scan.step();
+    }
+    scan.refused.map_or(Ok(()), |why| Err(why.into()))
 }
 
 /// What is open at a place.
@@ -152,12 +123,16 @@ enum Open {
     Round,
     /// `(`
     Subshell,
+    /// `<(`, `@(`: what follows its end is still the same word.
+    Part,
     Curly,
     /// `${`
     Name,
     /// `[` within `${`
     Index,
     Quote,
+    /// The body of a here-document, which is like a quote without an end.
+    Document,
     Backtick,
 }
 
@@ -176,6 +151,8 @@ struct Scan<'a> {
     documents: Vec<Vec<u8>>,
     /// How many of them began before the backquote that is open.
     outside: usize,
+    /// What was open when a process substitution began after one of them, on the same line.
+    within: Option<usize>,
     /// The bytes of those that were left out.
     skipped: usize,
     arithmetic: Option<Arithmetic>,
@@ -203,13 +180,65 @@ const DOCUMENT: &str =
     "a here-document begins on the line of a substitution that is opened after it, or that contains it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern or a list of commands";
+const QUOTE: &str = "a quote in arithmetic may be a character or not";
+const COMMENT: &str = "`#` may begin a comment here, or be a character";
 /// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
 const SHIFT: &str = "`<<` may be arithmetic here, or begin a here-document";
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            open: Vec::new(),
+            subshells: 0,
+            indices: 0,
+            inner_indices: 0,
+            unclosed_indices: 0,
+            words: 0,
+            compounds: 0,
+            documents: Vec::new(),
+            outside: 0,
+            within: None,
+            skipped: 0,
+            arithmetic: None,
+            is_lost: false,
+            refused: None,
+        }
+    }
+
+    /// Goes through all of it.
+    fn check(&mut self) -> Result<(), String> {
+        while self.at < self.bytes.len() {
+            self.step();
+            if let Some(why) = self.refused {
+                return Err(why.into());
+            }
+            if self.open.len() > MAX_DEPTH {
+                return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));
+            }
+            if self.subshells > MAX_SUBSHELLS {
+                return Err(format!("subshells are nested more than {MAX_SUBSHELLS} levels deep"));
+            }
+            if self.indices > MAX_INDICES {
+                return Err(format!("indices are nested more than {MAX_INDICES} levels deep"));
+            }
+            if self.unclosed_indices > MAX_UNCLOSED_INDICES {
+                return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
+            }
+            if self.inner_indices > MAX_INNER_INDICES {
+                return Err(format!("more than {MAX_INNER_INDICES} indices are nested in others"));
+            }
+            if self.words > MAX_WORDS || self.compounds > MAX_COMPOUNDS {
+                return Err("it holds too many commands".into());
+            }
+        }
+        Ok(())
+    }
+
     fn step(&mut self) {
         let byte = self.bytes[self.at];
-        let quoted = self.open.last() == Some(&Open::Quote);
+        let quoted = matches!(self.open.last(), Some(Open::Quote | Open::Document));
         match byte {
             b'\\' => self.at += 1,
             b'"' if quoted => self.close(Open::Quote),
@@ -225,7 +254,7 @@ impl Scan<'_> {
                 self.outside = self.documents.len();
                 self.open.push(Open::Backtick);
             }
-            b'$' if !quoted && self.next() == Some(b'\'') => self.skip_escaped(),
+            b'$' if !quoted && self.next() == Some(b'\'') && !self.is_in_arithmetic() => self.skip_escaped(),
             b'$' if self.next() == Some(b'(') => {
                 self.words += WORDS_OF_A_SUBSTITUTION;
                 self.at += 1;
@@ -263,6 +292,7 @@ impl Scan<'_> {
                 self.close(what);
             }
             _ if quoted => {}
+            b'\'' if self.is_in_arithmetic() => self.refused = Some(QUOTE),
             b'\'' => self.skip_to(b'\''),
             b'(' => {
                 self.pattern();
@@ -278,34 +308,46 @@ impl Scan<'_> {
                         None => self.begin_arithmetic(false),
                     }
                 }
+                let is_part = self.at > 0 && b"<>@!?+*".contains(&self.bytes[self.at - 1]);
+                if is_part && !self.documents.is_empty() {
+                    self.within.get_or_insert(self.open.len());
+                }
                 self.subshells += 1;
-                self.open.push(Open::Subshell);
+                self.open.push(if is_part { Open::Part } else { Open::Subshell });
             }
             b')' => {
+                let mut skip = 0;
                 if self.open.contains(&Open::Round) && !self.documents.is_empty() {
                     self.refused = Some(DOCUMENT);
                 }
-                if self.open.last() == Some(&Open::Subshell) {
-                    self.subshells -= 1;
-                    self.close(Open::Subshell);
-                } else {
-                    self.close(Open::Round);
+                match self.open.last() {
+                    Some(Open::Subshell) => self.subshells -= 1,
+                    Some(Open::Part) => {
+                        self.subshells -= 1;
+                        // To the parser of a process substitution it begins a comment, and to the shell it is of the same word.
+                        if self.next() == Some(b'#') {
+                            self.refused = Some(COMMENT);
+                        }
+                    }
+                    // A character of the word that the substitution is in.
+                    Some(Open::Round) => skip = usize::from(self.next() == Some(b'#')),
+                    _ => {}
+                }
+                if matches!(self.open.last(), Some(Open::Subshell | Open::Part | Open::Round)) {
+                    self.open.pop();
                 }
                 self.end_arithmetic();
+                self.at += skip;
             }
             b'{' => self.open.push(Open::Curly),
-            b'#' if self.begins_word() && !self.open.contains(&Open::Name) => {
-                let from = self.at;
-                self.skip_to(b'\n');
-                // In arithmetic it is no comment to the parser.
-                if self.arithmetic.is_some() && self.bytes[from..self.at].windows(2).any(|pair| pair == b"<<") {
-                    self.refused = Some(SHIFT);
-                }
-                self.at -= 1;
-            }
+            b'#' if self.begins_word() && self.has_comments() => self.comment(),
             b'<' if self.next() == Some(b'<') => self.document(),
             b'\n' => {
                 self.words += WORDS_OF_A_COMMAND;
+                let is_within = self.within.take().is_some_and(|depth| self.open.len() > depth);
+                if is_within || (self.outside > 0 && self.open.contains(&Open::Backtick)) {
+                    self.refused = Some(DOCUMENT);
+                }
                 self.skip_documents();
             }
             b';' => self.words += WORDS_OF_A_COMMAND,
@@ -319,25 +361,71 @@ impl Scan<'_> {
     }
 
     /// `@(…)` and `!(…)`, before the bracket is looked at. The parser takes both for patterns; to a shell that was not told to, the
-    /// second is a list of commands. And it looks for the end of a pattern without regard to quotes.
+    /// second is a list of commands. And it looks for the end of a pattern without regard to quotes, also in arithmetic.
     fn pattern(&mut self) {
         let before = self.at.checked_sub(1).map(|at| self.bytes[at]);
-        if !matches!(before, Some(b'@' | b'!' | b'?' | b'+' | b'*')) || self.arithmetic.is_some() {
+        if !matches!(before, Some(b'@' | b'!' | b'?' | b'+' | b'*')) {
             return;
         }
+        let is_value = self.arithmetic.is_some();
+        let more: &[u8] = if is_value { b"'\"`\\#{" } else { b"'\"`\\#$<" };
         let (mut depth, mut rest) = (0_usize, self.bytes[self.at..].iter());
         let has_more = loop {
             match rest.next() {
                 Some(b'(') => depth += 1,
                 Some(b')') if depth == 1 => break false,
                 Some(b')') => depth -= 1,
-                Some(b'\'' | b'"' | b'`' | b'$' | b'\\' | b'<' | b'#') => break true,
+                Some(byte) if more.contains(byte) => break true,
                 Some(_) => {}
                 None => break false,
             }
         };
-        if before == Some(b'!') || has_more {
+        if (before == Some(b'!') && !is_value) || has_more {
             self.refused = Some(PATTERN);
+        }
+    }
+
+    /// Whether a `#` begins a comment here: in `${…}` it is a character.
+    fn has_comments(&self) -> bool {
+        !matches!(self.open.iter().rfind(|open| **open != Open::Curly), Some(Open::Name | Open::Index))
+    }
+
+    /// To the end of a comment. Within a substitution the parser may take it for words, and within arithmetic it is none.
+    fn comment(&mut self) {
+        let from = self.at;
+        let ends: &[u8] = if self.open.contains(&Open::Backtick) { b"\n`" } else { b"\n" };
+        let rest = &self.bytes[from..];
+        let text = &rest[..rest.iter().position(|byte| ends.contains(byte)).unwrap_or(rest.len())];
+        let is_known = match self.open.iter().rfind(|open| !matches!(open, Open::Curly | Open::Subshell | Open::Part)) {
+            None | Some(Open::Backtick) => true,
+            Some(Open::Round) => {
+                (self.is_comment_to_parser() && !self.is_document())
+                    || !text.iter().any(|byte| b"'\"`\\$()<".contains(byte))
+            }
+            Some(_) => false,
+        };
+        if !is_known || self.arithmetic.is_some() || self.is_lost {
+            self.refused = Some(COMMENT);
+        }
+        self.at += text.len() - 1;
+    }
+
+    /// Whether it goes through a here-document. The parser knows neither comments nor other here-documents in it.
+    fn is_document(&self) -> bool {
+        self.open.first() == Some(&Open::Document)
+    }
+
+    /// Whether the parser takes what follows for a comment in a substitution, too. Of the blanks before it, the first ends a word, and
+    /// the next begins one, and so on.
+    fn is_comment_to_parser(&self) -> bool {
+        let before = &self.bytes[..self.at];
+        let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        match &before[..before.len() - blanks] {
+            // It may end a subshell or a substitution, or be a character, or no byte of the text that the parser is given.
+            [.., b')' | b'\\'] | [.., b'\\', _] => false,
+            [.., b'\n' | b';' | b'&' | b'|' | b'('] => blanks.is_multiple_of(2),
+            [] => false,
+            [..] => !blanks.is_multiple_of(2),
         }
     }
 
@@ -349,6 +437,15 @@ impl Scan<'_> {
         if let Some(arithmetic) = &mut self.arithmetic {
             arithmetic.is_nested = true;
         }
+    }
+
+    /// Whether it is in arithmetic, and in no substitution there.
+    fn is_in_arithmetic(&self) -> bool {
+        self.arithmetic.as_ref().is_some_and(|arithmetic| {
+            self.open[arithmetic.depth + 1..]
+                .iter()
+                .all(|open| matches!(open, Open::Subshell | Open::Part | Open::Curly))
+        })
     }
 
     fn begin_arithmetic(&mut self, is_value: bool) {
@@ -409,7 +506,14 @@ impl Scan<'_> {
     }
 
     fn begins_word(&self) -> bool {
-        self.at == 0 || b" \t\n;&|()".contains(&self.bytes[self.at - 1])
+        let mut before = &self.bytes[..self.at];
+        // A line that goes on in the next one.
+        while let Some(line) = before.strip_suffix(b"\\\n")
+            && line.iter().rev().take_while(|byte| **byte == b'\\').count().is_multiple_of(2)
+        {
+            before = line;
+        }
+        before.last().is_none_or(|byte| b" \t\n;&|()`".contains(byte))
     }
 
     /// The rest of a word of letters; counted where it opens a compound command.
@@ -433,6 +537,7 @@ impl Scan<'_> {
             self.at += 1;
             return;
         }
+        let is_document = self.is_document();
         match &mut self.arithmetic {
             _ if self.is_lost || self.open.contains(&Open::Name) => self.refused = Some(SHIFT),
             Some(arithmetic) if arithmetic.is_nested => self.refused = Some(SHIFT),
@@ -440,6 +545,7 @@ impl Scan<'_> {
                 arithmetic.has_shift = true;
                 return;
             }
+            None if is_document => self.refused = Some(DOCUMENT),
             None => {}
         }
         if self.next() == Some(b'-') {
@@ -487,6 +593,10 @@ impl Scan<'_> {
                 let line = &line[..line.iter().position(|b| *b == b'\n').unwrap_or(line.len())];
                 self.at = from + line.len();
                 self.skipped += line.len();
+                // It ends the substitution, and the document with it.
+                if line.contains(&b'`') && self.open.contains(&Open::Backtick) {
+                    self.refused = Some(DOCUMENT);
+                }
                 let start = line.iter().position(|b| *b != b'\t').unwrap_or(line.len());
                 if line[start..] == delimiter {
                     break;
@@ -498,8 +608,7 @@ impl Scan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
-    use proptest::prelude::*;
+    use super::{check, check_document};
 
     #[test]
     fn what_closes_a_name_within_its_index_closes_nothing_for_the_parser() {
@@ -549,6 +658,19 @@ mod tests {
             "!(rm -rf /)",
             "if !(rm -rf /); then :; fi",
             "[[ a == @(\")\"|b) ]]; rm -rf /; echo \"x\"",
+            "echo $( # )'\nrm -rf /\n) #'",
+            "echo $(a  # )'\nrm -rf /\n) #'",
+            "echo ${x:-$( # )'\nrm -rf /\n) '}\\'}",
+            "echo ${x:+$(( 1 # ))}\nrm -rf /\n: ))}",
+            "cat <<E <(echo & )# || rm -rf / #\nE",
+            "cat <<E <(:\n)<(rm -rf /)\nE\n",
+            "echo `: # '`; cat <<E $(rm -rf /) #'`\nx\nE",
+            "echo `<<E #\n`; cat <<E $(rm -rf /)\nE\n",
+            "cat <<E `x\n`$(rm -rf /)\nE\n",
+            "echo $(x)#; cat <<E $(rm -rf /)\nx\nE",
+            "(( 1 $'))\nrm -rf /; #'))",
+            "(( 1 !('))\nrm -rf /; #'))",
+            "$(}  #<<''))$(",
         ] {
             assert!(check(text).is_err(), "{text}");
         }
@@ -564,8 +686,29 @@ mod tests {
             "case $x in +([0-9])) [[ $x == @(a|b) ]] && ! (false);; esac; find . \\! \\( -name x \\)",
             "echo $((2*(3+4))) $(( !(x) )); (( !(x) )) && echo 'hey!(x)' \"a!(b)\"",
             "cat <<-  \\EOF <<\"A B\" <<'C'\nEOF\nA B\nC\necho $(date)",
+            "echo $(\n  # it's (as they say) of two blanks\n\n# and of none\n    date)",
+            "echo $(date # now\n) $(date) # it's",
+            "echo $(date)#\"x\" ${#x} ${x#'a'} `date # now`",
+            "(( x = 1 )) # it's\necho $(( $(date +'%s') - 1 ))",
         ] {
             assert_eq!(check(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_document_in_which_the_parser_would_end_a_substitution_elsewhere_says_so() {
+        for body in [
+            "$( : # )\nrm -rf /\n)",
+            "`$( : # ')\nrm -rf /\n)`",
+            "$(cat <<'E'\n(\nE\nrm -rf /)",
+            "${x:-$( : # )\nrm -rf /\n)}",
+        ] {
+            assert!(check_document(body).is_err(), "{body}");
+        }
+        for body in
+            ["# It's $(date), \"now\"\n## (`date`) # 1", "$(date # now\n)", "\\$(# ) '", "${x:-a} ${#x} $((1 << 2))"]
+        {
+            assert_eq!(check_document(body), Ok(()), "{body}");
         }
     }
 
@@ -584,27 +727,5 @@ mod tests {
         }
         assert!(check(&format!("echo {}", "a".repeat(40_000))).unwrap_err().contains("beside"));
         assert!(check(&"a".repeat(70_000)).unwrap_err().contains("bytes"));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
-
-        /// It panics where it believes that the end of a substitution is there and it is not, and looks for one end for ever.
-        #[test]
-        fn the_parser_comes_to_the_end_of_what_is_within_bounds(pieces in proptest::collection::vec(piece(), 0..16)) {
-            let text = pieces.concat();
-            if check(&text).is_ok() && let Some(ended) = crate::read::ended(&text) {
-                let options = brush_parser::ParserOptions::default();
-                let _ = brush_parser::uncached_tokenize_str(&ended, &options.tokenizer_options());
-            }
-        }
-    }
-
-    /// Of what here-documents, substitutions and arithmetic are made.
-    fn piece() -> impl Strategy<Value = &'static str> {
-        proptest::sample::select(vec![
-            "<<", "<<-", "<<<", " ", "  ", "''", "\"\"", "\\", "\n", "$(", "$((", "))", ")", "${", "}", "`", "E", "#",
-            "'", "\"", "(", "((", "$[", "]", "[[", "a", ";", "\t", "@(", "!(", "{ ", "$", "&", "|", "<(",
-        ])
     }
 }

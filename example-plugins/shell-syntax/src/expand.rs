@@ -169,6 +169,7 @@ impl Reader<'_> {
         if unclosed(text) > MAX_UNCLOSED {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
+        bounds::check_document(text).map_err(Unreadable)?;
         let pieces =
             brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
         let mut making = Making::default();
@@ -191,8 +192,10 @@ impl Reader<'_> {
     }
 
     fn expand(&mut self, pieces: &[WordPieceWithSource], quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
+        let mut after_dollar = false;
         for piece in pieces {
             self.spend(1)?;
+            check_text(&piece.piece, &mut after_dollar)?;
             match &piece.piece {
                 WordPiece::Text(text) if quoted => making.known(text),
                 WordPiece::Text(text) => making.unquoted(text),
@@ -559,6 +562,20 @@ fn unescaped(text: &str) -> String {
         Some(rest) => rest.to_owned(),
         None => text.to_owned(),
     }
+}
+
+/// Refuses a substitution of commands that the parser took for letters, since it did not find its end. `after_dollar` says whether the
+/// piece before this one was text that ends with a `$`; it is set for the next one.
+fn check_text(piece: &WordPiece, after_dollar: &mut bool) -> Result<(), Unreadable> {
+    let WordPiece::Text(text) = piece else {
+        *after_dollar = false;
+        return Ok(());
+    };
+    let begins = std::mem::replace(after_dollar, text.ends_with('$')) && text.starts_with('(');
+    if begins || text.contains("$(") || text.has(b'`') {
+        return Err(Unreadable("the end of a substitution is not found in a word".into()));
+    }
+    Ok(())
 }
 
 /// The text of `$'…'`.

@@ -9,6 +9,8 @@ mod copies;
 mod expand;
 mod fetched;
 mod find;
+#[cfg(test)]
+mod fuzzed;
 mod git;
 pub mod guarded;
 mod held;

@@ -1,0 +1,178 @@
+//! Texts that nobody would write: whatever a text is, the parser comes to its end, and a guard sees what a shell runs of it.
+
+use super::read::ended;
+use super::{Places, Script, UNKNOWN, bounds};
+use hookhost_guest::prelude::ShellDialect;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The same texts each time. With `PROPTEST_RNG_SEED` they are others, and as many as `PROPTEST_CASES` says.
+fn config(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    match config.rng_seed {
+        RngSeed::Random => ProptestConfig { cases, rng_seed: RngSeed::Fixed(0), ..config },
+        RngSeed::Fixed(_) => config,
+    }
+}
+
+proptest! {
+    #![proptest_config(config(20_000))]
+
+    /// It panics where it believes that the end of a substitution is there and it is not, and looks for one end for ever.
+    #[test]
+    fn the_parser_comes_to_the_end_of_what_is_within_bounds(pieces in proptest::collection::vec(piece(), 0..16)) {
+        let text = pieces.concat();
+        if bounds::check(&text).is_ok() && let Some(ended) = ended(&text) {
+            let options = brush_parser::ParserOptions::default();
+            let _ = brush_parser::uncached_tokenize_str(&ended, &options.tokenizer_options());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(4_000))]
+
+    /// Or it says that it cannot read the text, or that only the shell knows what runs.
+    #[test]
+    #[cfg(unix)]
+    fn the_reader_sees_what_bash_runs(text in text()) {
+        let directory = std::env::temp_dir().join(format!("hookhost-shell-syntax-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        prop_assert!(!hides(&text, &directory), "{text}");
+    }
+}
+
+/// Of what here-documents, substitutions and arithmetic are made.
+fn piece() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "<<", "<<-", "<<<", " ", "  ", "''", "\"\"", "\\", "\n", "$(", "$((", "))", ")", "${", "}", "`", "E", "#", "'",
+        "\"", "(", "((", "$[", "]", "[[", "a", ";", "\t", "@(", "!(", "{ ", "$", "&", "|", "<(",
+    ])
+}
+
+/// What stands for a harmful command. The shell has a function of this name, which makes a file.
+const MARK: &str = "MARK";
+
+/// Whether `bash` runs the mark. It finds no program but that, and is given nothing to read.
+fn runs_in_bash(text: &str, directory: &Path) -> bool {
+    // What runs in the background of one text may end when the next one runs.
+    static TEXTS: AtomicUsize = AtomicUsize::new(0);
+    let made = directory.join(format!("made-{}", TEXTS.fetch_add(1, Ordering::Relaxed)));
+    Command::new("bash")
+        .args(["-c", &format!("PATH=/nowhere\n{text}")])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("MADE", &made)
+        .env(format!("BASH_FUNC_{MARK}%%"), "() { : > \"$MADE\"; }")
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("this test needs bash");
+    made.exists()
+}
+
+/// Whether a guard learns of the mark, or that there is something which it cannot read.
+fn is_seen(script: &Script) -> bool {
+    let may_be_mark = |program: &str| program.is_empty() || program.contains(UNKNOWN) || program == MARK;
+    script.unreadable.is_some()
+        || script.runs_unknown
+        || script.commands.iter().any(|command| may_be_mark(&command.program))
+}
+
+fn hides(text: &str, directory: &Path) -> bool {
+    text.contains(MARK)
+        && !is_seen(&super::read(text, ShellDialect::Posix, "/work", &Places::new("/work")))
+        && runs_in_bash(text, directory)
+}
+
+/// What means something to one reader and nothing to the other, if they are not at the same place.
+fn junk() -> impl Strategy<Value = String> {
+    let piece = proptest::sample::select(vec![
+        "MARK", "MARK", "'", "\"", "`", "#", " #", " ", "(", ")", "))", "$(", "$((", "${", "{", "}", "[", "]", "\\",
+        "<<E", "<<'E'", "!(", "@(", "$'", ";", "&", "|", "a", "esac", "~",
+    ]);
+    proptest::collection::vec(piece, 0..5).prop_map(|pieces| pieces.concat())
+}
+
+/// Between two words or commands, where a shell reads over it.
+fn gap() -> impl Strategy<Value = String> {
+    let blank = || proptest::sample::select(vec![" ", "  ", "\t", "   ", " \\\n", " \\\n ", "\\\n"]);
+    prop_oneof![6 => blank().prop_map(String::from), 1 => Just(String::new())]
+}
+
+/// The end of a command, with a comment or without.
+fn end() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => proptest::sample::select(vec![";", "\n", " && ", " || ", " | ", "& ", "\n\n  ", "; "]).prop_map(String::from),
+        4 => (gap(), junk(), gap()).prop_map(|(before, junk, after)| format!("{before}#{junk}\n{after}")),
+    ]
+}
+
+fn word(list: BoxedStrategy<String>) -> BoxedStrategy<String> {
+    let leaf = || {
+        prop_oneof![
+            3 => proptest::sample::select(vec!["a", "b", "#", "a#", "$x", "${x}", "~", "\\'", "\\)", "\\\\", "\\#", "1", "--", "{a,b}", "*", "!", "[", "x[0]"]).prop_map(String::from),
+            3 => junk().prop_map(|junk| format!("'{}'", junk.replace('\'', ""))),
+            2 => junk().prop_map(|junk| format!("$'{}'", junk.replace('\'', "\\'"))),
+            2 => junk().prop_map(|junk| format!("\"{}\"", junk.replace(['"', '`', '$', '\\'], ""))),
+        ]
+    };
+    let part = prop_oneof![
+        4 => leaf(),
+        3 => (gap(), list.clone()).prop_map(|(gap, list)| format!("$({gap}{list})")),
+        2 => (gap(), list.clone()).prop_map(|(gap, list)| format!("\"a$({gap}{list})b\"")),
+        1 => list.clone().prop_map(|list| format!("`{}`", list.replace(['`', '\\'], ""))),
+        1 => list.clone().prop_map(|list| format!("<({list})")),
+        1 => (leaf(), list.clone()).prop_map(|(leaf, list)| format!("${{x:-{leaf}$({list})}}")),
+        1 => (leaf(), gap(), list.clone()).prop_map(|(leaf, gap, list)| format!("\"${{x:+{leaf}$({gap}{list})}}\"")),
+        1 => (junk(), leaf()).prop_map(|(junk, leaf)| format!("${{x#{leaf}{junk}}}")),
+        1 => (gap(), junk()).prop_map(|(gap, junk)| format!("$((1{gap}+{junk}))")),
+        1 => (gap(), list.clone()).prop_map(|(gap, list)| format!("$((1 +{gap}$({list})))")),
+        1 => (gap(), list).prop_map(|(gap, list)| format!("$(({gap}{list}){gap})")),
+    ];
+    proptest::collection::vec(part, 1..3).prop_map(|parts| parts.concat()).boxed()
+}
+
+fn command(list: BoxedStrategy<String>) -> BoxedStrategy<String> {
+    let words = || {
+        proptest::collection::vec((gap(), word(list.clone())), 0..3)
+            .prop_map(|words| words.into_iter().map(|(gap, word)| format!("{gap}{word}")).collect::<String>())
+    };
+    prop_oneof![
+        3 => Just(String::from(MARK)),
+        6 => words().prop_map(|words| format!("echo {words}")),
+        2 => words().prop_map(|words| format!("x={words}")),
+        1 => list.clone().prop_map(|list| format!("({list})")),
+        1 => (gap(), list.clone()).prop_map(|(gap, list)| format!("({gap}{list})")),
+        1 => list.clone().prop_map(|list| format!("{{ {list}; }}")),
+        1 => list.clone().prop_map(|list| format!("if :; then {list}\nfi")),
+        1 => (word(list.clone()), list.clone()).prop_map(|(word, list)| format!("case a in {word}) {list};; *) MARK;; esac")),
+        1 => (words(), junk(), end()).prop_map(|(words, junk, end)| format!("cat <<E{words}{end}{junk}\nE\n")),
+        1 => (words(), junk()).prop_map(|(words, junk)| format!("cat <<'E'{words}\n{junk}\nE\n")),
+        1 => (words(), list.clone()).prop_map(|(words, list)| format!("[[ a{words} == a ]] && {list}")),
+        1 => (gap(), junk(), list).prop_map(|(gap, junk, list)| format!("(({gap}1 {junk}))\n{list}")),
+        1 => junk(),
+    ].boxed()
+}
+
+/// Texts most of which a shell can read.
+fn text() -> impl Strategy<Value = String> {
+    let line = |command: BoxedStrategy<String>| {
+        proptest::collection::vec((command, end()), 1..4)
+            .prop_map(|commands| {
+                commands.into_iter().map(|(command, end)| format!("{command}{end}")).collect::<String>()
+            })
+            .boxed()
+    };
+    line(proptest::sample::select(vec!["MARK", ":", "echo a"]).prop_map(String::from).boxed()).prop_recursive(
+        3,
+        24,
+        3,
+        move |list| line(command(list.boxed())),
+    )
+}
