@@ -42,6 +42,14 @@ pub(super) struct Journal {
     files: u32,
     current: Option<Arc<JournalFile>>,
     buffer: Vec<u8>,
+    /// Where the records of the last write end.
+    ends: Vec<u64>,
+}
+
+/// Records that were appended: to which file, and where each of them ends there.
+pub(super) struct Written<'a> {
+    pub(super) file: Arc<JournalFile>,
+    pub(super) ends: &'a [u64],
 }
 
 /// Where the journals of a database are.
@@ -61,13 +69,6 @@ pub(super) struct JournalFile {
     end: AtomicU64,
     /// How many bytes of it the database has.
     taken: AtomicU64,
-}
-
-/// Where a record is: in this file, up to this byte.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) file: Arc<JournalFile>,
-    pub(super) end: u64,
 }
 
 impl JournalFile {
@@ -135,7 +136,7 @@ fn is_identifier(id: &str) -> bool {
 
 impl Journal {
     pub(super) fn new(directory: Directory, log: Digest) -> Self {
-        Self { directory, log, store: rand::random(), files: 0, current: None, buffer: Vec::new() }
+        Self { directory, log, store: rand::random(), files: 0, current: None, buffer: Vec::new(), ends: Vec::new() }
     }
 
     pub(super) fn directory(&self) -> &Directory {
@@ -152,18 +153,25 @@ impl Journal {
         self.current.is_some()
     }
 
-    /// Appends records in one write. Returns the place of each; `None` if they cannot be written here, and then none of them is
-    /// there.
+    /// Appends records in one write. `None` if they cannot be written here, and then none of them is there.
     ///
     /// # Errors
     /// If a file of the database was removed or replaced.
-    pub(super) fn append(&mut self, files: &mut Files, records: &[&str]) -> Result<Option<Vec<Place>>, StoreError> {
+    pub(super) fn append<'a>(
+        &mut self,
+        files: &mut Files,
+        records: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<Option<Written<'_>>, StoreError> {
         files.check_before_record()?;
-        let size: usize = records.iter().map(|record| FRAME_HEADER + record.len()).sum();
-        Ok(if size > LARGEST { None } else { self.write(files, records) })
+        let size: usize = records.clone().map(|record| FRAME_HEADER + record.len()).sum();
+        if size > LARGEST {
+            return Ok(None);
+        }
+        let file = self.write(files, records);
+        Ok(file.map(|file| Written { file, ends: &self.ends }))
     }
 
-    fn write(&mut self, files: &Files, records: &[&str]) -> Option<Vec<Place>> {
+    fn write<'a>(&mut self, files: &Files, records: impl Iterator<Item = &'a str>) -> Option<Arc<JournalFile>> {
         let current = match self.current.take() {
             Some(current) if files.is_unchanged() || current.is_there() => current,
             // Somebody has removed it. The database takes the records that it had, which are still in memory.
@@ -176,10 +184,10 @@ impl Journal {
             self.buffer.extend(MAGIC);
             self.buffer.extend(self.log.as_bytes());
         }
-        let mut places = Vec::with_capacity(records.len());
+        self.ends.clear();
         for record in records {
             frame(&mut self.buffer, begin, record);
-            places.push(Place { file: Arc::clone(&current), end: begin + self.buffer.len() as u64 });
+            self.ends.push(begin + self.buffer.len() as u64);
         }
         if (&current.file).write_all(&self.buffer).is_err() {
             // Its beginning may be there. Nothing comes after it, so that it counts as never written.
@@ -188,8 +196,8 @@ impl Journal {
         }
         let end = begin + self.buffer.len() as u64;
         current.end.store(end, Ordering::Relaxed);
-        self.current = (end < FULL).then_some(current);
-        Some(places)
+        self.current = (end < FULL).then(|| Arc::clone(&current));
+        Some(current)
     }
 
     /// Makes the next file, readable by its user only.

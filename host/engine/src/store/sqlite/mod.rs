@@ -11,6 +11,7 @@ mod questions;
 mod sessions;
 mod snapshots;
 mod take_in;
+mod waiting;
 mod watch;
 
 pub use log::{Lines, Log, LogError};
@@ -23,12 +24,13 @@ use super::{
 use crate::state::{Lineage, Source, Time};
 use database::Created;
 use flusher::Flusher;
-use journal::{Directory, Journal, Place};
+use journal::{Directory, Journal};
 use rusqlite::Connection;
 use snapshots::{Readers, Reading};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use waiting::Waiting;
 use watch::Files;
 
 /// Upper bound of the delay of a late record, which lets one transaction write several.
@@ -71,6 +73,8 @@ struct Inner {
 /// What waits to be written.
 struct Queue {
     waiting: Waiting,
+    /// Empty, with the memory of what was written last.
+    spare: Waiting,
     /// Where records are durable before the database has them.
     journal: Journal,
     /// The files of the database, as the journal looks at them.
@@ -88,73 +92,11 @@ struct Queue {
     is_flusher_busy: bool,
 }
 
-/// What the next transaction writes first.
-#[derive(Default)]
-struct Waiting {
-    records: Vec<Queued>,
-    /// How many of them no journal has: the last ones.
-    late: usize,
-    /// Session handles with unwritten changes.
-    sessions: Vec<Arc<dyn SessionChanges>>,
-    /// Identifiers of settled questions, whose rows are deleted.
-    settled: Vec<String>,
-}
-
-/// A record, and where the journal has it.
-struct Queued {
-    record: String,
-    place: Option<Place>,
-}
-
-impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.has_only_records()
-    }
-
-    fn has_only_records(&self) -> bool {
-        self.sessions.is_empty() && self.settled.is_empty()
-    }
-
-    /// Where those begin that no journal has. Thousands may be before them, which no event looks through.
-    fn first_late(&self) -> usize {
-        self.records.len().saturating_sub(self.late)
-    }
-
-    /// The records that no journal has.
-    fn late(&self) -> impl Iterator<Item = &Queued> {
-        self.records.iter().skip(self.first_late())
-    }
-
-    /// Notes where a journal has the late records.
-    fn note_places(&mut self, places: impl Iterator<Item = Place>) {
-        let first = self.first_late();
-        self.records.iter_mut().skip(first).zip(places).for_each(|(queued, place)| queued.place = Some(place));
-        self.late = 0;
-    }
-
-    /// The places in journals of those that have one.
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        self.records.iter().filter_map(|queued| queued.place.as_ref())
-    }
-
-    fn bytes(&self) -> usize {
-        self.records.iter().map(|queued| queued.record.len()).sum()
-    }
-
-    /// Puts back what could not be written, before what was queued meanwhile.
-    fn put_back(&mut self, first: Self) {
-        self.records.splice(..0, first.records);
-        // While one of the first was in no journal, none of those behind it came into one.
-        self.late = self.records.iter().rev().take_while(|queued| queued.place.is_none()).count();
-        self.sessions.splice(..0, first.sessions);
-        self.settled.splice(..0, first.settled);
-    }
-}
-
 impl Queue {
     fn new(journal: Journal, files: Files) -> Self {
         Self {
             waiting: Waiting::default(),
+            spare: Waiting::default(),
             journal,
             files,
             is_exposed: false,
@@ -175,16 +117,10 @@ impl Queue {
 
     /// Writes the late records, and then these, into the journal. Returns whether that is done; otherwise nothing has changed.
     fn write_journal(&mut self, records: &[String]) -> Result<bool, StoreError> {
-        let late = self.waiting.late().map(|queued| &*queued.record);
-        let all: Vec<&str> = late.chain(records.iter().map(|record| &**record)).collect();
-        let Some(places) = self.journal.append(&mut self.files, &all)? else { return Ok(false) };
-        let mut places = places.into_iter();
-        let late = self.waiting.late;
-        self.waiting.note_places(places.by_ref().take(late));
-        for (record, place) in records.iter().zip(places) {
-            self.bytes += record.len();
-            self.waiting.records.push(Queued { record: record.clone(), place: Some(place) });
-        }
+        let all = self.waiting.late().chain(records.iter().map(String::as_str));
+        let Some(written) = self.journal.append(&mut self.files, all)? else { return Ok(false) };
+        self.bytes += records.iter().map(String::len).sum::<usize>();
+        self.waiting.push_written(records.iter().map(String::as_str), written);
         Ok(true)
     }
 }
@@ -238,10 +174,9 @@ impl DiskStore {
         }
         let was_empty = queue.waiting.is_empty();
         let LateWrite { record, session, settles } = late;
-        queue.bytes += record.as_ref().map_or(0, String::len);
         if let Some(record) = record {
-            queue.waiting.records.push(Queued { record, place: None });
-            queue.waiting.late += 1;
+            queue.bytes += record.len();
+            queue.waiting.push_late(&record);
         }
         queue.waiting.sessions.extend(session);
         queue.waiting.settled.extend(settles);
@@ -291,13 +226,14 @@ impl DiskStore {
         let waiting = {
             let mut queue = self.queue();
             // Then events need not wait for the transaction.
-            let has_late = queue.waiting.late().next().is_some();
+            let has_late = queue.waiting.has_late();
             if unit.is_empty() && has_late && queue.journal.is_open() && queue.takes_records_alone() {
                 queue.write_journal(&[])?;
             }
             queue.bytes = 0;
-            queue.is_exposed = queue.waiting.late().next().is_some() || !queue.waiting.has_only_records();
-            std::mem::take(&mut queue.waiting)
+            queue.is_exposed = queue.waiting.has_late() || !queue.waiting.has_only_records();
+            let spare = std::mem::take(&mut queue.spare);
+            std::mem::replace(&mut queue.waiting, spare)
         };
         let commits = 1 + u32::try_from(waiting.bytes() / BYTES_PER_COMMIT).unwrap_or(u32::MAX >> 1);
         let written = inner.write(self, &waiting, unit);
@@ -306,7 +242,8 @@ impl DiskStore {
         match &written {
             Ok(()) => {
                 queue.problem = None;
-                waiting.places().for_each(|place| place.file.note_taken(place.end));
+                waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
+                queue.spare = waiting.cleared();
             }
             Err(error) => {
                 queue.problem = Some(error.clone());
@@ -338,13 +275,8 @@ impl Inner {
             }
         }
         let (counted, sessions) = self.transaction(path, |connection| {
-            let taken = progress::claim(connection, directory, waiting.places())?;
-            let is_new = |queued: &&Queued| {
-                let of = |place: &Place| taken.iter().any(|(id, end)| id == place.file.id() && place.end <= *end);
-                !queued.place.as_ref().is_some_and(of)
-            };
-            let waiting_records = waiting.records.iter().filter(is_new).map(|queued| &queued.record);
-            append(connection, waiting_records.chain(&unit.records).map(|record| &**record))?;
+            let taken = progress::claim(connection, directory, waiting.journals())?;
+            append(connection, waiting.new_ones(&taken).chain(unit.records.iter().map(|record| &**record)))?;
             for id in &waiting.settled {
                 questions::change(connection, &QuestionChange::Settle(id.clone()))?;
             }

@@ -1,8 +1,9 @@
 //! How far journals are taken in: a row of the table of sessions for each, written by the transaction that takes records in.
 
 use super::database::one_row;
-use super::journal::{Directory, Place};
+use super::journal::{Directory, JournalFile};
 use rusqlite::{Connection, OptionalExtension as _};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the identifier of such a row begins with. That of a session has no control character.
@@ -49,27 +50,20 @@ pub(super) fn take_in(
     write(connection, directory, id, end)
 }
 
-/// Notes that all of these places are taken in. Returns how far each of their journals was before: another process may have
+/// Notes that these journals are taken in, each up to a byte. Returns how far each of them was before: another process may have
 /// taken in a part.
-pub(super) fn claim<'a>(
+pub(super) fn claim(
     connection: &Connection,
     directory: &Directory,
-    places: impl Iterator<Item = &'a Place>,
-) -> rusqlite::Result<Vec<(String, u64)>> {
-    let mut files: Vec<(&Place, u64)> = Vec::new();
-    for place in places {
-        match files.iter_mut().find(|(known, _)| known.file.id() == place.file.id()) {
-            Some((_, end)) => *end = (*end).max(place.end),
-            None => files.push((place, place.end)),
+    journals: &[(Arc<JournalFile>, u64)],
+) -> rusqlite::Result<Vec<u64>> {
+    let mut before = Vec::with_capacity(journals.len());
+    for (file, end) in journals {
+        let taken = read(connection, file.id())?.max(file.taken());
+        if *end > taken {
+            write(connection, directory, file.id(), *end)?;
         }
-    }
-    let mut before = Vec::with_capacity(files.len());
-    for (place, end) in files {
-        let taken = read(connection, place.file.id())?.max(place.file.taken());
-        if end > taken {
-            write(connection, directory, place.file.id(), end)?;
-        }
-        before.push((place.file.id().to_owned(), taken));
+        before.push(taken);
     }
     Ok(before)
 }

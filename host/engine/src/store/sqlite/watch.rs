@@ -5,10 +5,6 @@ use crate::store::identity::{Identity, identity};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Age from which the time of a directory's last change tells it from any later change: clocks of files tick a few
-/// milliseconds apart.
-const SETTLED: Duration = Duration::from_millis(50);
-
 /// The files of an open database.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
@@ -59,15 +55,16 @@ impl Files {
 
     /// The same by one look at the directory, where nothing in it was made, removed or replaced since the last check.
     pub(super) fn check_before_record(&mut self) -> Result<(), StoreError> {
-        // Looked at first, so that the next look sees what changes meanwhile.
         let now = self.directory.as_deref().and_then(changed);
         self.is_unchanged = now.is_some() && now == self.seen;
         if self.is_unchanged {
             return Ok(());
         }
+        // In this order: what changes after the look at the directory gives it this time, or a later one.
+        let time = time_of_files();
+        let now = self.directory.as_deref().and_then(changed);
         self.check()?;
-        let is_settled = |(_, changed): &(Identity, SystemTime)| changed.elapsed().is_ok_and(|age| age > SETTLED);
-        self.seen = now.filter(is_settled);
+        self.seen = now.filter(|(_, changed)| time.is_some_and(|time| *changed < time));
         Ok(())
     }
 
@@ -75,6 +72,20 @@ impl Files {
     pub(super) fn is_unchanged(&self) -> bool {
         self.is_unchanged
     }
+}
+
+/// The earliest time that a file which changes from now on can get. The kernel gives files the time of its last tick.
+/// <https://man7.org/linux/man-pages/man2/clock_gettime.2.html>
+#[cfg(target_os = "linux")]
+fn time_of_files() -> Option<SystemTime> {
+    let tick = nix::time::clock_gettime(nix::time::ClockId::CLOCK_REALTIME_COARSE).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from(tick))
+}
+
+/// The same, where nobody says how far the clocks of files tick apart: a few milliseconds.
+#[cfg(not(target_os = "linux"))]
+fn time_of_files() -> Option<SystemTime> {
+    SystemTime::now().checked_sub(Duration::from_millis(50))
 }
 
 /// Which directory this is, and when a name in it was last changed.

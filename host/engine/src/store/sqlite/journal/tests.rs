@@ -94,10 +94,7 @@ impl Other {
 
     fn records(&mut self, numbers: std::ops::Range<usize>) {
         let records = records(numbers);
-        self.journal
-            .append(&mut self.files, &records.iter().map(|record| &**record).collect::<Vec<_>>())
-            .unwrap()
-            .unwrap();
+        self.journal.append(&mut self.files, records.iter().map(|record| &**record)).unwrap().unwrap();
     }
 
     fn file(&self) -> PathBuf {
