@@ -1,14 +1,13 @@
 //! What an event costs: alone, in a chain, on two threads, and beside those of many sessions.
 
 use crate::at_once::{AtOnce, SESSIONS};
+use crate::limits::{Appended, Moved};
 use crate::plugins::host;
 use crate::subject::{self, Bare, call};
 use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOrigin, ToolResult};
 use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
-use std::fs::File;
-use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -83,31 +82,6 @@ pub(crate) fn rows(table: &mut Table) {
     at_once(table, &directory.path().join("at-once.db"));
 }
 
-/// A file that is begun again where a journal would be.
-struct Appended {
-    file: File,
-    bytes: usize,
-}
-
-impl Appended {
-    const RECORD: [u8; 1200] = [b'x'; 1200];
-    const MAX: usize = 4 << 20;
-
-    fn new(directory: &Path) -> Self {
-        Self { file: File::create(directory.join("appended")).unwrap(), bytes: 0 }
-    }
-
-    fn append(&mut self) {
-        if self.bytes >= Self::MAX {
-            self.file.set_len(0).unwrap();
-            self.file.rewind().unwrap();
-            self.bytes = 0;
-        }
-        self.file.write_all(&Self::RECORD).unwrap();
-        self.bytes += Self::RECORD.len();
-    }
-}
-
 /// What the log takes where many sessions of one process record at once: the time of all by their events, on a thread for each
 /// processor.
 fn at_once(table: &mut Table, log: &Path) {
@@ -117,6 +91,12 @@ fn at_once(table: &mut Table, log: &Path) {
     let (off, on) = (AtOnce::new(None), AtOnce::new(Some(log)));
     let compared = compare_batches(|events| on.batch(events), |events| off.batch(events));
     table.compared(&row, &compared, "the log off, as many sessions at once", Some(1.3));
+    // What the log adds at least: this ratio, and one.
+    let mut least = Moved::new(log.parent().unwrap());
+    let what = "as many records alone: a `write` each, and moved into SQLite with their hash";
+    let row = Row { what, component: "–", log: "on", why: "" };
+    let compared = compare_batches(|records| least.batch(records), |events| off.batch(events));
+    table.compared(&row, &compared, "the log off, as many sessions at once", None);
 }
 
 /// What of a call behind the proxy of MCP servers is the engine's: the event before it, and the one after it.

@@ -17,6 +17,7 @@ mod wire;
 
 mod events;
 mod hostile;
+mod limits;
 mod loading;
 mod plugins;
 mod processes;
