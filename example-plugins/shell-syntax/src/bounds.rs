@@ -390,7 +390,7 @@ impl<'a> Scan<'a> {
         !matches!(self.open.iter().rfind(|open| **open != Open::Curly), Some(Open::Name | Open::Index))
     }
 
-    /// To the end of a comment. Within a substitution the parser may take it for words, and within arithmetic it is none.
+    /// To the end of a comment. Within a substitution the parser may take it for words, and within arithmetic a `#` is a character.
     fn comment(&mut self) {
         let from = self.at;
         let ends: &[u8] = if self.open.contains(&Open::Backtick) { b"\n`" } else { b"\n" };
@@ -507,7 +507,7 @@ impl<'a> Scan<'a> {
 
     fn begins_word(&self) -> bool {
         let mut before = &self.bytes[..self.at];
-        // A line that goes on in the next one.
+        // A line that continues in the next one.
         while let Some(line) = before.strip_suffix(b"\\\n")
             && line.iter().rev().take_while(|byte| **byte == b'\\').count().is_multiple_of(2)
         {

@@ -17,7 +17,7 @@ pub(crate) struct Appended {
 
 impl Appended {
     const RECORD: [u8; 1200] = [b'x'; 1200];
-    const MAX: usize = 4 << 20;
+    const MAX: usize = 16 << 20;
 
     pub(crate) fn new(directory: &Path) -> Self {
         Self { file: tempfile::tempfile_in(directory).unwrap(), bytes: 0 }

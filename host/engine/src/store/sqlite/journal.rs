@@ -26,8 +26,8 @@ const FRAME_HEADER: usize = 12;
 /// What the name of a journal has after that of its database, before its identifier.
 const ENDING: &str = "-records-";
 
-/// Size from which a journal is followed by another one, in bytes.
-const FULL: u64 = 4 << 20;
+/// Size from which a journal is followed by another one, in bytes. Each new one changes the directory, which is looked through then.
+const FULL: u64 = 16 << 20;
 
 /// Upper bound of what is written at once, in bytes. What is larger goes into the database.
 const LARGEST: usize = 1 << 20;
@@ -47,7 +47,7 @@ pub(super) struct Journal {
 }
 
 /// Records that were appended: to which file, and where each of them ends there.
-pub(super) struct Written<'a> {
+pub(super) struct Appended<'a> {
     pub(super) file: Arc<JournalFile>,
     pub(super) ends: &'a [u64],
 }
@@ -161,14 +161,14 @@ impl Journal {
         &mut self,
         files: &mut Files,
         records: impl Iterator<Item = &'a str> + Clone,
-    ) -> Result<Option<Written<'_>>, StoreError> {
+    ) -> Result<Option<Appended<'_>>, StoreError> {
         files.check_before_record()?;
         let size: usize = records.clone().map(|record| FRAME_HEADER + record.len()).sum();
         if size > LARGEST {
             return Ok(None);
         }
         let file = self.write(files, records);
-        Ok(file.map(|file| Written { file, ends: &self.ends }))
+        Ok(file.map(|file| Appended { file, ends: &self.ends }))
     }
 
     fn write<'a>(&mut self, files: &Files, records: impl Iterator<Item = &'a str>) -> Option<Arc<JournalFile>> {

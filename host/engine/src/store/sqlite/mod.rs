@@ -237,20 +237,24 @@ impl DiskStore {
         };
         let commits = 1 + u32::try_from(waiting.bytes() / BYTES_PER_COMMIT).unwrap_or(u32::MAX >> 1);
         let written = inner.write(self, &waiting, unit);
+        let (problem, left) = match &written {
+            Ok(()) => {
+                waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
+                // A journal that is let go of here is removed, for which no event waits.
+                (None, waiting.cleared())
+            }
+            Err(error) => (Some(error.clone()), waiting),
+        };
         let mut queue = self.queue();
         queue.is_exposed = false;
-        match &written {
-            Ok(()) => {
-                queue.problem = None;
-                waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
-                queue.spare = waiting.cleared();
-            }
-            Err(error) => {
-                queue.problem = Some(error.clone());
-                queue.bytes += waiting.bytes();
-                queue.waiting.put_back(waiting);
+        match &problem {
+            None => queue.spare = left,
+            Some(_) => {
+                queue.bytes += left.bytes();
+                queue.waiting.put_back(left);
             }
         }
+        queue.problem = problem;
         inner.commits += commits;
         if inner.commits >= COMMITS_TO_CHECKPOINT {
             inner.commits = 0;

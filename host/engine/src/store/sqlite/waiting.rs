@@ -1,16 +1,16 @@
 //! What waits to be written: records, and changes of the rows of sessions and questions.
 
-use super::journal::{JournalFile, Written};
+use super::journal::{Appended, JournalFile};
 use crate::store::SessionChanges;
 use std::sync::Arc;
 
-/// Upper bound of the memory that is kept for the next records, in bytes.
-const MAX_KEPT: usize = 4 << 20;
+/// Upper bound of the text whose memory is kept for the next records, in bytes.
+const MAX_KEPT: usize = 2 << 20;
 
 /// What the next transaction writes first.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// The records, one after the other: thousands of them come and go, and none is a piece of memory of its own.
+    /// The records, one after the other in one piece of memory.
     text: String,
     records: Vec<Queued>,
     /// How many of them no journal has: the last ones.
@@ -75,9 +75,10 @@ impl Waiting {
     fn texts_from(&self, first: usize) -> impl Iterator<Item = &str> + Clone {
         let mut begin = first.checked_sub(1).and_then(|last| self.records.get(last)).map_or(0, |last| last.end);
         self.records.iter().skip(first).map(move |queued| {
-            let text = self.text.get(begin..queued.end).unwrap_or_default();
+            let text = self.text.get(begin..queued.end);
+            debug_assert!(text.is_some(), "a record ends where the next one begins");
             begin = queued.end;
-            text
+            text.unwrap_or_default()
         })
     }
 
@@ -88,8 +89,8 @@ impl Waiting {
     }
 
     /// Notes that a journal has the late records and then these, and where each of them all ends there.
-    pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: Written<'_>) {
-        let Written { file: journal, ends } = written;
+    pub(super) fn push_written<'a>(&mut self, records: impl Iterator<Item = &'a str>, written: Appended<'_>) {
+        let Appended { file: journal, ends } = written;
         let Some(end) = ends.last() else { return };
         match self.journals.last_mut() {
             Some((last, up_to)) if Arc::ptr_eq(last, &journal) => *up_to = *end,
@@ -110,13 +111,19 @@ impl Waiting {
 
     /// Puts back what could not be written, before what was queued meanwhile.
     pub(super) fn put_back(&mut self, mut first: Self) {
+        // One entry for a journal that has records of both: the second one, which has the later end.
+        if let (Some((last, _)), Some((next, _))) = (first.journals.last(), self.journals.first())
+            && Arc::ptr_eq(last, next)
+        {
+            first.journals.pop();
+        }
         let (bytes, journals) = (first.text.len(), first.journals.len());
         first.text.push_str(&self.text);
         first.records.extend(self.records.drain(..).map(|queued| Queued {
             end: bytes + queued.end,
             place: queued.place.map(|place| Place { journal: journals + place.journal, ..place }),
         }));
-        // While one of the first was in no journal, none of those behind it came into one.
+        // A late record among the first kept all behind it late, too.
         first.late = first.records.iter().rev().take_while(|queued| queued.place.is_none()).count();
         first.journals.append(&mut self.journals);
         first.sessions.append(&mut self.sessions);
@@ -137,5 +144,98 @@ impl Waiting {
         settled.clear();
         *late = 0;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Digest;
+    use crate::store::identity::identity;
+    use crate::store::sqlite::journal::{Directory, Journal};
+    use crate::store::sqlite::watch::Files;
+
+    /// A journal of its own, in a directory that is removed with it.
+    struct Kept {
+        _directory: tempfile::TempDir,
+        journal: Journal,
+        files: Files,
+    }
+
+    impl Kept {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("database");
+            std::fs::write(&path, "").unwrap();
+            let journal = Journal::new(Directory::of(&path), Digest::of_bytes(b""));
+            let files = Files::new(&path, identity(&path), path.with_extension("wal"), None);
+            Self { _directory: directory, journal, files }
+        }
+
+        /// Writes the late records of `waiting` and then these.
+        fn write(&mut self, waiting: &mut Waiting, records: &[&str]) {
+            let all: Vec<String> = waiting.late().chain(records.iter().copied()).map(str::to_owned).collect();
+            let appended = self.journal.append(&mut self.files, all.iter().map(String::as_str)).unwrap().unwrap();
+            waiting.push_written(records.iter().copied(), appended);
+        }
+    }
+
+    fn new_ones<'a>(waiting: &'a Waiting, taken: &[u64]) -> Vec<&'a str> {
+        waiting.new_ones(taken).collect()
+    }
+
+    #[test]
+    fn what_is_put_back_comes_first_and_is_found_in_its_journal() {
+        let (mut a, mut b) = (Kept::new(), Kept::new());
+        let (mut first, mut waiting) = (Waiting::default(), Waiting::default());
+        a.write(&mut first, &["a", "bb"]);
+        b.write(&mut waiting, &["ccc"]);
+        waiting.push_late("d");
+        waiting.put_back(first);
+        assert_eq!(new_ones(&waiting, &[0, 0]), ["a", "bb", "ccc", "d"]);
+        assert_eq!(new_ones(&waiting, &[u64::MAX, 0]), ["ccc", "d"]);
+        assert_eq!(new_ones(&waiting, &[0, u64::MAX]), ["a", "bb", "d"]);
+        assert_eq!((waiting.late().collect::<Vec<_>>(), waiting.bytes()), (vec!["d"], 7));
+    }
+
+    #[test]
+    fn records_of_one_journal_that_are_put_back_are_taken_in_by_their_ends() {
+        let mut a = Kept::new();
+        let (mut first, mut waiting) = (Waiting::default(), Waiting::default());
+        a.write(&mut first, &["a", "bb"]);
+        let [(_, end)] = first.journals() else { panic!("one journal") };
+        let end = *end;
+        a.write(&mut waiting, &["ccc"]);
+        waiting.put_back(first);
+        assert_eq!(waiting.journals().len(), 1);
+        assert_eq!(new_ones(&waiting, &[end]), ["ccc"]);
+        assert_eq!(new_ones(&waiting, &[end - 1]), ["bb", "ccc"]);
+    }
+
+    #[test]
+    fn late_records_on_both_sides_stay_late_until_a_journal_has_them() {
+        let mut a = Kept::new();
+        let (mut first, mut waiting) = (Waiting::default(), Waiting::default());
+        first.push_late("a");
+        waiting.push_late("b");
+        waiting.put_back(first);
+        assert_eq!(waiting.late().collect::<Vec<_>>(), ["a", "b"]);
+        a.write(&mut waiting, &["c"]);
+        assert!(!waiting.has_late());
+        let [(_, end)] = waiting.journals() else { panic!("one journal") };
+        assert_eq!(new_ones(&waiting, &[end - 1]), ["c"]);
+    }
+
+    #[test]
+    fn what_is_let_go_of_keeps_no_journal_and_not_much_memory() {
+        let mut a = Kept::new();
+        let mut waiting = Waiting::default();
+        a.write(&mut waiting, &["a"]);
+        let file = Arc::clone(&waiting.journals()[0].0);
+        let before = Arc::strong_count(&file);
+        let mut waiting = waiting.cleared();
+        assert!(waiting.is_empty() && waiting.journals().is_empty() && Arc::strong_count(&file) == before - 1);
+        waiting.push_late(&"x".repeat(MAX_KEPT + 1));
+        assert_eq!(waiting.cleared().text.capacity(), 0);
     }
 }

@@ -5,6 +5,13 @@ use crate::store::identity::{Identity, identity};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// Age from which the time of a directory's last change tells it from any later change. Clocks of files tick 10 ms apart at most,
+/// and a name may disappear a moment after the time was set.
+const SETTLED: Duration = Duration::from_millis(20);
+
+/// The same where the time may be of whole seconds: FAT counts two at a time.
+const SETTLED_SECONDS: Duration = Duration::from_secs(2);
+
 /// The files of an open database.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
@@ -60,11 +67,11 @@ impl Files {
         if self.is_unchanged {
             return Ok(());
         }
-        // In this order: what changes after the look at the directory gives it this time, or a later one.
-        let time = time_of_files();
+        // The clock first, then the directory, then the files: a change in between counts as a later one.
+        let time = SystemTime::now();
         let now = self.directory.as_deref().and_then(changed);
         self.check()?;
-        self.seen = now.filter(|(_, changed)| time.is_some_and(|time| *changed < time));
+        self.seen = now.filter(|(_, changed)| is_settled(*changed, time));
         Ok(())
     }
 
@@ -74,18 +81,11 @@ impl Files {
     }
 }
 
-/// The earliest time that a file which changes from now on can get. The kernel gives files the time of its last tick.
-/// <https://man7.org/linux/man-pages/man2/clock_gettime.2.html>
-#[cfg(target_os = "linux")]
-fn time_of_files() -> Option<SystemTime> {
-    let tick = nix::time::clock_gettime(nix::time::ClockId::CLOCK_REALTIME_COARSE).ok()?;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from(tick))
-}
-
-/// The same, where nobody says how far the clocks of files tick apart: a few milliseconds.
-#[cfg(not(target_os = "linux"))]
-fn time_of_files() -> Option<SystemTime> {
-    SystemTime::now().checked_sub(Duration::from_millis(50))
+/// Whether a directory that was changed then gets another time by a change after `time`.
+fn is_settled(changed: SystemTime, time: SystemTime) -> bool {
+    let is_whole = changed.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since.subsec_nanos() == 0);
+    let age = if is_whole { SETTLED_SECONDS } else { SETTLED };
+    time.duration_since(changed).is_ok_and(|since| since > age)
 }
 
 /// Which directory this is, and when a name in it was last changed.
@@ -100,4 +100,56 @@ fn changed(directory: &Path) -> Option<(Identity, SystemTime)> {
 #[cfg(not(unix))]
 fn changed(_: &Path) -> Option<(Identity, SystemTime)> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::identity::identity;
+    use std::fs::File;
+
+    /// A directory with a database, and what looks at it.
+    fn watched() -> (tempfile::TempDir, PathBuf, Files) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("database");
+        File::create(&path).unwrap();
+        let files = Files::new(&path, identity(&path), path.with_extension("wal"), None);
+        (directory, path, files)
+    }
+
+    fn set(directory: &Path, changed: SystemTime) {
+        File::open(directory).unwrap().set_modified(changed).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_may_keep_its_time_is_looked_through() {
+        let now = SystemTime::UNIX_EPOCH + Duration::new(1_000_000, 500_000_000);
+        let ago = |age| is_settled(now - Duration::from_millis(age), now);
+        assert!(!ago(0) && !ago(20) && ago(21));
+        assert!(!is_settled(now + Duration::from_secs(1), now));
+        // Of a file system that counts seconds.
+        assert!(!ago(500) && !ago(1500) && ago(2500));
+    }
+
+    #[test]
+    fn a_settled_directory_is_looked_at_once() {
+        let (directory, _, mut files) = watched();
+        let hour = SystemTime::now() - Duration::from_secs(3600);
+        set(directory.path(), hour);
+        files.check_before_record().unwrap();
+        assert!(!files.is_unchanged());
+        files.check_before_record().unwrap();
+        assert!(files.is_unchanged());
+    }
+
+    #[test]
+    fn what_is_removed_while_the_time_stays_the_same_is_noticed() {
+        let (directory, path, mut files) = watched();
+        let ahead = SystemTime::now() + Duration::from_secs(3600);
+        set(directory.path(), ahead);
+        files.check_before_record().unwrap();
+        std::fs::remove_file(path).unwrap();
+        set(directory.path(), ahead);
+        assert!(matches!(files.check_before_record(), Err(StoreError::Gone(_))));
+    }
 }
