@@ -148,7 +148,7 @@ struct Scan<'a> {
     words: usize,
     compounds: usize,
     /// Delimiters of the here-documents that begin at the end of the line.
-    documents: Vec<Vec<u8>>,
+    documents: Vec<Document>,
     /// How many of them began before the backquote that is open.
     outside: usize,
     /// What was open when a process substitution began after one of them, on the same line.
@@ -160,6 +160,15 @@ struct Scan<'a> {
     is_lost: bool,
     /// Why it cannot be read as the shell would.
     refused: Option<&'static str>,
+}
+
+/// A here-document whose body begins at the end of the line.
+struct Document {
+    delimiter: Vec<u8>,
+    /// Whether the shell leaves its body as it is.
+    is_quoted: bool,
+    /// Whether tabs may be before the delimiter: `<<-`.
+    strips_tabs: bool,
 }
 
 /// `$((…))` or `((…))`, which are not closed yet.
@@ -180,7 +189,9 @@ const DOCUMENT: &str =
     "a here-document begins on the line of a substitution that is opened after it, or that contains it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern or a list of commands";
-const QUOTE: &str = "a quote in arithmetic may be a character or not";
+const QUOTE: &str = "a quote in arithmetic or in `${…}` may be a character or not";
+const PROCESS: &str = "a process substitution is in the value of `${…}`";
+const CONTINUED: &str = "a `$` ends a line that continues in the next one";
 const COMMENT: &str = "`#` may begin a comment here, or be a character";
 /// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
 const SHIFT: &str = "`<<` may be arithmetic here, or begin a here-document";
@@ -254,7 +265,10 @@ impl<'a> Scan<'a> {
                 self.outside = self.documents.len();
                 self.open.push(Open::Backtick);
             }
-            b'$' if !quoted && self.next() == Some(b'\'') && !self.is_in_arithmetic() => self.skip_escaped(),
+            b'$' if self.bytes[self.at..].starts_with(b"$\\\n") => self.refused = Some(CONTINUED),
+            b'$' if !quoted && self.next() == Some(b'\'') && !self.is_in_arithmetic() && !self.may_be_no_quote() => {
+                self.skip_escaped();
+            }
             b'$' if self.next() == Some(b'(') => {
                 self.words += WORDS_OF_A_SUBSTITUTION;
                 self.at += 1;
@@ -292,9 +306,13 @@ impl<'a> Scan<'a> {
                 self.close(what);
             }
             _ if quoted => {}
-            b'\'' if self.is_in_arithmetic() => self.refused = Some(QUOTE),
+            b'\'' if self.is_in_arithmetic() || self.may_be_no_quote() => self.refused = Some(QUOTE),
             b'\'' => self.skip_to(b'\''),
             b'(' => {
+                // `${x:-<(a)}` runs `a`, which is text to the parser.
+                if self.in_name() && self.at > 0 && matches!(self.bytes[self.at - 1], b'<' | b'>') {
+                    self.refused = Some(PROCESS);
+                }
                 self.pattern();
                 let is_in_round = self.open.contains(&Open::Round);
                 if is_in_round && !self.documents.is_empty() {
@@ -448,6 +466,19 @@ impl<'a> Scan<'a> {
         })
     }
 
+    /// Whether a `'` here may be a character to the shell, and has something between it and the next one that it then runs or that ends
+    /// what is open: in `"${x:-'…'}"`, in an index, and after `$[`. To the parser it is a quote.
+    fn may_be_no_quote(&self) -> bool {
+        let outer = self.open.iter().rfind(|open| !matches!(open, Open::Name | Open::Index | Open::Curly));
+        let is_within = matches!(outer, Some(Open::Quote | Open::Document)) || self.open.last() == Some(&Open::Index);
+        if !is_within && !self.is_lost {
+            return false;
+        }
+        let begin = self.at + 1 + usize::from(self.bytes[self.at] == b'$');
+        let rest = self.bytes.get(begin..).unwrap_or_default();
+        rest.iter().take_while(|byte| **byte != b'\'').any(|byte| b"$`}\"".contains(byte))
+    }
+
     fn begin_arithmetic(&mut self, is_value: bool) {
         self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
     }
@@ -548,16 +579,18 @@ impl<'a> Scan<'a> {
             None if is_document => self.refused = Some(DOCUMENT),
             None => {}
         }
-        if self.next() == Some(b'-') {
-            self.at += 1;
-        }
+        let strips_tabs = self.next() == Some(b'-');
+        self.at += usize::from(strips_tabs);
         let blanks = self.bytes[self.at + 1..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
         self.at += blanks;
+        let begin = self.at + 1;
         let delimiter = self.delimiter();
+        let is_quoted =
+            self.bytes.get(begin..=self.at).is_some_and(|word| word.iter().any(|byte| b"'\"\\".contains(byte)));
         // Of several blanks in a substitution the parser takes one for the delimiter; after an empty one it searches for ever.
         let is_misread = blanks > 1 && self.open.contains(&Open::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
-            Some(delimiter) => self.documents.push(delimiter),
+            Some(delimiter) => self.documents.push(Document { delimiter, is_quoted, strips_tabs }),
             None => self.refused = Some(DELIMITER),
         }
     }
@@ -586,7 +619,7 @@ impl<'a> Scan<'a> {
 
     /// Leaves out the bodies of the here-documents that begin here.
     fn skip_documents(&mut self) {
-        for delimiter in std::mem::take(&mut self.documents) {
+        for Document { delimiter, is_quoted, strips_tabs } in std::mem::take(&mut self.documents) {
             while self.at < self.bytes.len() {
                 let from = self.at + 1;
                 let line = self.bytes.get(from..).unwrap_or_default();
@@ -597,8 +630,13 @@ impl<'a> Scan<'a> {
                 if line.contains(&b'`') && self.open.contains(&Open::Backtick) {
                     self.refused = Some(DOCUMENT);
                 }
-                let start = line.iter().position(|b| *b != b'\t').unwrap_or(line.len());
-                if line[start..] == delimiter {
+                let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
+                let line = &line[tabs..];
+                // With the next line it may be the delimiter to the shell.
+                if !is_quoted && line.strip_suffix(b"\\").is_some_and(|begin| delimiter.starts_with(begin)) {
+                    self.refused = Some(CONTINUED);
+                }
+                if *line == *delimiter {
                     break;
                 }
             }

@@ -170,6 +170,10 @@ impl Reader<'_> {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         bounds::check_document(text).map_err(Unreadable)?;
+        // To the shell a line that a backslash ends is one with the next, which the parser sees later.
+        if text.contains("$\\\n") {
+            return Err(Unreadable("a `$` ends a line that continues in the next one".into()));
+        }
         let pieces =
             brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
         let mut making = Making::default();

@@ -1,11 +1,11 @@
 //! Texts that nobody would write: whatever a text is, the parser comes to its end, and a guard sees what a shell runs of it.
 
 use super::read::ended;
-use super::{Places, Script, UNKNOWN, bounds};
+use super::{Places, Script, UNKNOWN, bounds, read};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,9 +39,84 @@ proptest! {
     #[test]
     #[cfg(unix)]
     fn the_reader_sees_what_bash_runs(text in text()) {
-        let directory = std::env::temp_dir().join(format!("hookhost-shell-syntax-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
+        let directory = scratch_directory("random");
         prop_assert!(!hides(&text, &directory), "{text}");
+    }
+}
+
+/// What an attack found, or came near to. Each of them runs the mark, in `bash` at least.
+const HIDING: [&str; 61] = [
+    "echo $( # )'\nMARK\n) #'",
+    "echo $(a  # )'\nMARK\n) #'",
+    "echo ${x:-$( # )'\nMARK\n) '}\\'}",
+    "cat <<E\n$( : # )\nMARK )\nE\n",
+    "echo $( MARK;cat <<'E'\n(\nE\n\n\n  );",
+    "cat <<E <(echo & )# || MARK #\nE\n",
+    "{fd}>x MARK",
+    "{fd}<<<x MARK",
+    "x=1 {fd}>x MARK",
+    "time {fd}>x MARK",
+    "{fd}>x eval 'MARK'",
+    "echo \"${x:-'$(MARK)'}\"",
+    "echo \"${x:-it's $(MARK)'}\"",
+    "echo \"${x-'`MARK`'}\"",
+    "echo \"${x:='$(MARK)'}\"",
+    "echo \"${x:-$'$(MARK)'}\"",
+    "echo \"${x:-${y:-'$(MARK)'}}\"",
+    "[[ \"${x:-'}$(MARK)'}\" ]]",
+    "cat <<E\n${x:-'$(MARK)'}\nE\n",
+    "cat <<E\n${x:-'}\n$(MARK)'}\nE\n",
+    "echo \"$(echo \"${x:-'$(MARK)'}\")\"",
+    "echo ${x['$(MARK)']}",
+    "echo \"${x['$(MARK)']}\"",
+    "echo $['$(MARK)']",
+    "x[0 + 1]=1 MARK",
+    "x[0 + 1]=1>1 MARK",
+    "f() { :; } >$(MARK)x; f",
+    "f() { :; } < <(MARK); f",
+    "f() { :; } <<E\n$(MARK)\nE\nf",
+    "cat <<E\nE\\\n\nMARK\nE\n",
+    "cat <<E\n\\\nE\nMARK\nE\n",
+    "cat <<E\n$\\\n(MARK)\nE\n",
+    "echo \"$\\\n(MARK)\"",
+    "cat <<E\n\tE\n'\nE\nMARK #'",
+    "echo ${x:-<(MARK)}",
+    "mapfile -c1 -CMARK a <<< x",
+    "mapfile -tC MARK -c1 a <<< x",
+    "readarray -tCMARK -c1 a <<< x",
+    "compgen -F MARK",
+    "compgen -W '$(MARK)'",
+    "compgen -W '$(MARK)' -- x",
+    "read x <<< 'a[$(MARK)]'; (( x ))",
+    "for x in 'a[$(MARK)]'; do (( x )); done",
+    "printf -v x %s 'a[$(MARK)]'; (( x ))",
+    "printf -v x 'a[\\x24(MARK)]'; (( x ))",
+    "set -- 'a[$(MARK)]'; (( $1 ))",
+    "printf -v PS4 '$(MARK)'; set -x; :",
+    "read PS4 <<< '$(MARK)'; set -x; :",
+    "for PS4 in '$(MARK)'; do set -x; :; done",
+    "x='$(MARK)'; PS4=$x; set -x; :",
+    "echo `MARK #`",
+    "echo \"`echo \\`MARK\\``\"",
+    "case a in a) MARK;; esac # '",
+    "[[ -v 'a[$(MARK)]' ]]",
+    "a=( # '\n$(MARK) # '\n)",
+    "if :; then # (\nMARK\nfi",
+    "eval \"MA\"RK",
+    "trap MARK EXIT",
+    ". /dev/stdin <<E\nMARK\nE",
+    "coproc MARK; wait",
+    "! MARK",
+];
+
+#[test]
+#[cfg(unix)]
+fn what_hid_a_command_once_is_seen_or_refused() {
+    let directory = scratch_directory("hiding");
+    for text in HIDING {
+        // What is substituted for a file runs beside the rest, and perhaps longer.
+        assert!((0..50).any(|_| runs_in_bash(text, &directory)), "{text}");
+        assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work"))), "{text}");
     }
 }
 
@@ -55,6 +130,13 @@ fn piece() -> impl Strategy<Value = &'static str> {
 
 /// What stands for a harmful command. The shell has a function of this name, which makes a file.
 const MARK: &str = "MARK";
+
+/// A directory of this process for what `bash` makes.
+fn scratch_directory(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("hookhost-shell-syntax-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    directory
+}
 
 /// Whether `bash` runs the mark. It finds no program but that, and is given nothing to read.
 fn runs_in_bash(text: &str, directory: &Path) -> bool {
@@ -86,7 +168,7 @@ fn is_seen(script: &Script) -> bool {
 
 fn hides(text: &str, directory: &Path) -> bool {
     text.contains(MARK)
-        && !is_seen(&super::read(text, ShellDialect::Posix, "/work", &Places::new("/work")))
+        && !is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work")))
         && runs_in_bash(text, directory)
 }
 
@@ -129,6 +211,9 @@ fn word(list: BoxedStrategy<String>) -> BoxedStrategy<String> {
         1 => list.clone().prop_map(|list| format!("`{}`", list.replace(['`', '\\'], ""))),
         1 => list.clone().prop_map(|list| format!("<({list})")),
         1 => (leaf(), list.clone()).prop_map(|(leaf, list)| format!("${{x:-{leaf}$({list})}}")),
+        1 => (leaf(), list.clone()).prop_map(|(leaf, list)| format!("\"${{x:-{leaf}$({list})}}\"")),
+        1 => (leaf(), junk()).prop_map(|(leaf, junk)| format!("\"${{x:-{leaf}{junk}}}\"")),
+        1 => (leaf(), list.clone()).prop_map(|(leaf, list)| format!("${{x[{leaf}$({list})]}}")),
         1 => (leaf(), gap(), list.clone()).prop_map(|(leaf, gap, list)| format!("\"${{x:+{leaf}$({gap}{list})}}\"")),
         1 => (junk(), leaf()).prop_map(|(junk, leaf)| format!("${{x#{leaf}{junk}}}")),
         1 => (gap(), junk()).prop_map(|(gap, junk)| format!("$((1{gap}+{junk}))")),
@@ -155,7 +240,12 @@ fn command(list: BoxedStrategy<String>) -> BoxedStrategy<String> {
         1 => (words(), junk(), end()).prop_map(|(words, junk, end)| format!("cat <<E{words}{end}{junk}\nE\n")),
         1 => (words(), junk()).prop_map(|(words, junk)| format!("cat <<'E'{words}\n{junk}\nE\n")),
         1 => (words(), list.clone()).prop_map(|(words, list)| format!("[[ a{words} == a ]] && {list}")),
-        1 => (gap(), junk(), list).prop_map(|(gap, junk, list)| format!("(({gap}1 {junk}))\n{list}")),
+        1 => (gap(), junk(), list.clone()).prop_map(|(gap, junk, list)| format!("(({gap}1 {junk}))\n{list}")),
+        1 => (words(), list.clone()).prop_map(|(words, list)| format!("f() {{ {list}; }} >a{words}\nf")),
+        1 => (words(), list.clone()).prop_map(|(words, list)| format!("f() {{ :; }} <<E{words}\n{list}\nE\nf")),
+        1 => words().prop_map(|words| format!("{{fd}}>a{words} MARK")),
+        1 => (junk(), junk()).prop_map(|(one, other)| format!("cat <<E\n{one}\\\n{other}\nE\n")),
+        1 => (words(), list).prop_map(|(words, list)| format!("a=(b{words} #'\n{list} # '\n)")),
         1 => junk(),
     ].boxed()
 }

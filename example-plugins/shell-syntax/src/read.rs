@@ -154,6 +154,12 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     script
 }
 
+/// Whether it may name a variable.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// Refuses a number before a redirection that is no descriptor: the shell refuses it as well, and the parser panics.
 fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     let is_one = |pair: &[Token]| match pair {
@@ -165,6 +171,19 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
         }
         _ => true,
     };
+    // `{fd}>x`: the parser takes the name for the program.
+    let has_name = |pair: &[Token]| match pair {
+        [Token::Word(name, left), Token::Operator(operator, right)] => {
+            operator.starts_with(['<', '>'])
+                && left.end.index == right.start.index
+                && name.starts_with('{')
+                && name.ends_with('}')
+        }
+        _ => false,
+    };
+    if tokens.windows(2).any(has_name) {
+        return Err(Unreadable("a redirection sets a variable to its descriptor".into()));
+    }
     if tokens.windows(2).all(is_one) {
         return Ok(());
     }
@@ -520,16 +539,7 @@ impl Reader<'_> {
         self.spend(WORK_OF_COMMAND)?;
         match command {
             ast::Command::Simple(simple) => return self.simple(simple, input),
-            ast::Command::Compound(compound, redirects) => {
-                let at = self.script.commands.len();
-                let input = self.redirects(redirects.as_ref())?.1.or(input);
-                let begin = self.script.commands.len();
-                self.compound(compound, input)?;
-                if redirects.is_some() {
-                    let redirects = self.script.commands.get(at).map(|command| command.redirects.clone());
-                    self.printed_since(begin, redirects.unwrap_or_default())?;
-                }
-            }
+            ast::Command::Compound(compound, redirects) => self.redirected(compound, redirects.as_ref(), input)?,
             ast::Command::Function(function) => self.define(function)?,
             ast::Command::ExtendedTest(test, redirects) => {
                 self.redirects(redirects.as_ref())?;
@@ -537,6 +547,24 @@ impl Reader<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// A compound command with its redirections, which may also be the body of a function.
+    fn redirected(
+        &mut self,
+        compound: &ast::CompoundCommand,
+        redirects: Option<&ast::RedirectList>,
+        input: Option<Word>,
+    ) -> Result<(), Unreadable> {
+        let at = self.script.commands.len();
+        let input = self.redirects(redirects)?.1.or(input);
+        let begin = self.script.commands.len();
+        self.compound(compound, input)?;
+        if redirects.is_some() {
+            let redirects = self.script.commands.get(at).map(|command| command.redirects.clone());
+            self.printed_since(begin, redirects.unwrap_or_default())?;
+        }
+        Ok(())
     }
 
     /// What a compound command is given, the commands in it read.
@@ -621,6 +649,8 @@ impl Reader<'_> {
             values = vec![Word::unknown()];
         }
         for value in values {
+            self.indexed(&value);
+            self.commands_in(&clause.variable_name, &value)?;
             self.repeatedly(&mut |reader| {
                 reader.set(&clause.variable_name, Some(value.clone()));
                 reader.list(&clause.body.list)
@@ -659,7 +689,7 @@ impl Reader<'_> {
             return Ok(true);
         }
         let before = self.scope.positional.replace(Rc::new(args.to_vec()));
-        let result = self.deeper(|reader| reader.compound(&function.body.0, input));
+        let result = self.deeper(|reader| reader.redirected(&function.body.0, function.body.1.as_ref(), input));
         self.scope.positional = before;
         result.map(|()| true)
     }
@@ -668,7 +698,7 @@ impl Reader<'_> {
     fn uncalled(&mut self) {
         for (_, function) in std::mem::take(&mut self.functions) {
             if !function.called && !self.script.fork_bomb {
-                let result = self.compound(&function.body.0, None);
+                let result = self.redirected(&function.body.0, function.body.1.as_ref(), None);
                 self.script.unreadable = self.script.unreadable.take().or(result.err().map(|why| why.0));
             }
         }
@@ -719,6 +749,10 @@ impl Reader<'_> {
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
         )?;
+        // `x[0 + 1]=1 a`: the parser takes the index for words, where the shell assigns and runs `a`.
+        if command.program.halves(b'[').is_some_and(|(name, index)| is_name(name) && !index.has(b']')) {
+            return Err(Unreadable("an index has a blank or an operator in it".into()));
+        }
         // A variable is a number there, and no program.
         if command.program.is_empty() && self.expression == Some(self.depth) {
             return Ok(());

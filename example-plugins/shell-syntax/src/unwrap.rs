@@ -72,6 +72,19 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
+/// What `mapfile` runs now and then: the word after `-C`, or the rest of its own word, which other options may begin.
+fn callback(args: &[Word]) -> Option<String> {
+    args.iter().enumerate().find_map(|(at, word)| {
+        let options = word.text.strip_prefix('-').filter(|options| !options.starts_with('-'))?;
+        let (before, text) = options.halves(b'C')?;
+        // These take what follows them in their word.
+        if before.contains(['d', 'n', 'O', 's', 'u', 'c']) {
+            return None;
+        }
+        if text.is_empty() { args.get(at + 1).map(|word| word.text.clone()) } else { Some(text.to_owned()) }
+    })
+}
+
 /// Whether a word of the shell takes names of variables, and evaluates the index in `a[…]`.
 fn evaluates(program: &str) -> bool {
     matches!(
@@ -218,7 +231,12 @@ impl Reader<'_> {
                         if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
                     let format = &args[args.len().min(1 + usize::from(args[0].text == "-v"))..];
                     self.indexed(&Word::literal(variable.unwrap_or_default()));
-                    self.set(variable.unwrap_or_default(), printed_by("printf", format));
+                    let (variable, value) = (variable.unwrap_or_default().to_owned(), printed_by("printf", format));
+                    if let Some(value) = &value {
+                        self.indexed(value);
+                        self.commands_in(&variable, value)?;
+                    }
+                    self.set(&variable, value);
                 }
                 Ok(())
             }
@@ -259,14 +277,20 @@ impl Reader<'_> {
                 Ok(())
             }
             Some(Special::Read) => {
-                for text in ["-C"].iter().filter_map(|option| args.iter().position(|word| word.text == *option)) {
-                    if let Some(word) = args.get(text + 1) {
-                        self.text(&name, &word.text.clone())?;
-                    }
+                if matches!(name.as_str(), "mapfile" | "readarray")
+                    && let Some(text) = callback(args)
+                {
+                    self.text(&name, &text)?;
                 }
                 // With `=` between them, the first has the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
                 let input = if name == "unset" { None } else { self.input_of_function(inner) };
+                if let Some(input) = &input {
+                    self.indexed(input);
+                    for word in args.iter().filter(|word| !word.text.starts_with('-')) {
+                        self.commands_in(&word.text, input)?;
+                    }
+                }
                 let value = input.filter(|input| input.secret);
                 let names = || args.iter().filter(|word| !word.text.starts_with('-'));
                 let is_split = splits && names().count() > 1;
@@ -284,6 +308,7 @@ impl Reader<'_> {
                 let begin = args.iter().position(|word| word.text == "--").map_or(0, |at| at + 1);
                 let words = args.get(begin..).unwrap_or_default();
                 if begin > 0 || words.first().is_some_and(|word| !word.text.starts_with(['-', '+'])) {
+                    words.iter().for_each(|word| self.indexed(word));
                     self.set_positional(words);
                 }
                 Ok(())
