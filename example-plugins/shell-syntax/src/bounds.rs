@@ -90,20 +90,20 @@ fn unclosed_indices(text: &[u8]) -> usize {
 
 /// Whether the parser can read `text` within bounds; else why not.
 pub(crate) fn check(text: &str) -> Result<(), String> {
-    if text.len() > MAX_LENGTH {
-        return Err(format!("it is {} bytes long, and no more than {MAX_LENGTH} are read", text.len()));
-    }
+    at_most(text.len(), MAX_LENGTH, "bytes")?;
     check_tildes(text)?;
     let bytes = text.as_bytes();
-    if text.contains("${") && unclosed_indices(bytes) > MAX_UNCLOSED_INDICES {
-        return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
+    if text.contains("${") {
+        at_most(unclosed_indices(bytes), MAX_UNCLOSED_INDICES, "indices that are not closed")?;
     }
     let mut scan = Scan::new(bytes);
     scan.check()?;
-    if text.len() - scan.skipped.min(text.len()) > MAX_TEXT {
-        return Err(format!("it is longer than {MAX_TEXT} bytes beside its here-documents"));
-    }
-    Ok(())
+    at_most(text.len() - scan.skipped.min(text.len()), MAX_TEXT, "bytes beside its here-documents")
+}
+
+/// Fails where there are more than `most` of something.
+fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
+    if count > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
 /// The same of the body of a here-document in which the shell looks for substitutions.
@@ -189,10 +189,10 @@ const DOCUMENT: &str =
     "a here-document begins on the line of a substitution that is opened after it, or that contains it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern or a list of commands";
-const QUOTE: &str = "a quote in arithmetic or in `${…}` may be a character or not";
-const PROCESS: &str = "a process substitution is in the value of `${…}`";
-const CONTINUED: &str = "a `$` ends a line that continues in the next one";
-const COMMENT: &str = "`#` may begin a comment here, or be a character";
+const QUOTE: &str = "a quote may be a character here";
+const PROCESS: &str = "a process substitution in `${…}`";
+pub(super) const CONTINUED: &str = "a line that continues in the next one ends a word";
+const COMMENT: &str = "`#` may be a character here";
 /// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
 const SHIFT: &str = "`<<` may be arithmetic here, or begin a here-document";
 
@@ -225,26 +225,29 @@ impl<'a> Scan<'a> {
             if let Some(why) = self.refused {
                 return Err(why.into());
             }
-            if self.open.len() > MAX_DEPTH {
-                return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));
-            }
-            if self.subshells > MAX_SUBSHELLS {
-                return Err(format!("subshells are nested more than {MAX_SUBSHELLS} levels deep"));
-            }
-            if self.indices > MAX_INDICES {
-                return Err(format!("indices are nested more than {MAX_INDICES} levels deep"));
-            }
-            if self.unclosed_indices > MAX_UNCLOSED_INDICES {
-                return Err(format!("more than {MAX_UNCLOSED_INDICES} indices are not closed"));
-            }
-            if self.inner_indices > MAX_INNER_INDICES {
-                return Err(format!("more than {MAX_INNER_INDICES} indices are nested in others"));
-            }
-            if self.words > MAX_WORDS || self.compounds > MAX_COMPOUNDS {
-                return Err("it holds too many commands".into());
+            if self.open.len() > MAX_DEPTH
+                || self.subshells > MAX_SUBSHELLS
+                || self.indices > MAX_INDICES
+                || self.unclosed_indices > MAX_UNCLOSED_INDICES
+                || self.inner_indices > MAX_INNER_INDICES
+                || self.words > MAX_WORDS
+                || self.compounds > MAX_COMPOUNDS
+            {
+                return self.too_much();
             }
         }
         Ok(())
+    }
+
+    /// What it has too much of.
+    fn too_much(&self) -> Result<(), String> {
+        at_most(self.open.len(), MAX_DEPTH, "levels of nesting")?;
+        at_most(self.subshells, MAX_SUBSHELLS, "levels of subshells")?;
+        at_most(self.indices, MAX_INDICES, "levels of indices")?;
+        at_most(self.unclosed_indices, MAX_UNCLOSED_INDICES, "indices that are not closed")?;
+        at_most(self.inner_indices, MAX_INNER_INDICES, "indices in others")?;
+        at_most(self.words, MAX_WORDS, "words and operators")?;
+        at_most(self.compounds, MAX_COMPOUNDS, "compound commands")
     }
 
     fn step(&mut self) {
@@ -466,17 +469,19 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Whether a `'` here may be a character to the shell, and has something between it and the next one that it then runs or that ends
-    /// what is open: in `"${x:-'…'}"`, in an index, and after `$[`. To the parser it is a quote.
+    /// Whether a `'` here may be a character to the shell, and has something between it and the next one that the shell then runs, or
+    /// that ends what is open: in `"${x:-'…'}"`, in an index, after `$[`, and in backquotes. To the parser it is a quote.
     fn may_be_no_quote(&self) -> bool {
         let outer = self.open.iter().rfind(|open| !matches!(open, Open::Name | Open::Index | Open::Curly));
-        let is_within = matches!(outer, Some(Open::Quote | Open::Document)) || self.open.last() == Some(&Open::Index);
-        if !is_within && !self.is_lost {
-            return false;
-        }
+        let ends: &[u8] = match (outer, self.open.last()) {
+            (Some(Open::Quote | Open::Document), _) | (_, Some(Open::Index)) => b"$`}\"",
+            _ if self.is_lost => b"$`}\"",
+            _ if self.open.contains(&Open::Backtick) => b"`",
+            _ => return false,
+        };
         let begin = self.at + 1 + usize::from(self.bytes[self.at] == b'$');
         let rest = self.bytes.get(begin..).unwrap_or_default();
-        rest.iter().take_while(|byte| **byte != b'\'').any(|byte| b"$`}\"".contains(byte))
+        rest.iter().take_while(|byte| **byte != b'\'').any(|byte| ends.contains(byte))
     }
 
     fn begin_arithmetic(&mut self, is_value: bool) {
@@ -753,7 +758,7 @@ mod tests {
     #[test]
     fn what_is_too_much_says_so() {
         for bomb in ["$(", "(", "{ ", "`$(", "\"$(", "${a:-", "f() { "] {
-            assert!(check(&bomb.repeat(1000)).unwrap_err().contains("deep"), "{bomb}");
+            assert!(check(&bomb.repeat(1000)).unwrap_err().contains("levels"), "{bomb}");
         }
         assert_eq!(check("echo ${a[${b[1]}]} ${x%[} ${y#[[:alpha:]]}"), Ok(()));
         assert_eq!(check(&format!("f() {{ {} }}", "[[ -f x ]] || [ -d y ]; ".repeat(30))), Ok(()));

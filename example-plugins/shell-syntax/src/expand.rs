@@ -172,7 +172,7 @@ impl Reader<'_> {
         bounds::check_document(text).map_err(Unreadable)?;
         // To the shell a line that a backslash ends is one with the next, which the parser sees later.
         if text.contains("$\\\n") {
-            return Err(Unreadable("a `$` ends a line that continues in the next one".into()));
+            return Err(Unreadable(bounds::CONTINUED.into()));
         }
         let pieces =
             brush_parser::word::parse_heredoc(text, &self.options).map_err(|error| Unreadable(error.to_string()))?;
@@ -577,7 +577,7 @@ fn check_text(piece: &WordPiece, after_dollar: &mut bool) -> Result<(), Unreadab
     };
     let begins = std::mem::replace(after_dollar, text.ends_with('$')) && text.starts_with('(');
     if begins || text.contains("$(") || text.has(b'`') {
-        return Err(Unreadable("the end of a substitution is not found in a word".into()));
+        return Err(Unreadable("a substitution in a word has no end".into()));
     }
     Ok(())
 }

@@ -154,40 +154,26 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     script
 }
 
-/// Whether it may name a variable.
-fn is_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Refuses a number before a redirection that is no descriptor: the shell refuses it as well, and the parser panics.
+/// Refuses what is before a redirection and no descriptor: a number that is too great, which the shell refuses as well and at which
+/// the parser panics; and `{fd}>x`, whose name the parser takes for the program.
 fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     let is_one = |pair: &[Token]| match pair {
-        [Token::Word(number, left), Token::Operator(operator, right)] => {
+        [Token::Word(word, left), Token::Operator(operator, right)] => {
             !operator.starts_with(['<', '>'])
                 || left.end.index != right.start.index
-                || !number.bytes().all(|byte| byte.is_ascii_digit())
-                || number.parse::<ast::IoFd>().is_ok()
+                || if word.bytes().all(|byte| byte.is_ascii_digit()) {
+                    word.parse::<ast::IoFd>().is_ok()
+                } else {
+                    !(word.starts_with('{') && word.ends_with('}'))
+                }
         }
         _ => true,
     };
-    // `{fd}>x`: the parser takes the name for the program.
-    let has_name = |pair: &[Token]| match pair {
-        [Token::Word(name, left), Token::Operator(operator, right)] => {
-            operator.starts_with(['<', '>'])
-                && left.end.index == right.start.index
-                && name.starts_with('{')
-                && name.ends_with('}')
-        }
-        _ => false,
-    };
-    if tokens.windows(2).any(has_name) {
-        return Err(Unreadable("a redirection sets a variable to its descriptor".into()));
-    }
     if tokens.windows(2).all(is_one) {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(Unreadable("what is before a redirection is no descriptor".into()))
     }
-    Err(Unreadable(format!("the number before a redirection is greater than {}", ast::IoFd::MAX)))
 }
 
 /// `text` with its last line ended, where a here-document may begin on it: the parser looks for ever for the end of one whose delimiter
@@ -383,7 +369,7 @@ impl Reader<'_> {
 
     fn enter(&mut self) -> Result<(), Unreadable> {
         if self.depth >= MAX_NESTING {
-            return Err(Unreadable(format!("commands are nested more than {MAX_NESTING} levels deep")));
+            return Err(Unreadable(format!("it has more than {MAX_NESTING} levels of commands")));
         }
         self.depth += 1;
         Ok(())
@@ -570,7 +556,7 @@ impl Reader<'_> {
     /// What a compound command is given, the commands in it read.
     fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
         if self.levels >= MAX_LEVELS {
-            return Err(Unreadable(format!("compound commands are nested more than {MAX_LEVELS} levels deep")));
+            return Err(Unreadable(format!("it has more than {MAX_LEVELS} levels of compound commands")));
         }
         self.levels += 1;
         let before = input.map(|input| self.stdin.replace(input));
@@ -750,7 +736,7 @@ impl Reader<'_> {
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
         )?;
         // `x[0 + 1]=1 a`: the parser takes the index for words, where the shell assigns and runs `a`.
-        if command.program.halves(b'[').is_some_and(|(name, index)| is_name(name) && !index.has(b']')) {
+        if command.program.halves(b'[').is_some_and(|(name, index)| !name.is_empty() && !index.has(b']')) {
             return Err(Unreadable("an index has a blank or an operator in it".into()));
         }
         // A variable is a number there, and no program.

@@ -72,17 +72,12 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
-/// What `mapfile` runs now and then: the word after `-C`, or the rest of its own word, which other options may begin.
-fn callback(args: &[Word]) -> Option<String> {
-    args.iter().enumerate().find_map(|(at, word)| {
-        let options = word.text.strip_prefix('-').filter(|options| !options.starts_with('-'))?;
-        let (before, text) = options.halves(b'C')?;
-        // These take what follows them in their word.
-        if before.contains(['d', 'n', 'O', 's', 'u', 'c']) {
-            return None;
-        }
-        if text.is_empty() { args.get(at + 1).map(|word| word.text.clone()) } else { Some(text.to_owned()) }
-    })
+/// What `mapfile` runs now and then: the value of `-C`, in its own word or in the next.
+fn callback(args: &[Word]) -> Option<&str> {
+    let at = args.iter().position(|word| wrappers::attached(&word.text, "-C").is_some())?;
+    wrappers::attached(&args[at].text, "-C")
+        .filter(|text| !text.is_empty())
+        .or(args.get(at + 1).map(|word| &*word.text))
 }
 
 /// Whether a word of the shell takes names of variables, and evaluates the index in `a[…]`.
@@ -280,7 +275,7 @@ impl Reader<'_> {
                 if matches!(name.as_str(), "mapfile" | "readarray")
                     && let Some(text) = callback(args)
                 {
-                    self.text(&name, &text)?;
+                    self.text(&name, &text.to_owned())?;
                 }
                 // With `=` between them, the first has the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
