@@ -185,16 +185,15 @@ struct Arithmetic {
 
 /// Where a here-document begins on the same line as a substitution, the parser loses the words of the substitution, or takes what
 /// follows for words of it.
-const DOCUMENT: &str =
-    "a here-document begins on the line of a substitution that is opened after it, or that contains it";
+const DOCUMENT: &str = "a here-document begins on the line of a substitution after or around it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
-const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern or a list of commands";
+const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern";
 const QUOTE: &str = "a quote may be a character here";
 const PROCESS: &str = "a process substitution in `${…}`";
 pub(super) const CONTINUED: &str = "a line that continues in the next one ends a word";
 const COMMENT: &str = "`#` may be a character here";
 /// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
-const SHIFT: &str = "`<<` may be arithmetic here, or begin a here-document";
+const SHIFT: &str = "`<<` may be arithmetic here";
 
 impl<'a> Scan<'a> {
     fn new(bytes: &'a [u8]) -> Self {
@@ -337,7 +336,11 @@ impl<'a> Scan<'a> {
                 self.open.push(if is_part { Open::Part } else { Open::Subshell });
             }
             b')' => {
-                let mut skip = 0;
+                let mut after = self.at + 1;
+                while self.bytes[after..].starts_with(b"\\\n") {
+                    after += 2;
+                }
+                let is_hash = self.bytes.get(after) == Some(&b'#');
                 if self.open.contains(&Open::Round) && !self.documents.is_empty() {
                     self.refused = Some(DOCUMENT);
                 }
@@ -346,19 +349,21 @@ impl<'a> Scan<'a> {
                     Some(Open::Part) => {
                         self.subshells -= 1;
                         // To the parser of a process substitution it begins a comment, and to the shell it is of the same word.
-                        if self.next() == Some(b'#') {
+                        if is_hash {
                             self.refused = Some(COMMENT);
                         }
                     }
-                    // A character of the word that the substitution is in.
-                    Some(Open::Round) => skip = usize::from(self.next() == Some(b'#')),
                     _ => {}
                 }
+                let skips = is_hash && self.open.last() == Some(&Open::Round);
                 if matches!(self.open.last(), Some(Open::Subshell | Open::Part | Open::Round)) {
                     self.open.pop();
                 }
                 self.end_arithmetic();
-                self.at += skip;
+                // A character of the word that the substitution is in.
+                if skips {
+                    self.at = after;
+                }
             }
             b'{' => self.open.push(Open::Curly),
             b'#' if self.begins_word() && self.has_comments() => self.comment(),
@@ -707,6 +712,8 @@ mod tests {
             "echo ${x:+$(( 1 # ))}\nrm -rf /\n: ))}",
             "cat <<E <(echo & )# || rm -rf / #\nE",
             "cat <<E <(:\n)<(rm -rf /)\nE\n",
+            "echo <(:)\\\n#; rm -rf /",
+            "echo $(x)\\\n#; cat <<E $(rm -rf /)\nx\nE",
             "echo `: # '`; cat <<E $(rm -rf /) #'`\nx\nE",
             "echo `<<E #\n`; cat <<E $(rm -rf /)\nE\n",
             "cat <<E `x\n`$(rm -rf /)\nE\n",

@@ -737,7 +737,7 @@ impl Reader<'_> {
         )?;
         // `x[0 + 1]=1 a`: the parser takes the index for words, where the shell assigns and runs `a`.
         if command.program.halves(b'[').is_some_and(|(name, index)| !name.is_empty() && !index.has(b']')) {
-            return Err(Unreadable("an index has a blank or an operator in it".into()));
+            return Err(Unreadable("an index has a blank in it".into()));
         }
         // A variable is a number there, and no program.
         if command.program.is_empty() && self.expression == Some(self.depth) {
