@@ -275,7 +275,7 @@ impl Reader<'_> {
                 if matches!(name.as_str(), "mapfile" | "readarray")
                     && let Some(text) = callback(args)
                 {
-                    self.text(&name, &text.to_owned())?;
+                    self.text(&name, text)?;
                 }
                 // With `=` between them, the first has the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));

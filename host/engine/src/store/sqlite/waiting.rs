@@ -156,13 +156,13 @@ mod tests {
     use crate::store::sqlite::watch::Files;
 
     /// A journal of its own, in a directory that is removed with it.
-    struct Kept {
+    struct OwnJournal {
         _directory: tempfile::TempDir,
         journal: Journal,
         files: Files,
     }
 
-    impl Kept {
+    impl OwnJournal {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("database");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_put_back_comes_first_and_is_found_in_its_journal() {
-        let (mut a, mut b) = (Kept::new(), Kept::new());
+        let (mut a, mut b) = (OwnJournal::new(), OwnJournal::new());
         let (mut first, mut waiting) = (Waiting::default(), Waiting::default());
         a.write(&mut first, &["a", "bb"]);
         b.write(&mut waiting, &["ccc"]);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn records_of_one_journal_that_are_put_back_are_taken_in_by_their_ends() {
-        let mut a = Kept::new();
+        let mut a = OwnJournal::new();
         let (mut first, mut waiting) = (Waiting::default(), Waiting::default());
         a.write(&mut first, &["a", "bb"]);
         let [(_, end)] = first.journals() else { panic!("one journal") };
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn late_records_on_both_sides_stay_late_until_a_journal_has_them() {
-        let mut a = Kept::new();
+        let mut a = OwnJournal::new();
         let (mut first, mut waiting) = (Waiting::default(), Waiting::default());
         first.push_late("a");
         waiting.push_late("b");
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_let_go_of_keeps_no_journal_and_not_much_memory() {
-        let mut a = Kept::new();
+        let mut a = OwnJournal::new();
         let mut waiting = Waiting::default();
         a.write(&mut waiting, &["a"]);
         let file = Arc::clone(&waiting.journals()[0].0);
