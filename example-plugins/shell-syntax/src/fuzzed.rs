@@ -5,9 +5,7 @@ use super::{Places, Script, UNKNOWN, bounds, read};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The same texts each time. With `PROPTEST_RNG_SEED` they are others, and as many as `PROPTEST_CASES` says.
 fn config(cases: u32) -> ProptestConfig {
@@ -37,10 +35,9 @@ proptest! {
 
     /// Or it says that it cannot read the text, or that only the shell knows what runs.
     #[test]
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     fn the_reader_sees_what_bash_runs(text in text()) {
-        let directory = scratch_directory("random");
-        prop_assert!(!hides(&text, &directory), "{text}");
+        prop_assert!(!hides(&text), "{text}");
     }
 }
 
@@ -110,12 +107,11 @@ const HIDING: [&str; 61] = [
 ];
 
 #[test]
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 fn what_hid_a_command_once_is_seen_or_refused() {
-    let directory = scratch_directory("hiding");
     for text in HIDING {
         // What is substituted for a file runs beside the rest, and perhaps longer.
-        assert!((0..50).any(|_| runs_in_bash(text, &directory)), "{text}");
+        assert!((0..50).any(|_| runs_in_bash(text)), "{text}");
         assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work"))), "{text}");
     }
 }
@@ -131,25 +127,17 @@ fn piece() -> impl Strategy<Value = &'static str> {
 /// What stands for a harmful command. The shell has a function of this name, which makes a file.
 const MARK: &str = "MARK";
 
-/// A directory of this process for what `bash` makes.
-fn scratch_directory(name: &str) -> PathBuf {
-    let directory = std::env::temp_dir().join(format!("hookhost-shell-syntax-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    directory
-}
-
 /// Whether `bash` runs the mark. It finds no program but that, and is given nothing to read.
-fn runs_in_bash(text: &str, directory: &Path) -> bool {
-    // What runs in the background of one text may end when the next one runs.
-    static TEXTS: AtomicUsize = AtomicUsize::new(0);
-    let made = directory.join(format!("made-{}", TEXTS.fetch_add(1, Ordering::Relaxed)));
+fn runs_in_bash(text: &str) -> bool {
+    let directory = tempfile::tempdir().unwrap();
+    let made = directory.path().join("made");
     Command::new("bash")
         .args(["-c", &format!("PATH=/nowhere\n{text}")])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("MADE", &made)
         .env(format!("BASH_FUNC_{MARK}%%"), "() { : > \"$MADE\"; }")
-        .current_dir(directory)
+        .current_dir(directory.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -166,10 +154,10 @@ fn is_seen(script: &Script) -> bool {
         || script.commands.iter().any(|command| may_be_mark(&command.program))
 }
 
-fn hides(text: &str, directory: &Path) -> bool {
+fn hides(text: &str) -> bool {
     text.contains(MARK)
         && !is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work")))
-        && runs_in_bash(text, directory)
+        && runs_in_bash(text)
 }
 
 /// What means something to one reader and nothing to the other, if they are not at the same place.
