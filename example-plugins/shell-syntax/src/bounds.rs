@@ -36,7 +36,7 @@ const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "fu
 
 /// What `work` units too many are said to be.
 pub(super) fn check_work(work: usize) -> Result<(), String> {
-    if work > MAX_WORK { Err("what it runs multiplies itself beyond what can be gone through".into()) } else { Ok(()) }
+    if work > MAX_WORK { Err("what it runs multiplies itself".into()) } else { Ok(()) }
 }
 
 /// The steps that the parsers may take for `text`.
@@ -46,7 +46,7 @@ pub(super) fn steps_for(text: &str) -> u32 {
 
 /// The reason why a text is unreadable where the parsers have so many `left`.
 pub(super) fn check_steps(left: u32) -> Result<(), String> {
-    if left == 0 { Err("the parser tries too many readings of what it nests".into()) } else { Ok(()) }
+    if left == 0 { Err("it nests too much to be read".into()) } else { Ok(()) }
 }
 
 /// Refuses a directory of the shell's stack, `~12`, whose number is greater than any stack: the parser panics.
@@ -101,18 +101,21 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
     at_most(text.len() - scan.skipped.min(text.len()), MAX_TEXT, "bytes beside its here-documents")
 }
 
+const NESTING: &str = "levels of nesting";
+
 /// Fails where there are more than `most` of something.
 fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
     if count > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
-/// The same of the body of a here-document in which the shell looks for substitutions.
+/// Whether the parser ends the substitutions in the body of a here-document where the shell does; else why not.
 pub(super) fn check_document(body: &str) -> Result<(), String> {
     let mut scan = Scan::new(body.as_bytes());
     scan.open.push(Open::Document);
-    while scan.at < scan.bytes.len() && scan.refused.is_none() {
+    while scan.at < scan.bytes.len() && scan.refused.is_none() && scan.open.len() <= MAX_DEPTH {
         scan.step();
     }
+    at_most(scan.open.len(), MAX_DEPTH, NESTING)?;
     scan.refused.map_or(Ok(()), |why| Err(why.into()))
 }
 
@@ -123,8 +126,6 @@ enum Open {
     Round,
     /// `(`
     Subshell,
-    /// `<(`, `@(`: what follows its end is still the same word.
-    Part,
     Curly,
     /// `${`
     Name,
@@ -151,8 +152,8 @@ struct Scan<'a> {
     documents: Vec<Document>,
     /// How many of them began before the backquote that is open.
     outside: usize,
-    /// What was open when a process substitution began after one of them, on the same line.
-    within: Option<usize>,
+    /// How many were open when `<(`, `a=(` or `@(` came after one of them, on the same line.
+    part_depth: Option<usize>,
     /// The bytes of those that were left out.
     skipped: usize,
     arithmetic: Option<Arithmetic>,
@@ -209,7 +210,7 @@ impl<'a> Scan<'a> {
             compounds: 0,
             documents: Vec::new(),
             outside: 0,
-            within: None,
+            part_depth: None,
             skipped: 0,
             arithmetic: None,
             is_lost: false,
@@ -240,7 +241,7 @@ impl<'a> Scan<'a> {
 
     /// What it has too much of.
     fn too_much(&self) -> Result<(), String> {
-        at_most(self.open.len(), MAX_DEPTH, "levels of nesting")?;
+        at_most(self.open.len(), MAX_DEPTH, NESTING)?;
         at_most(self.subshells, MAX_SUBSHELLS, "levels of subshells")?;
         at_most(self.indices, MAX_INDICES, "levels of indices")?;
         at_most(self.unclosed_indices, MAX_UNCLOSED_INDICES, "indices that are not closed")?;
@@ -328,49 +329,31 @@ impl<'a> Scan<'a> {
                         None => self.begin_arithmetic(false),
                     }
                 }
-                let is_part = self.at > 0 && b"<>@!?+*".contains(&self.bytes[self.at - 1]);
+                let is_part = self.at > 0 && b"<>@!?+*=".contains(&self.bytes[self.at - 1]);
                 if is_part && !self.documents.is_empty() {
-                    self.within.get_or_insert(self.open.len());
+                    self.part_depth.get_or_insert(self.open.len());
                 }
                 self.subshells += 1;
-                self.open.push(if is_part { Open::Part } else { Open::Subshell });
+                self.open.push(Open::Subshell);
             }
             b')' => {
-                let mut after = self.at + 1;
-                while self.bytes[after..].starts_with(b"\\\n") {
-                    after += 2;
-                }
-                let is_hash = self.bytes.get(after) == Some(&b'#');
                 if self.open.contains(&Open::Round) && !self.documents.is_empty() {
                     self.refused = Some(DOCUMENT);
                 }
-                match self.open.last() {
-                    Some(Open::Subshell) => self.subshells -= 1,
-                    Some(Open::Part) => {
-                        self.subshells -= 1;
-                        // To the parser of a process substitution it begins a comment, and to the shell it is of the same word.
-                        if is_hash {
-                            self.refused = Some(COMMENT);
-                        }
-                    }
-                    _ => {}
-                }
-                let skips = is_hash && self.open.last() == Some(&Open::Round);
-                if matches!(self.open.last(), Some(Open::Subshell | Open::Part | Open::Round)) {
-                    self.open.pop();
+                if self.open.last() == Some(&Open::Subshell) {
+                    self.subshells -= 1;
+                    self.close(Open::Subshell);
+                } else {
+                    self.close(Open::Round);
                 }
                 self.end_arithmetic();
-                // A character of the word that the substitution is in.
-                if skips {
-                    self.at = after;
-                }
             }
             b'{' => self.open.push(Open::Curly),
-            b'#' if self.begins_word() && self.has_comments() => self.comment(),
+            b'#' if self.has_comments() => self.hash(),
             b'<' if self.next() == Some(b'<') => self.document(),
             b'\n' => {
                 self.words += WORDS_OF_A_COMMAND;
-                let is_within = self.within.take().is_some_and(|depth| self.open.len() > depth);
+                let is_within = self.part_depth.take().is_some_and(|depth| self.open.len() > depth);
                 if is_within || (self.outside > 0 && self.open.contains(&Open::Backtick)) {
                     self.refused = Some(DOCUMENT);
                 }
@@ -416,13 +399,22 @@ impl<'a> Scan<'a> {
         !matches!(self.open.iter().rfind(|open| **open != Open::Curly), Some(Open::Name | Open::Index))
     }
 
-    /// To the end of a comment. Within a substitution the parser may take it for words, and within arithmetic a `#` is a character.
+    /// A `#` that may begin a comment. After a bracket or a backquote it is a letter where these are of the same word.
+    fn hash(&mut self) {
+        match self.before() {
+            Some(b')' | b'`') => self.refused = Some(COMMENT),
+            _ if self.begins_word() => self.comment(),
+            _ => {}
+        }
+    }
+
+    /// To the end of a comment. Refuses it where the parser may take it for words, and in arithmetic, where a `#` is a character.
     fn comment(&mut self) {
         let from = self.at;
         let ends: &[u8] = if self.open.contains(&Open::Backtick) { b"\n`" } else { b"\n" };
         let rest = &self.bytes[from..];
         let text = &rest[..rest.iter().position(|byte| ends.contains(byte)).unwrap_or(rest.len())];
-        let is_known = match self.open.iter().rfind(|open| !matches!(open, Open::Curly | Open::Subshell | Open::Part)) {
+        let is_known = match self.open.iter().rfind(|open| !matches!(open, Open::Curly | Open::Subshell)) {
             None | Some(Open::Backtick) => true,
             Some(Open::Round) => {
                 (self.is_comment_to_parser() && !self.is_document())
@@ -447,11 +439,10 @@ impl<'a> Scan<'a> {
         let before = &self.bytes[..self.at];
         let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match &before[..before.len() - blanks] {
-            // It may end a subshell or a substitution, or be a character, or no byte of the text that the parser is given.
+            // It may end a subshell or a substitution, or be a character.
             [.., b')' | b'\\'] | [.., b'\\', _] => false,
             [.., b'\n' | b';' | b'&' | b'|' | b'('] => blanks.is_multiple_of(2),
-            [] => false,
-            [..] => !blanks.is_multiple_of(2),
+            _ => !blanks.is_multiple_of(2),
         }
     }
 
@@ -468,9 +459,7 @@ impl<'a> Scan<'a> {
     /// Whether it is in arithmetic, and in no substitution there.
     fn is_in_arithmetic(&self) -> bool {
         self.arithmetic.as_ref().is_some_and(|arithmetic| {
-            self.open[arithmetic.depth + 1..]
-                .iter()
-                .all(|open| matches!(open, Open::Subshell | Open::Part | Open::Curly))
+            self.open[arithmetic.depth + 1..].iter().all(|open| matches!(open, Open::Subshell | Open::Curly))
         })
     }
 
@@ -547,14 +536,21 @@ impl<'a> Scan<'a> {
     }
 
     fn begins_word(&self) -> bool {
+        self.before().is_none_or(|byte| b" \t\n;&|()`".contains(&byte))
+    }
+
+    /// The byte before this one, over ends of lines that a backslash takes away. One that has a backslash before it is a letter.
+    fn before(&self) -> Option<u8> {
         let mut before = &self.bytes[..self.at];
-        // A line that continues in the next one.
-        while let Some(line) = before.strip_suffix(b"\\\n")
-            && line.iter().rev().take_while(|byte| **byte == b'\\').count().is_multiple_of(2)
-        {
-            before = line;
+        loop {
+            let (last, rest) = before.split_last()?;
+            let is_escaped = rest.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+            match (is_escaped, last) {
+                (true, b'\n') => before = &rest[..rest.len() - 1],
+                (true, _) => return Some(b'a'),
+                (false, last) => return Some(*last),
+            }
         }
-        before.last().is_none_or(|byte| b" \t\n;&|()`".contains(byte))
     }
 
     /// The rest of a word of letters; counted where it opens a compound command.
@@ -630,6 +626,7 @@ impl<'a> Scan<'a> {
     /// Leaves out the bodies of the here-documents that begin here.
     fn skip_documents(&mut self) {
         for Document { delimiter, is_quoted, strips_tabs } in std::mem::take(&mut self.documents) {
+            let mut is_continued = false;
             while self.at < self.bytes.len() {
                 let from = self.at + 1;
                 let line = self.bytes.get(from..).unwrap_or_default();
@@ -642,10 +639,12 @@ impl<'a> Scan<'a> {
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // With the next line it may be the delimiter to the shell.
-                if !is_quoted && line.strip_suffix(b"\\").is_some_and(|begin| delimiter.starts_with(begin)) {
+                // To the shell it is one line with the next, which may be the delimiter then, or not be it any more.
+                let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
+                if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);
                 }
+                is_continued = begin.is_some();
                 if *line == *delimiter {
                     break;
                 }
@@ -718,6 +717,12 @@ mod tests {
             "echo `<<E #\n`; cat <<E $(rm -rf /)\nE\n",
             "cat <<E `x\n`$(rm -rf /)\nE\n",
             "echo $(x)#; cat <<E $(rm -rf /)\nx\nE",
+            "a=(b)#; rm -rf /",
+            "a=(b)\\\n#; rm -rf /",
+            "cat <<E\nx\\\nE\ncat <<'F'\nE\nrm -rf /\nF",
+            "echo `:`#; cat <<E $(rm -rf /)\nx\nE",
+            "echo \\ #; cat <<E $(rm -rf /)\nx\nE",
+            "echo \\;#; cat <<E $(rm -rf /)\nx\nE",
             "(( 1 $'))\nrm -rf /; #'))",
             "(( 1 !('))\nrm -rf /; #'))",
             "$(}  #<<''))$(",
@@ -738,7 +743,7 @@ mod tests {
             "cat <<-  \\EOF <<\"A B\" <<'C'\nEOF\nA B\nC\necho $(date)",
             "echo $(\n  # it's (as they say) of two blanks\n\n# and of none\n    date)",
             "echo $(date # now\n) $(date) # it's",
-            "echo $(date)#\"x\" ${#x} ${x#'a'} `date # now`",
+            "echo ${#x} ${x#'a'} a#b `date # now`",
             "(( x = 1 )) # it's\necho $(( $(date +'%s') - 1 ))",
         ] {
             assert_eq!(check(text), Ok(()), "{text}");

@@ -170,7 +170,7 @@ impl Reader<'_> {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         bounds::check_document(text).map_err(Unreadable)?;
-        // To the shell a line that a backslash ends is one with the next, which the parser sees later.
+        // The shell joins such a line to the next before it looks for `$(`; the parser does not.
         if text.contains("$\\\n") {
             return Err(Unreadable(bounds::CONTINUED.into()));
         }

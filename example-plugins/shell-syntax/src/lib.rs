@@ -9,7 +9,7 @@ mod copies;
 mod expand;
 mod fetched;
 mod find;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod fuzzed;
 mod git;
 pub mod guarded;

@@ -154,8 +154,8 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     script
 }
 
-/// Refuses what is before a redirection and no descriptor: a number that is too great, which the shell refuses as well and at which
-/// the parser panics; and `{fd}>x`, whose name the parser takes for the program.
+/// Refuses descriptors of redirections that the parser cannot read: a number that is too great, which the shell refuses as well and at
+/// which the parser panics; and `{fd}>x`, whose name the parser takes for the program.
 fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     let is_one = |pair: &[Token]| match pair {
         [Token::Word(word, left), Token::Operator(operator, right)] => {
@@ -164,7 +164,8 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
                 || if word.bytes().all(|byte| byte.is_ascii_digit()) {
                     word.parse::<ast::IoFd>().is_ok()
                 } else {
-                    !(word.starts_with('{') && word.ends_with('}'))
+                    let name = word.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or_default();
+                    name.is_empty() || name.has_one_of(b",.")
                 }
         }
         _ => true,
@@ -172,7 +173,7 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     if tokens.windows(2).all(is_one) {
         Ok(())
     } else {
-        Err(Unreadable("what is before a redirection is no descriptor".into()))
+        Err(Unreadable("the descriptor of a redirection cannot be read".into()))
     }
 }
 

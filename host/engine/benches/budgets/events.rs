@@ -91,9 +91,9 @@ fn at_once(table: &mut Table, log: &Path) {
     let (off, on) = (AtOnce::new(None), AtOnce::new(Some(log)));
     let compared = compare_batches(|events| on.batch(events), |events| off.batch(events));
     table.compared(&row, &compared, "the log off, as many sessions at once", Some(1.3));
-    // What the log adds at least: this ratio, and one.
+    // With the log an event takes at least 1 + this ratio.
     let mut least = Moved::new(log.parent().unwrap());
-    let what = "as many records alone: a `write` each, and moved into SQLite with their hash";
+    let what = "as many records alone, by two threads: a `write` each, and moved into SQLite with their hash";
     let row = Row { what, component: "–", log: "on", why: "" };
     let compared = compare_batches(|records| least.batch(records), |events| off.batch(events));
     table.compared(&row, &compared, "the log off, as many sessions at once", None);

@@ -24,10 +24,10 @@ impl Appended {
     }
 
     pub(crate) fn append(&mut self) {
-        self.append_all(&Self::RECORD);
+        self.append_record(&Self::RECORD);
     }
 
-    fn append_all(&mut self, record: &[u8]) {
+    fn append_record(&mut self, record: &[u8]) {
         if self.bytes >= Self::MAX {
             self.file.set_len(0).unwrap();
             self.file.rewind().unwrap();
@@ -69,7 +69,7 @@ impl Moved {
             for file in &mut self.files {
                 scope.spawn(|| {
                     for _ in 0..each {
-                        file.append_all(Self::RECORD.as_bytes());
+                        file.append_record(Self::RECORD.as_bytes());
                         appended.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -240,7 +240,7 @@ impl DiskStore {
         let (problem, left) = match &written {
             Ok(()) => {
                 waiting.journals().iter().for_each(|(file, end)| file.note_taken(*end));
-                // A journal that is let go of here is removed, for which no event waits.
+                // This may remove a journal's file, before the queue is locked.
                 (None, waiting.cleared())
             }
             Err(error) => (Some(error.clone()), waiting),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Age from which the time of a directory's last change tells it from any later change. Clocks of files tick 10 ms apart at most,
-/// and a name may disappear a moment after the time was set.
+/// and a name may disappear a moment after the time was set. The files are on this machine, as SQLite's WAL needs them to be.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// The same where the time may be of whole seconds: FAT counts two at a time.
@@ -102,7 +102,7 @@ fn changed(_: &Path) -> Option<(Identity, SystemTime)> {
     None
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use crate::store::identity::identity;
