@@ -135,7 +135,7 @@ const MARK: &str = "MARK";
 
 /// Whether `bash` runs the mark. It finds no program but that, and is given nothing to read.
 fn runs_in_bash(text: &str) -> bool {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory for the shell");
     let made = directory.path().join("made");
     Command::new("bash")
         .args(["-c", &format!("ulimit -t 5; PATH=/nowhere\n{text}")])
