@@ -9,15 +9,7 @@ pub(crate) const MAX_ROUNDS: u32 = 4;
 /// One gate event on its way through a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate<V, R> {
-    members: Vec<Member>,
-    /// The version of the value that each member last answered about; `None` before its first answer.
-    answered: Vec<Option<u32>>,
-    /// Whether each member's last answer was none: a failure that is skipped, or a value it is not concerned with.
-    silent: Vec<bool>,
-    /// Each member's question, until it withdraws it.
-    questions: Vec<Option<Escalation>>,
-    /// Members whose last answer, `approve`, is about the version noted.
-    approvals: Vec<Option<u32>>,
+    chain: Vec<Standing>,
     value: V,
     /// Counts the changes: equal values of different versions are not the same, since somebody objected in between.
     version: u32,
@@ -29,6 +21,20 @@ pub(crate) struct Gate<V, R> {
     next: usize,
     asking: Option<usize>,
     objection: Option<Objection>,
+}
+
+/// Where a member stands.
+#[derive(Clone, Debug)]
+struct Standing {
+    member: Member,
+    /// The version of the value that it last answered about; `None` before its first answer.
+    answered: Option<u32>,
+    /// Whether its last answer was none: a failure that is skipped, or a value it is not concerned with.
+    is_silent: bool,
+    /// Its question, until it withdraws it.
+    question: Option<Escalation>,
+    /// The version that its last answer is about, if that was `approve`.
+    approved: Option<u32>,
 }
 
 /// Whom to ask next, about [`Gate::value`].
@@ -74,14 +80,10 @@ pub(crate) enum QuestionOrigin {
 impl<V: PartialEq, R> Gate<V, R> {
     /// A gate event about `value` before a chain of `members`.
     #[must_use]
-    pub(crate) fn new(members: Vec<Member>, value: V) -> Self {
-        let count = members.len();
+    pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
+        let standing = |member| Standing { member, answered: None, is_silent: false, question: None, approved: None };
         Self {
-            members,
-            answered: vec![None; count],
-            silent: vec![false; count],
-            questions: vec![None; count],
-            approvals: vec![None; count],
+            chain: members.into_iter().map(standing).collect(),
             value,
             version: 0,
             authors: Vec::new(),
@@ -111,7 +113,7 @@ impl<V: PartialEq, R> Gate<V, R> {
             return None;
         }
         while self.asking.is_none() {
-            match (self.next..self.members.len()).find(|&member| self.is_due(member)) {
+            match (self.next..self.chain.len()).find(|&member| self.is_due(member)) {
                 Some(member) => {
                     self.next = member;
                     self.asking = Some(member);
@@ -126,21 +128,20 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// Takes the answer of the member that [`Gate::ask`] named last; without one asked, nothing happens.
     pub(crate) fn answer(&mut self, answer: Verdict<V, R>) {
         let Some(member) = self.asking.take() else { return };
-        self.answered[member] = Some(self.version);
-        self.approvals[member] = None;
-        self.silent[member] = matches!(answer, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip));
-        if !self.members[member].enforcing {
+        let asked = &mut self.chain[member];
+        asked.answered = Some(self.version);
+        asked.approved = None;
+        asked.is_silent = matches!(answer, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip));
+        if !asked.member.enforcing {
             return;
         }
         match answer {
-            Verdict::Allow => self.questions[member] = None,
+            Verdict::Allow => asked.question = None,
             Verdict::Approve => {
-                self.questions[member] = None;
-                if self.members[member].may_approve.is_some() {
-                    self.approvals[member] = Some(self.version);
-                }
+                asked.question = None;
+                asked.approved = asked.member.may_approve.and(Some(self.version));
             }
-            Verdict::Change(value) if value == self.value => self.questions[member] = None,
+            Verdict::Change(value) if value == self.value => asked.question = None,
             Verdict::Change(value) => {
                 self.value = value;
                 self.version += 1;
@@ -148,7 +149,7 @@ impl<V: PartialEq, R> Gate<V, R> {
                 // It was a response to another value.
                 self.response = None;
             }
-            Verdict::Escalate(question) => self.questions[member] = Some(question),
+            Verdict::Escalate(question) => asked.question = Some(question),
             Verdict::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
             Verdict::Respond(response) => {
                 self.response.get_or_insert((member, response));
@@ -172,8 +173,8 @@ impl<V: PartialEq, R> Gate<V, R> {
             return Decision::Rejected(objection);
         }
         let unseen =
-            (0..self.members.len()).filter(|&member| self.members[member].enforcing && self.has_not_seen(member));
-        let (silent, disagreeing): (Vec<usize>, Vec<usize>) = unseen.partition(|&member| self.silent[member]);
+            (0..self.chain.len()).filter(|&member| self.chain[member].member.enforcing && self.has_not_seen(member));
+        let (silent, disagreeing): (Vec<usize>, Vec<usize>) = unseen.partition(|&member| self.chain[member].is_silent);
         if !disagreeing.is_empty() {
             return Decision::Rejected(Objection::Disagreement { by: disagreeing });
         }
@@ -181,16 +182,15 @@ impl<V: PartialEq, R> Gate<V, R> {
             return Decision::Rejected(Objection::Disagreement { by: silent });
         }
         let approvers = || {
-            let members = self.approvals.iter().zip(&self.members).enumerate();
-            let current = members.filter(|(_, (version, _))| **version == Some(self.version));
-            current.filter_map(|(at, (_, member))| Some((at, member.may_approve?)))
+            let current = self.chain.iter().enumerate().filter(|(_, asked)| asked.approved == Some(self.version));
+            current.filter_map(|(at, asked)| Some((at, asked.member.may_approve?)))
         };
         let widest = approvers().find(|(_, layer)| layer.may_waive(Layer::User)).or_else(|| approvers().next());
         let approved_by = widest.map(|(member, _)| member);
         let mut asked = if self.response.is_some() { Vec::new() } else { asks(&self.value) };
         asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
-        let held = self.questions.into_iter().enumerate();
-        let held = held.filter_map(|(member, question)| Some((QuestionOrigin::Member(member), question?)));
+        let held = self.chain.into_iter().enumerate();
+        let held = held.filter_map(|(member, asked)| Some((QuestionOrigin::Member(member), asked.question?)));
         Decision::Accepted {
             value: self.value,
             changed_by: self.authors,
@@ -206,25 +206,25 @@ impl<V: PartialEq, R> Gate<V, R> {
 
     /// Whether `member` neither answered about the current value nor wrote it.
     fn has_not_seen(&self, member: usize) -> bool {
-        self.answered[member] != Some(self.version) && self.authors.last() != Some(&member)
+        self.chain[member].answered != Some(self.version) && self.authors.last() != Some(&member)
     }
 
     /// Whether `member` is to be asked in this round. Those that gave no answer last time are asked once more after the
     /// last round, so that a plugin that always fails cannot make the others disagree, and one that failed once cannot
     /// be skipped.
     fn is_due(&self, member: usize) -> bool {
-        self.has_not_seen(member)
-            && (self.round <= MAX_ROUNDS || (self.silent[member] && self.members[member].enforcing))
+        let asked = &self.chain[member];
+        self.has_not_seen(member) && (self.round <= MAX_ROUNDS || (asked.is_silent && asked.member.enforcing))
     }
 
     /// Starts the next round, if anybody has not seen the value and rounds are left.
     fn begin_pass(&mut self) -> bool {
-        let mut unseen = (0..self.members.len()).filter(|&member| self.has_not_seen(member)).peekable();
+        let mut unseen = (0..self.chain.len()).filter(|&member| self.has_not_seen(member)).peekable();
         let begins = unseen.peek().is_some()
             && match self.round {
                 ..MAX_ROUNDS => true,
                 // Without the others' agreement there is nothing to ask about.
-                MAX_ROUNDS => unseen.all(|member| self.silent[member] || !self.members[member].enforcing),
+                MAX_ROUNDS => unseen.all(|member| self.chain[member].is_silent || !self.chain[member].member.enforcing),
                 _ => false,
             };
         if begins {

@@ -29,7 +29,8 @@ pub(crate) struct Transform<V> {
 impl<V: PartialEq> Transform<V> {
     /// A transform event about `value` before a chain of `members`.
     #[must_use]
-    pub(crate) fn new(members: Vec<Member>, value: V) -> Self {
+    pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
+        let members = members.into_iter().collect();
         Self { members, value, changed_by: Vec::new(), next: 0, objection: None }
     }
 

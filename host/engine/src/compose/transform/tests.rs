@@ -23,7 +23,7 @@ struct Run {
 }
 
 fn run(plugins: &[Plugin], value: u8) -> Run {
-    let mut transform = Transform::new(plugins.iter().map(|plugin| plugin.member).collect(), value);
+    let mut transform = Transform::new(plugins.iter().map(|plugin| plugin.member), value);
     let mut asked = Vec::new();
     while let Some(member) = transform.ask() {
         assert!(asked.len() < plugins.len(), "the asking does not end");

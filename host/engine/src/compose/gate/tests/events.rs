@@ -82,7 +82,7 @@ impl Event {
     }
 
     pub(super) fn run(&self) -> Run {
-        let mut gate = Gate::new(self.plugins.iter().map(|plugin| plugin.member).collect(), self.value);
+        let mut gate = Gate::new(self.plugins.iter().map(|plugin| plugin.member), self.value);
         let mut replies = Vec::new();
         while let Some(ask) = gate.ask() {
             assert!(replies.len() < self.plugins.len() * (MAX_ROUNDS as usize + 1), "the asking does not end");
