@@ -2,14 +2,14 @@
 
 use std::{fmt, io, path::Path, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Guard, Links};
 
 /// A SHA-256 digest (FIPS 180-4); 64 hexadecimal digits in text, lower case where the host writes it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
 
 /// The text is no digest.
@@ -49,11 +49,16 @@ impl Digest {
         Self(bytes)
     }
 
-    /// Digit by digit: `fmt` takes longer for each than the rest of a small event.
-    fn to_hex(self) -> String {
+    /// Gives its digits to `with`. They are made without `fmt` and on the stack: each record of an event has two digests of each
+    /// plugin.
+    fn with_digits<T>(&self, with: impl FnOnce(&str) -> T) -> T {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-        self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        let mut digits = [b'0'; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(&self.0) {
+            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        }
+        // They are ASCII.
+        with(std::str::from_utf8(&digits).unwrap_or_default())
     }
 
     /// The 32 bytes.
@@ -65,13 +70,19 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_hex())
+        self.with_digits(|digits| f.write_str(digits))
     }
 }
 
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Digest({self})")
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_digits(|digits| serializer.serialize_str(digits))
     }
 }
 
@@ -110,6 +121,6 @@ impl TryFrom<String> for Digest {
 
 impl From<Digest> for String {
     fn from(digest: Digest) -> Self {
-        digest.to_hex()
+        digest.to_string()
     }
 }
