@@ -104,6 +104,7 @@ mod active_config;
 pub mod approval;
 pub mod audit;
 pub mod blocking;
+mod boxed;
 mod callback;
 mod compose;
 pub mod config;

@@ -1,6 +1,7 @@
 //! Asking a loaded plugin, whatever runs.
 
 use super::{Plugin, Runs};
+use crate::boxed::boxed;
 use crate::contract::{Failure, FailureKind, Session, ToolResult};
 use crate::event::Kind;
 use crate::sandbox::{CallLimits, Called, GuestSetup};
@@ -12,7 +13,7 @@ impl Plugin {
         &self,
         session: &Session,
         payload: &E::Payload,
-        setup: GuestSetup,
+        setup: Box<GuestSetup>,
     ) -> Called<E::Return> {
         let loaded = &*self.shared;
         let limits = CallLimits::of(&loaded.entry);
@@ -20,11 +21,11 @@ impl Plugin {
         match &loaded.runs {
             Runs::Component(component) => {
                 let Some(handle) = component.handles.get(&E::KIND) else { return Called::failed(unsubscribed()) };
-                let params = E::params(session, payload);
-                let call =
-                    component.sandbox.call(&component.pre, component.configuring(), handle, params, setup, limits);
+                let params = || E::params(session, payload);
                 // On the heap: every future above would else be as large, and be copied while it is put together.
-                Box::pin(call).await
+                let call =
+                    || component.sandbox.call(&component.pre, component.configuring(), handle, params, setup, limits);
+                boxed(call).await
             }
             Runs::Native(native) => {
                 let Some(handler) = native.rule.handler::<E::Payload, E::Return>(E::KIND) else {
@@ -42,7 +43,7 @@ impl Plugin {
         session: &Session,
         tool: &str,
         arguments: &str,
-        setup: GuestSetup,
+        setup: Box<GuestSetup>,
     ) -> Called<(ToolResult,)> {
         let loaded = &*self.shared;
         let limits = CallLimits::of(&loaded.entry);
@@ -50,7 +51,7 @@ impl Plugin {
         match &loaded.runs {
             Runs::Component(component) => {
                 let Some(functions) = &component.tool_functions else { return Called::failed(brings_none()) };
-                let params = (session.given(), tool, arguments);
+                let params = || (session.given(), tool, arguments);
                 let call = component.sandbox.call(
                     &component.pre,
                     component.configuring(),

@@ -22,7 +22,7 @@ pub(super) struct Native {
 impl Native {
     pub(super) async fn call<R: Send + 'static>(
         &self,
-        setup: GuestSetup,
+        setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
         rule: impl FnOnce() -> R + Send + 'static,
     ) -> Called<R> {

@@ -94,7 +94,7 @@ pub(super) async fn listed(linked: &Linked, configure: Option<&Handle>) -> Resul
     let configure = configure.map(|configure| (configure, linked.config.as_str()));
     let setup = GuestSetup::to_configure(Arc::clone(&linked.name));
     let called =
-        linked.sandbox.call(&linked.pre, configure, &functions.list, (), setup, CallLimits::of(&linked.entry)).await;
+        linked.sandbox.call(&linked.pre, configure, &functions.list, || (), setup, CallLimits::of(&linked.entry)).await;
     let (declared,): (Vec<ToolDeclaration>,) =
         called.answer.map_err(|failure| LoadError::Failed { name: name(), failure })?;
     offered(&linked.name, declared).map(Into::into).map_err(|problem| LoadError::Tools { name: name(), problem })

@@ -10,7 +10,7 @@ use super::processor_time;
 use super::ticker::TICK;
 use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -128,18 +128,17 @@ impl Busy {
     }
 }
 
-/// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or
-/// starves for longer than `patience`, of which `queued` is used already. Its connections are
-/// `busy`. A call that waits for nothing touches no timer, so that the usual event costs no system
+/// The output of `future`, a guest's call that begins at `began`, unless it takes more than `deadline` of its own time, or
+/// starves for longer than `patience`, of which `queued` is used already. Its connections are `busy`. A call that waits for nothing touches no timer, so that the usual event costs no system
 /// call: a guest that computes is stopped by its epochs.
 pub(super) async fn within<F: Future>(
     deadline: Duration,
     patience: Duration,
+    began: std::time::Instant,
     queued: Duration,
     busy: Arc<Busy>,
-    future: F,
+    mut future: Pin<&mut F>,
 ) -> Result<F::Output, Over> {
-    let mut future = pin!(future);
     let mut spent = Spent { own: Duration::ZERO, starved: queued };
     let mut left = None;
     let mut long = false;
@@ -147,7 +146,7 @@ pub(super) async fn within<F: Future>(
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     poll_fn(|context| {
         let began = match left.take() {
-            None => Instant::now(),
+            None => Instant::from_std(began),
             Some(left) => {
                 let now = Instant::now();
                 spent.away(left, now, bell.as_ref().and_then(|(bell, _)| bell.take()), busy.take(), deadline);
@@ -157,7 +156,7 @@ pub(super) async fn within<F: Future>(
         if let Some(over) = spent.over(deadline, patience) {
             return Poll::Ready(Err(over));
         }
-        processor_time::start(long);
+        processor_time::start(began.into_std(), long);
         let mut polled = poll(future.as_mut(), context, bell.as_ref());
         let mut yielded = processor_time::take_yielded();
         if polled.is_pending() && !yielded && bell.is_none() {

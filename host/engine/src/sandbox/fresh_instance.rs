@@ -1,16 +1,13 @@
 //! One call of one guest: a fresh store and instance, under all limits.
 
-use super::capability::{Effects, LogLine};
 use super::clock::{self, Over};
-use super::guest::{Guest, GuestSetup};
+use super::guest::{Did, Guest, GuestSetup};
 use super::trap::{Limit, classify, not_instantiated};
 use super::{Sandbox, may_wait as waits, processor_time};
 use crate::config::{Entry, Limits};
 use crate::contract::{Failure, FailureKind};
-use crate::sandbox::Inputs;
-use crate::state::{Reads, View, Writes};
+use crate::state::View;
 use crate::wire::Answer;
-use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -45,26 +42,8 @@ impl<'a> CallLimits<'a> {
 #[derive(Debug)]
 pub(crate) struct Called<T> {
     pub(crate) answer: Result<T, Failure>,
-    /// Units of fuel used.
-    pub(crate) fuel: u64,
-    /// Wall time, waiting included.
-    pub(crate) time: Duration,
-    /// Held only where the call returned.
-    pub(crate) effects: Effects,
-    /// State writes; none where the call did not return.
-    pub(crate) writes: Option<Writes>,
-    /// What it learnt of its state.
-    pub(crate) reads: Reads,
-    /// What else it learnt from outside the event.
-    pub(crate) inputs: Inputs,
-    /// Why the call cannot be repeated from what is recorded of it.
-    pub(crate) unrepeatable: BTreeSet<&'static str>,
-    /// Whether, in a replay, it asked for something that was not recorded.
-    pub(crate) missed: bool,
-    /// What it logged, also where it failed.
-    pub(crate) log: Vec<LogLine>,
-    /// Log lines that found no room.
-    pub(crate) log_dropped: u64,
+    /// In a box of its own: an outcome is moved through many hands.
+    pub(crate) did: Box<Did>,
 }
 
 impl Sandbox {
@@ -74,8 +53,8 @@ impl Sandbox {
         pre: &InstancePre<Guest>,
         configure: Option<(&Handle, &str)>,
         handle: &Handle,
-        params: P,
-        setup: GuestSetup,
+        params: impl FnOnce() -> P + Send,
+        setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
     ) -> Called<R>
     where
@@ -93,31 +72,38 @@ impl Sandbox {
         let mut store = self.store(first, limits);
         let permits = if may_wait { &self.waiting } else { &self.computing };
         // Declared before the store's end: the slot is given back first, then the permit for it.
-        let Some(permit) = place(permits, patience).await else {
-            return finished(store, Err(overloaded(patience)), limits.sizes, began);
+        let (permit, queued) = match permits.try_acquire() {
+            Ok(permit) => (permit, Duration::ZERO),
+            Err(_) => match place(permits, patience).await {
+                Some(permit) => (permit, began.elapsed()),
+                None => return finished(store, Err(overloaded(patience)), limits.sizes, began),
+            },
         };
         let busy = Arc::clone(&store.data().busy);
-        let called = clock::within(limits.deadline, patience, began.elapsed(), busy, async {
-            let _ticking = self.ticker.call();
-            let instance = pre.instantiate_async(&mut store).await;
-            let instance =
-                instance.map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits.sizes))?;
-            if let Some((configure, config)) = configure {
-                let (accepted,): (Result<(), String>,) =
-                    invoke(&mut store, &instance, configure, (config,), limits.sizes).await?;
-                accepted.map_err(|message| {
-                    Failure::new(FailureKind::NotInstantiated, format!("refused its configuration: {message}"))
-                })?;
-            }
-            if let Some(setup) = then {
-                // As with an image: what the event may use up is the event's alone.
-                store.data_mut().begin(setup, limits.sizes);
-                let _ = store.set_fuel(limits.sizes.fuel.get());
-            }
-            let wire = invoke::<P, R::Wire>(&mut store, &instance, handle, params, limits.sizes).await?;
-            R::answer(wire).map_err(Failure::invalid)
-        })
-        .await;
+        let called = {
+            // Pinned here and lent: a future that is handed over has its place twice in the one that it is handed to.
+            let work = pin!(async {
+                let _ticking = self.ticker.call();
+                let instance = pre.instantiate_async(&mut store).await;
+                let instance =
+                    instance.map_err(|error| not_instantiated(&error, store.data().limiter.denied, limits.sizes))?;
+                if let Some((configure, config)) = configure {
+                    let (accepted,): (Result<(), String>,) =
+                        invoke(&mut store, &instance, configure, (config,), limits.sizes).await?;
+                    accepted.map_err(|message| {
+                        Failure::new(FailureKind::NotInstantiated, format!("refused its configuration: {message}"))
+                    })?;
+                }
+                if let Some(setup) = then {
+                    // As with an image: what the event may use up is the event's alone.
+                    store.data_mut().begin(setup, limits.sizes);
+                    let _ = store.set_fuel(limits.sizes.fuel.get());
+                }
+                let wire = invoke::<P, R::Wire>(&mut store, &instance, handle, params(), limits.sizes).await?;
+                R::answer(wire).map_err(Failure::invalid)
+            });
+            clock::within(limits.deadline, patience, began + queued, queued, busy, work).await
+        };
         let answer = called.unwrap_or_else(|over| match over {
             Over::Deadline => Err(deadline_passed(limits)),
             Over::Overloaded => Err(overloaded(patience)),
@@ -134,7 +120,7 @@ impl Sandbox {
     pub(crate) async fn instantiate(
         &self,
         pre: &InstancePre<Guest>,
-        setup: GuestSetup,
+        setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
     ) -> Result<(Store<Guest>, Instance), Failure> {
         let mut store = self.store(setup, limits);
@@ -164,7 +150,7 @@ impl Sandbox {
         called.unwrap_or_else(|| Err(deadline_passed(limits)))
     }
 
-    fn store(&self, setup: GuestSetup, limits: CallLimits<'_>) -> Store<Guest> {
+    fn store(&self, setup: Box<GuestSetup>, limits: CallLimits<'_>) -> Store<Guest> {
         let mut store = Store::new(&self.engine, Guest::new(setup, limits));
         store.limiter(|guest| &mut guest.limiter);
         store.set_max_component_handles(limits.sizes.handles.get() as usize);
@@ -172,15 +158,14 @@ impl Sandbox {
         // Only an engine without fuel refuses it.
         let _ = store.set_fuel(limits.sizes.fuel.get());
         store.set_epoch_deadline(1);
-        let compute = limits.compute;
-        store.epoch_deadline_callback(move |mut context| {
+        store.epoch_deadline_callback(|mut context| {
             let guest = context.data_mut();
             guest.computed += processor_time::computed();
-            if guest.computed <= compute {
+            if guest.computed <= guest.compute() {
                 processor_time::note_yield();
                 return Ok(UpdateDeadline::Yield(1));
             }
-            Err(processor_time::over(compute))
+            Err(processor_time::over(guest.compute()))
         });
         store
     }
@@ -203,68 +188,48 @@ where
     answer.map_err(|error| classify(&error, store.data().limiter.denied, limits))
 }
 
-fn finished<R>(mut store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
+fn finished<R>(store: Store<Guest>, answer: Result<R, Failure>, limits: &Limits, began: Instant) -> Called<R> {
     let fuel = limits.fuel.get() - store.get_fuel().unwrap_or(0);
-    Called::of(store.data_mut(), answer, fuel, began)
+    Called::of(store.into_data(), answer, fuel, began)
 }
 
 impl<R> Called<Result<R, String>> {
     /// The outcome of a call whose answer may be invalid; the error says in what. Then it has no effects.
     pub(crate) fn checked(self) -> Called<R> {
-        let answer = self.answer.and_then(|answer| answer.map_err(Failure::invalid));
-        let is_valid = answer.is_ok();
-        let Self { fuel, time, reads, inputs, unrepeatable, missed, log, log_dropped, .. } = self;
-        let effects = if is_valid { self.effects } else { Effects::default() };
-        let writes = self.writes.filter(|_| is_valid);
-        Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped }
+        let Self { answer, mut did } = self;
+        let answer = answer.and_then(|answer| answer.map_err(Failure::invalid));
+        if answer.is_err() {
+            did.without_effects();
+        }
+        Called { answer, did }
     }
 }
 
 impl<R> Called<R> {
     /// The outcome of a call, with what its guest had.
-    pub(super) fn of(guest: &mut Guest, answer: Result<R, Failure>, fuel: u64, began: Instant) -> Self {
+    pub(super) fn of(mut guest: Guest, answer: Result<R, Failure>, fuel: u64, began: Instant) -> Self {
         let log = guest.take_log();
         guest.note_what_wasi_showed();
-        let returned = answer.is_ok();
-        let (writes, reads) = guest.state.take().map(View::into_parts).unzip();
-        Self {
-            answer,
-            fuel,
-            time: began.elapsed(),
-            effects: if returned { std::mem::take(&mut guest.effects) } else { Effects::default() },
-            writes: writes.filter(|_| returned),
-            reads: reads.unwrap_or_default(),
-            inputs: std::mem::take(&mut guest.inputs),
-            unrepeatable: std::mem::take(&mut guest.unrepeatable),
-            missed: guest.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed),
-            log: log.lines,
-            log_dropped: log.dropped,
+        let Guest { mut given, mut did, .. } = guest;
+        let (writes, reads) = given.state.take().map(View::into_parts).unzip();
+        (did.log, did.log_dropped) = (log.lines, log.dropped);
+        (did.writes, did.reads) = (writes, reads.unwrap_or_default());
+        did.missed = given.replayed.as_ref().is_some_and(super::capability::ReplayedInputs::missed);
+        if answer.is_err() {
+            did.without_effects();
         }
+        (did.fuel, did.time) = (fuel, began.elapsed());
+        Self { answer, did }
     }
 
     /// A call that could not be made.
     pub(crate) fn failed(failure: Failure) -> Self {
-        Self {
-            answer: Err(failure),
-            fuel: 0,
-            time: Duration::ZERO,
-            effects: Effects::default(),
-            writes: None,
-            reads: Reads::default(),
-            inputs: Inputs::default(),
-            unrepeatable: BTreeSet::new(),
-            missed: false,
-            log: Vec::new(),
-            log_dropped: 0,
-        }
+        Self { answer: Err(failure), did: Box::default() }
     }
 }
 
 /// A place in the pool, which has a slot for each permit; `None` if there is none in time.
 async fn place(permits: &Semaphore, patience: Duration) -> Option<SemaphorePermit<'_>> {
-    if let Ok(permit) = permits.try_acquire() {
-        return Some(permit);
-    }
     // Nobody closes it.
     tokio::time::timeout(patience, permits.acquire()).await.ok()?.ok()
 }
@@ -295,7 +260,7 @@ pub(crate) async fn with_deadline<F: Future>(limit: Duration, future: F) -> Opti
         if timer.is_some() && tokio::time::Instant::now() >= deadline {
             return Poll::Ready(None);
         }
-        processor_time::start(long);
+        processor_time::start(Instant::now(), long);
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Some(output));
         }

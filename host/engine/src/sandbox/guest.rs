@@ -1,6 +1,8 @@
 //! The data in the store of one call: everything that the guest can reach, and its use of limits.
 
-use super::capability::{Effects, EventFacts, Level, Log, Model, NoTranscript, OwnCall, ReplayedInputs, Transcript};
+use super::capability::{
+    Effects, EventFacts, Level, Log, LogLine, Model, NoTranscript, OwnCall, ReplayedInputs, Transcript,
+};
 use super::clock::Busy;
 use super::fresh_instance::CallLimits;
 use super::http::{Http, Network};
@@ -12,7 +14,7 @@ use crate::callback::Waiters;
 use crate::config::{Grants, Limits, Server};
 use crate::contract::{Failure, FailureKind};
 use crate::sandbox::Inputs;
-use crate::state::View;
+use crate::state::{Reads, View, Writes};
 use std::collections::BTreeSet;
 use std::sync::{Arc, atomic::AtomicU32};
 use std::time::Duration;
@@ -20,34 +22,15 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// A guest's data. Created for each call, so it must be cheap: what few guests use is made when first used.
+/// A guest's data. Created for each call and moved into its store, so it must be cheap and small: what few guests use is made
+/// when first used.
 pub(crate) struct Guest {
-    pub(super) plugin: Arc<str>,
-    pub(super) event: EventFacts,
-    pub(super) grants: Arc<Grants>,
-    preopens: Arc<Preopens>,
-    servers: Arc<[Server]>,
-    network: Arc<Network>,
-    pub(super) state: Option<View>,
-    pub(super) is_recorded: bool,
-    pub(super) transcript: Arc<dyn Transcript>,
-    pub(super) model: Option<Arc<dyn Model>>,
-    pub(super) model_calls: Arc<AtomicU32>,
-    /// If it is granted any.
-    pub(super) own: Option<OwnCall>,
-    /// What waits for the call, and so for the code of the program that answers it.
-    pub(super) waiters: Waiters,
-    /// In place of the agent's model and transcript, where the call is replayed.
-    pub(super) replayed: Option<ReplayedInputs>,
-    pub(super) effects: Effects,
-    /// Its inputs from outside the event, except its state.
-    pub(super) inputs: Inputs,
-    /// Bytes of the conversation in `inputs`.
+    pub(super) given: Box<GuestSetup>,
+    pub(super) did: Box<Did>,
+    /// Bytes of the conversation in its inputs.
     pub(super) recorded_bytes: usize,
-    /// Bytes of questions to the model and the embedding program, and of their answers, in `inputs`.
+    /// Bytes of questions to the model and the embedding program, and of their answers, in its inputs.
     pub(super) asked_bytes: usize,
-    /// Why the call cannot be repeated from what is recorded of it.
-    pub(super) unrepeatable: BTreeSet<&'static str>,
     pub(super) log: Log,
     pub(super) limiter: MemoryLimiter,
     /// The time that it has computed.
@@ -55,7 +38,7 @@ pub(crate) struct Guest {
     compute: Duration,
     calls_left: u32,
     calls_allowed: u32,
-    wasi: Option<WasiCtx>,
+    wasi: Option<Box<WasiCtx>>,
     looked_for_directories: bool,
     http: Option<Box<Http>>,
     /// Bytes of a body over HTTP.
@@ -88,7 +71,9 @@ pub(super) enum Refused {
 /// The things that the host gives to one call.
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
-    pub(crate) event: EventFacts,
+    pub(crate) event: Arc<EventFacts>,
+    /// Which asking about the event it is, from 1.
+    pub(crate) round: u32,
     pub(crate) grants: Arc<Grants>,
     pub(crate) preopens: Arc<Preopens>,
     pub(crate) servers: Arc<[Server]>,
@@ -98,22 +83,57 @@ pub(crate) struct GuestSetup {
     pub(crate) is_recorded: bool,
     pub(crate) transcript: Arc<dyn Transcript>,
     pub(crate) model: Option<Arc<dyn Model>>,
-    pub(crate) model_calls: Arc<AtomicU32>,
+    /// How often the plugin has asked the model in this session, if it has the grant.
+    pub(crate) model_calls: Option<Arc<AtomicU32>>,
     /// The capabilities of the embedding program, if the plugin is granted any.
     pub(crate) own: Option<OwnCall>,
-    /// What waits for the call.
+    /// What waits for the call, and so for the code of the program that answers it.
     pub(crate) waiters: Waiters,
+    /// In place of the agent's model and transcript, where the call is replayed.
     pub(crate) replayed: Option<ReplayedInputs>,
     /// How long the call may wait for a place and for a processor.
     pub(crate) patience: Duration,
 }
 
+/// What a call did, and what it used.
+#[derive(Debug, Default)]
+pub(crate) struct Did {
+    /// Units of fuel used.
+    pub(crate) fuel: u64,
+    /// Wall time, waiting included.
+    pub(crate) time: Duration,
+    /// Held only where the call returned.
+    pub(crate) effects: Effects,
+    /// State writes; none where the call did not return.
+    pub(crate) writes: Option<Writes>,
+    /// What it learnt of its state.
+    pub(crate) reads: Reads,
+    /// What else it learnt from outside the event.
+    pub(crate) inputs: Inputs,
+    /// Why the call cannot be repeated from what is recorded of it.
+    pub(crate) unrepeatable: BTreeSet<&'static str>,
+    /// Whether, in a replay, it asked for something that was not recorded.
+    pub(crate) missed: bool,
+    /// What it logged, also where it failed.
+    pub(crate) log: Vec<LogLine>,
+    /// Log lines that found no room.
+    pub(crate) log_dropped: u64,
+}
+
+impl Did {
+    /// What a call without a valid answer did: nothing that could be applied.
+    pub(super) fn without_effects(&mut self) {
+        (self.effects, self.writes) = (Effects::default(), None);
+    }
+}
+
 impl GuestSetup {
     /// The setup of a guest while it is configured: it has the log, and nothing of any event.
-    pub(crate) fn to_configure(plugin: Arc<str>) -> Self {
-        Self {
+    pub(crate) fn to_configure(plugin: Arc<str>) -> Box<Self> {
+        Box::new(Self {
             plugin,
-            event: EventFacts::default(),
+            event: Arc::default(),
+            round: 1,
             grants: Arc::default(),
             preopens: Arc::default(),
             servers: Arc::default(),
@@ -122,38 +142,23 @@ impl GuestSetup {
             is_recorded: true,
             transcript: Arc::new(NoTranscript),
             model: None,
-            model_calls: Arc::default(),
+            model_calls: None,
             own: None,
             waiters: Waiters::here(),
             replayed: None,
             patience: Duration::MAX,
-        }
+        })
     }
 }
 
 impl Guest {
-    pub(super) fn new(setup: GuestSetup, limits: CallLimits<'_>) -> Self {
+    pub(super) fn new(given: Box<GuestSetup>, limits: CallLimits<'_>) -> Self {
         let CallLimits { sizes: limits, compute, .. } = limits;
         Self {
-            plugin: setup.plugin,
-            event: setup.event,
-            grants: setup.grants,
-            preopens: setup.preopens,
-            servers: setup.servers,
-            network: setup.network,
-            state: setup.state,
-            is_recorded: setup.is_recorded,
-            transcript: setup.transcript,
-            model: setup.model,
-            model_calls: setup.model_calls,
-            own: setup.own,
-            waiters: setup.waiters,
-            replayed: setup.replayed,
-            effects: Effects::default(),
-            inputs: Inputs::default(),
+            given,
+            did: Box::default(),
             recorded_bytes: 0,
             asked_bytes: 0,
-            unrepeatable: BTreeSet::new(),
             log: Log::with_capacity(limits.log.get()),
             limiter: MemoryLimiter {
                 memory: limits.memory.get(),
@@ -181,39 +186,9 @@ impl Guest {
     }
 
     /// Turns a configured guest into one that handles an event: it gets the event, its capabilities and fresh budgets.
-    pub(super) fn begin(&mut self, setup: GuestSetup, limits: &Limits) {
-        let GuestSetup {
-            plugin,
-            event,
-            grants,
-            preopens,
-            servers,
-            network,
-            state,
-            is_recorded,
-            transcript,
-            model,
-            model_calls,
-            own,
-            waiters,
-            replayed,
-            patience: _,
-        } = setup;
-        self.plugin = plugin;
-        self.event = event;
-        self.grants = grants;
-        self.preopens = preopens;
-        self.servers = servers;
-        self.network = network;
-        self.state = state;
-        self.is_recorded = is_recorded;
-        self.transcript = transcript;
-        self.model = model;
-        self.model_calls = model_calls;
-        self.own = own;
-        self.waiters = waiters;
-        self.replayed = replayed;
-        self.effects = Effects::default();
+    pub(super) fn begin(&mut self, given: Box<GuestSetup>, limits: &Limits) {
+        self.given = given;
+        self.did.effects = Effects::default();
         self.log = Log::with_capacity(limits.log.get());
         self.computed = Duration::ZERO;
         self.calls_left = self.calls_allowed;
@@ -247,19 +222,19 @@ impl Guest {
         if self.wasi.is_none() {
             return;
         }
-        let grants = &self.grants;
+        let grants = &self.given.grants;
         let shown = [
             (grants.clock, "it has the real time"),
             (grants.random, "it has real random numbers"),
             (grants.env.iter().any(|name| std::env::var_os(name).is_some()), "it has environment variables"),
         ];
-        self.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
+        self.did.unrepeatable.extend(shown.into_iter().filter_map(|(shown, why)| shown.then_some(why)));
     }
 
     /// Its files, for an operation on one. The content is not recorded, so the call cannot be replayed.
     pub(super) fn files(&mut self) -> WasiFilesystemCtxView<'_> {
-        if !self.preopens.is_empty() {
-            self.unrepeatable.insert("it used files");
+        if !self.given.preopens.is_empty() {
+            self.did.unrepeatable.insert("it used files");
         }
         self.filesystem()
     }
@@ -268,8 +243,8 @@ impl Guest {
     #[cfg(feature = "http")]
     pub(super) fn http_and_table(&mut self) -> (&mut Http, &mut ResourceTable) {
         let http = self.http.get_or_insert_with(|| {
-            let replayed = self.replayed.is_some();
-            Box::new(Http::new(&self.servers, &self.network, self.http_body, replayed, &self.busy))
+            let replayed = self.given.replayed.is_some();
+            Box::new(Http::new(&self.given.servers, &self.given.network, self.http_body, replayed, &self.busy))
         });
         (http, &mut self.table)
     }
@@ -308,8 +283,8 @@ impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let output = self.output.get_or_insert_with(|| Output::with_capacity(self.log.capacity, self.compute));
         let ctx = self.wasi.get_or_insert_with(|| {
-            let files = self.preopens.given(self.replayed.is_some());
-            virtual_wasi::context(&self.event, &self.grants, files, output)
+            let files = self.given.preopens.given(self.given.replayed.is_some());
+            Box::new(virtual_wasi::context(&self.given.event, &self.given.grants, files, output))
         });
         WasiCtxView { ctx, table: &mut self.table }
     }

@@ -26,7 +26,7 @@ mod virtual_wasi;
 pub use inputs::{Inputs, ModelAnswer, ModelReply, StateRead, StateUse, TranscriptRead};
 
 pub(crate) use fresh_instance::{CallLimits, Called, Handle, with_deadline};
-pub(crate) use guest::{Guest, GuestSetup};
+pub(crate) use guest::{Did, Guest, GuestSetup};
 pub(crate) use native::NativeCalls;
 pub(crate) use preopens::{PreopenError, Preopens};
 

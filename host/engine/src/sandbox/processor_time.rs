@@ -23,9 +23,9 @@ thread_local! {
     static YIELDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Starts the CPU clock for the guest that resumes on this thread. `long`: it has already run for a tick.
-pub(super) fn start(long: bool) {
-    BEGAN.set(Some(Instant::now()));
+/// Starts the CPU clock for the guest that resumes on this thread now. `long`: it has already run for a tick.
+pub(super) fn start(now: Instant, long: bool) {
+    BEGAN.set(Some(now));
     OWN_TIME.set(long.then(thread_time));
     YIELDED.set(false);
 }

@@ -49,7 +49,7 @@ impl SessionInner {
         let changes = self.reminding(reminders);
         let is_changed = !changes.is_empty() || self.state.is_unwritten();
         if durability == Durability::Now || is_changed || question.is_some() || !writes.is_empty() {
-            let (session, root) = (self.id.clone(), self.root.clone());
+            let (session, root) = (Arc::clone(&self.id), Arc::clone(&self.root));
             let records = body.into_iter().collect();
             let handle = is_changed.then(|| self.state.pending_write(changes) as Arc<dyn SessionChanges>);
             let unit = Unit { records, writes, session, root, time: record.time(), handle, question };
@@ -104,7 +104,7 @@ impl SessionInner {
             depth: info.depth,
             interactive: info.interactive,
             parent: self.spec.parent.clone(),
-            root: (self.root != self.id).then(|| self.root.clone()),
+            root: (self.root != self.id).then(|| self.root.to_string()),
             tools,
             without_schema,
             models: self.spec.models.clone(),

@@ -4,6 +4,7 @@ mod again;
 mod ask_plugin;
 mod effects;
 mod on_failure;
+mod open_record;
 
 pub(super) use again::Consent;
 pub(super) use effects::HeldEffects;
@@ -30,6 +31,7 @@ use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
 use crate::store::{OpenQuestion, QuestionChange, StoreError};
 use effects::PendingEffects;
+use open_record::OpenRecord;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,13 +41,12 @@ pub(crate) struct Dispatch<'a> {
     session: &'a Arc<SessionInner>,
     rules: &'a Arc<ActiveConfig>,
     info: Arc<contract::Session>,
-    facts: EventFacts,
+    facts: Arc<EventFacts>,
     chain: &'a [Plugin],
     pending_effects: Vec<PendingEffects>,
     /// The effects of the last call, until it is known whether its answer is valid.
     returned: Option<(usize, Option<Writes>, Effects)>,
-    /// Boxed, since it is large and moved often.
-    record: Box<EventRecord>,
+    record: OpenRecord,
     /// Whether the record has been written, or is not to be.
     concluded: bool,
     /// The askings before this one, each with the yes to its questions.
@@ -63,7 +64,7 @@ pub(crate) struct Dispatch<'a> {
 /// The start of an event, beside its value.
 pub(super) struct EventStart {
     pub(super) info: Arc<contract::Session>,
-    pub(super) facts: EventFacts,
+    pub(super) facts: Arc<EventFacts>,
     pub(super) replay: Option<Box<ReplayInputs>>,
     pub(super) await_observers: bool,
 }
@@ -92,10 +93,11 @@ impl<'a> Dispatch<'a> {
     ) -> Box<Self> {
         let EventStart { info, facts, replay, await_observers } = start;
         let chain = rules.chain(event);
-        let record = Box::new(EventRecord {
+        let record = OpenRecord::new(EventRecord {
             id: facts.id.clone(),
             header: Header::new(&*info.id, facts.time),
             turn: info.turn,
+            calls: Vec::with_capacity(chain.len()),
             raw: facts.raw.as_deref().map(str::to_owned),
             ..EventRecord::new(event, original)
         });
@@ -124,7 +126,7 @@ impl<'a> Dispatch<'a> {
         rules: &'a Arc<ActiveConfig>,
         event: EventKind,
         info: Arc<contract::Session>,
-        facts: EventFacts,
+        facts: Arc<EventFacts>,
         size: usize,
     ) -> Box<Self> {
         let start = EventStart { info, facts, replay: None, await_observers: true };
@@ -135,12 +137,13 @@ impl<'a> Dispatch<'a> {
     }
 
     /// Settles a gate event, as far as that can be done without a person.
-    pub(crate) async fn gate<E: GateEvent + Kind>(
+    // Not an `async fn`, which would copy the payload and the outcome once more.
+    pub(crate) fn gate<E: GateEvent + Kind>(
         self: Box<Self>,
         payload: E::Payload,
-    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    ) -> impl Future<Output = Begun<GateOutcome<E::Payload, E::Response>>> + Send {
         let consent = self.consent_so_far();
-        self.gate_with::<E>(payload, consent).await
+        self.gate_with::<E>(payload, consent)
     }
 
     /// Settles a gate event about which a person has already answered these questions.
@@ -150,7 +153,7 @@ impl<'a> Dispatch<'a> {
         consent: Consent,
     ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         if let Some(rejection) = self.no_plugin() {
-            let outcome = self.conclude_rejected(rejection).await;
+            let outcome = Box::pin(self.conclude_rejected(rejection)).await;
             return Begun::Settled(self.finish(outcome));
         }
         let mut gate = Gate::new(self.members(), payload);
@@ -166,7 +169,7 @@ impl<'a> Dispatch<'a> {
         let (value, response, mut questions) = match gate.decide(|value| E::asks(value, &rules)) {
             Decision::Rejected(objection) => {
                 let rejection = self.rejection(objection);
-                let outcome = self.conclude_rejected(rejection).await;
+                let outcome = Box::pin(self.conclude_rejected(rejection)).await;
                 return Begun::Settled(self.finish(outcome));
             }
             Decision::Accepted { value, changed_by, response, questions, approved_by } => {
@@ -193,7 +196,7 @@ impl<'a> Dispatch<'a> {
             }
             Step::TooManyRounds(open) => {
                 let rejection = self.asked_too_often(&open);
-                let outcome = self.conclude_rejected(rejection).await;
+                let outcome = Box::pin(self.conclude_rejected(rejection)).await;
                 return Begun::Settled(self.finish(outcome));
             }
             Step::Ask(open) => open,
@@ -203,7 +206,7 @@ impl<'a> Dispatch<'a> {
         self.record.questions = questions;
         let proposed = responder.zip(self.record.response.clone());
         let request = self.request(proposed.map(|(by, result)| ProposedResponse { by, result }));
-        let held = match self.conclude_escalated(&request).await {
+        let held = match Box::pin(self.conclude_escalated(&request)).await {
             Ok(held) => held,
             Err(error) => {
                 let rejection = self.not_recorded(&error);
@@ -319,7 +322,7 @@ impl<'a> Dispatch<'a> {
     /// Settles an event to which plugins add tasks.
     pub(crate) async fn collect<E: CollectEvent + Kind>(&mut self, payload: E::Payload) -> Vec<Task> {
         let mut additions = Vec::new();
-        for (member, standing) in self.members().into_iter().enumerate() {
+        for (member, standing) in self.members().enumerate() {
             let called = self.call::<E>(member, 1, &payload).await;
             let tasks = called.map(|(verdict,)| {
                 self.verdict(&verdict);
@@ -369,8 +372,12 @@ impl<'a> Dispatch<'a> {
                 tracing::error!(%error, event = %E::KIND, "observers do not get an event that cannot be recorded");
                 return;
             }
-            self.call_observers::<E>(&payload).await;
-            self.conclude_observed().await;
+            // In a box, since only who tries a plugin waits for it.
+            Box::pin(async {
+                self.call_observers::<E>(&payload).await;
+                self.conclude_observed().await;
+            })
+            .await;
         } else {
             let (info, facts) = (self.info.clone(), self.facts.clone());
             observers::enqueue::<E>(self.session, self.rules, info, facts, payload, self.size);
@@ -395,17 +402,15 @@ impl<'a> Dispatch<'a> {
     /// Takes the record: the dispatch writes nothing further about the event.
     fn take_record(&mut self) -> Box<EventRecord> {
         self.concluded = true;
-        let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
-        std::mem::replace(&mut self.record, blank)
+        self.record.take()
     }
 
-    fn members(&self) -> Vec<Member> {
-        let member = |plugin: &Plugin| {
+    fn members(&self) -> impl Iterator<Item = Member> + use<'a> {
+        self.chain.iter().map(|plugin| {
             let entry = plugin.entry();
             let layer = Layer::of(entry.origin.as_ref());
             Member { enforcing: plugin.enforces(), may_approve: entry.grants.approve.then_some(layer) }
-        };
-        self.chain.iter().map(member).collect()
+        })
     }
 
     async fn answer<E: GateEvent + Kind>(

@@ -2,6 +2,7 @@
 
 use super::pending::Begun;
 use super::{Dispatch, DispatchOptions, NotAsked, ReplayInputs, Session, SessionInner, Settled};
+use crate::boxed::boxed;
 use crate::contract::{EventKind, GateOutcome, Task, TransformOutcome};
 use crate::event::*;
 use futures_util::future::BoxFuture;
@@ -45,10 +46,13 @@ macro_rules! dispatched {
                 options: DispatchOptions,
                 replay: Option<Box<ReplayInputs>>,
             ) -> BoxFuture<'a, Begun<Self::Outcome>> {
-                Box::pin(session.begin::<Self>(payload, is_prepared, options, replay))
+                boxed(|| session.begin::<Self>(payload, is_prepared, options, replay))
             }
 
-            async fn settle(dispatch: Box<Dispatch<'_>>, payload: Self::Payload) -> Begun<Self::Outcome> {
+            fn settle(
+                dispatch: Box<Dispatch<'_>>,
+                payload: Self::Payload,
+            ) -> impl Future<Output = Begun<Self::Outcome>> + Send {
                 dispatched!(@settle $shape dispatch payload)
             }
 
@@ -82,12 +86,14 @@ macro_rules! dispatched {
     (@outcome transform $event:ty) => { TransformOutcome<<$event as TransformEvent>::Value> };
     (@outcome collect $event:ty) => { Vec<Task> };
     (@outcome observe $event:ty) => { () };
-    (@settle gate $dispatch:ident $payload:ident) => { $dispatch.gate::<Self>($payload).await };
-    (@settle $shape:ident $dispatch:ident $payload:ident) => {{
-        let mut dispatch = $dispatch;
-        let outcome = dispatch.$shape::<Self>($payload).await;
-        Begun::Settled(dispatch.finish(outcome))
-    }};
+    (@settle gate $dispatch:ident $payload:ident) => { $dispatch.gate::<Self>($payload) };
+    (@settle $shape:ident $dispatch:ident $payload:ident) => {
+        async move {
+            let mut dispatch = $dispatch;
+            let outcome = dispatch.$shape::<Self>($payload).await;
+            Begun::Settled(dispatch.finish(outcome))
+        }
+    };
     (@not_asked gate $dispatch:ident $why:ident) => { GateOutcome::Rejected($dispatch.not_asked($why)) };
     (@not_asked transform $dispatch:ident $why:ident) => {
         TransformOutcome::Withheld($dispatch.not_asked($why))

@@ -6,7 +6,7 @@ use crate::callback::Waiters;
 use crate::contract::{Failure, FailureKind};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts, OwnCall, ReplayedInputs};
-use crate::sandbox::{Called, GuestSetup};
+use crate::sandbox::{Called, Did, GuestSetup};
 use crate::state::{Source, View, Writes};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,9 @@ use std::time::Duration;
 pub(super) struct Invocation<'a> {
     pub(super) session: &'a SessionInner,
     pub(super) plugin: &'a Plugin,
-    /// The event that it is about, or the tool's call; `round` says which asking.
-    pub(super) facts: EventFacts,
+    /// The event that it is about, or the tool's call; `round` says which asking, from 1.
+    pub(super) facts: Arc<EventFacts>,
+    pub(super) round: u32,
     /// The state of the plugin, if it has the grant.
     pub(super) state: Option<Arc<dyn Source>>,
     /// Whether the call has a record. A call without one has no effects.
@@ -37,14 +38,15 @@ pub(super) struct CallEffects {
 
 impl Invocation<'_> {
     /// The guest's inputs and limits.
-    pub(super) fn setup(self) -> GuestSetup {
-        let Self { session, plugin, facts, state, is_recorded, holds_turn, replayed, overload_deadline } = self;
+    pub(super) fn setup(self) -> Box<GuestSetup> {
+        let Self { session, plugin, facts, round, state, is_recorded, holds_turn, replayed, overload_deadline } = self;
         let quota = plugin.entry().grants.state.as_ref().map(|grant| grant.quota.get());
         let time = facts.time;
         let (preopens, servers) = plugin.outside();
-        GuestSetup {
+        Box::new(GuestSetup {
             plugin: Arc::clone(&plugin.shared.name),
             event: facts,
+            round,
             grants: Arc::clone(&plugin.shared.grants),
             preopens,
             servers,
@@ -53,19 +55,16 @@ impl Invocation<'_> {
             is_recorded,
             transcript: session.transcript(),
             model: session.services.model.clone(),
-            model_calls: match plugin.shared.grants.model {
-                Some(_) => session.state.model_calls(plugin.name()),
-                None => Arc::default(),
-            },
+            model_calls: plugin.shared.grants.model.is_some().then(|| session.state.model_calls(plugin.name())),
             own: (!plugin.shared.grants.capabilities.is_empty())
-                .then(|| OwnCall { capabilities: session.services.own.clone(), session: session.id.clone() }),
+                .then(|| OwnCall { capabilities: session.services.own.clone(), session: session.id.to_string() }),
             waiters: match holds_turn {
                 true => Waiters::here().and(session.turn_queue.waiting()),
                 false => Waiters::here(),
             },
             replayed,
             patience: overload_deadline,
-        }
+        })
     }
 }
 
@@ -110,7 +109,8 @@ pub(super) fn note<T>(
     if plugin.entry().grants.model.is_some() {
         session.state.note_model_calls(plugin.name());
     }
-    let Called { answer, fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped } = called;
+    let Called { answer, did } = called;
+    let Did { fuel, time, effects, writes, reads, inputs, unrepeatable, missed, log, log_dropped } = *did;
     record.fuel = fuel;
     record.micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     (record.log, record.log_dropped) = (log, log_dropped);

@@ -53,6 +53,7 @@ use kept_answers::KeptAnswers;
 use serde_json::Value;
 use state::{Change, SessionCopy};
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,6 +72,9 @@ const MAX_TASK: usize = 80;
 
 /// Upper bound of a session's reminders; the oldest are dropped first.
 const MAX_REMINDERS: usize = 64;
+
+/// Bytes of a dot and of the largest number.
+const MAX_NUMBER: usize = 1 + 20;
 
 /// The properties of a session.
 ///
@@ -264,9 +268,9 @@ pub(crate) struct SessionInner {
     pub(crate) services: Arc<Services>,
     pub(crate) spec: SessionSpec,
     pub(crate) schemas: Schemas,
-    id: String,
+    id: Arc<str>,
     /// The session at the root of its tree, which may be itself.
-    root: String,
+    root: Arc<str>,
     rules: RuleSet,
     /// The queue in which its events wait for their turn.
     turn_queue: TurnQueue,
@@ -337,8 +341,8 @@ impl Session {
             events_of: if is_first { id.clone() } else { numbered_by.clone() },
             events: AtomicU64::new(0),
             numbered_by,
-            id,
-            root,
+            id: id.into(),
+            root: root.into(),
             info: Mutex::new(Arc::new(info)),
             calls: AtomicU64::new(0),
             observed_records: AtomicU64::new(0),
@@ -359,7 +363,7 @@ impl Session {
                 shared.state.change(Change::Notice(notice));
             }
             if shared.root != shared.id {
-                shared.state.change(Change::Root(shared.root.clone()));
+                shared.state.change(Change::Root(shared.root.to_string()));
             }
         }
         let shared = Arc::new(shared);
@@ -608,22 +612,12 @@ impl SessionInner {
             Some(why) => Err(why),
             None => self.turn().await.map_err(NotAsked::Store),
         };
-        let info = self.info();
         // The event is settled under these rules, even if others become active meanwhile.
         let rules = self.config();
-        let validator = self.validator(&rules, &info);
-        let payload = if is_prepared { payload } else { E::prepared(payload, &validator) };
-        let DispatchOptions { raw: own_message, await_observers, .. } = options;
-        let (id, time) = match &replay {
-            Some(replay) => (replay.id.clone(), replay.time),
-            None => (self.event_id(turn.as_ref().ok()), self.services.now()),
-        };
-        let parent_session = self.spec.parent.clone();
-        let facts = EventFacts { id, time, round: 1, parent_session, raw: own_message };
-        let start = EventStart { info, facts, replay, await_observers };
-        let dispatch = Dispatch::new(self, &rules, E::KIND, start, raw(&payload));
+        let (dispatch, payload) =
+            self.dispatch_of::<E>(&rules, payload, is_prepared, options, replay, turn.as_ref().ok());
         let begun = match turn {
-            // Held to the end of the function. Answering a question later takes another turn.
+            // Held to the end. Answering a question later takes another turn.
             Ok(_turn) if tracing::dispatcher::has_been_set() => self.traced::<E>(dispatch, payload).await,
             Ok(_turn) => E::settle(dispatch, payload).await,
             Err(why) => Begun::Settled(E::not_asked(dispatch, &why)),
@@ -634,6 +628,32 @@ impl SessionInner {
         begun
     }
 
+    /// The event, once it is its turn, and its value.
+    fn dispatch_of<'a, E: Dispatched>(
+        self: &'a Arc<Self>,
+        rules: &'a Arc<ActiveConfig>,
+        payload: E::Payload,
+        is_prepared: bool,
+        options: DispatchOptions,
+        replay: Option<Box<ReplayInputs>>,
+        turn: Option<&Turn>,
+    ) -> (Box<Dispatch<'a>>, E::Payload) {
+        let info = self.info();
+        let payload = match is_prepared {
+            true => payload,
+            false => E::prepared(payload, &self.validator(rules, &info)),
+        };
+        let DispatchOptions { raw: own_message, await_observers, .. } = options;
+        let (id, time) = match &replay {
+            Some(replay) => (replay.id.clone(), replay.time),
+            None => (self.event_id(turn), self.services.now()),
+        };
+        let parent_session = self.spec.parent.clone();
+        let facts = Arc::new(EventFacts { id, time, parent_session, raw: own_message });
+        let start = EventStart { info, facts, replay, await_observers };
+        (Dispatch::new(self, rules, E::KIND, start, raw(&payload)), payload)
+    }
+
     /// Settles an event within a span of its own. Without a subscriber a span would cost as much as the rest of an event that
     /// concerns nobody.
     fn traced<'a, E: Dispatched>(
@@ -641,7 +661,7 @@ impl SessionInner {
         dispatch: Box<Dispatch<'a>>,
         payload: E::Payload,
     ) -> BoxFuture<'a, Begun<E::Outcome>> {
-        let span = tracing::info_span!("event", session = self.id, event = E::KIND.name(), outcome = Empty);
+        let span = tracing::info_span!("event", session = &*self.id, event = E::KIND.name(), outcome = Empty);
         let recorded = span.clone();
         let settled = async move {
             let begun = E::settle(dispatch, payload).await;
@@ -698,7 +718,7 @@ impl Drop for Session {
         if state.is_unwritten() {
             let late = LateWrite { session: Some(state.pending_write(Vec::new())), ..LateWrite::default() };
             if let Err(error) = services.store.push(late) {
-                tracing::error!(%error, session = id, "what is known of a session could not be kept");
+                tracing::error!(%error, session = &**id, "what is known of a session could not be kept");
             }
         }
     }
@@ -729,10 +749,11 @@ impl SessionInner {
             self.state.mark_stale();
         }
         if turn.is_after_another_store {
-            self.services.store.take_in().await?;
+            // In a box, as what is rare.
+            Box::pin(self.services.store.take_in()).await?;
         }
         if self.state.is_stale() {
-            self.state.take_over(&self.services.store.session_now(&self.id).await?);
+            self.state.take_over(&Box::pin(self.services.store.session_now(&self.id)).await?);
         }
         Ok(turn)
     }
@@ -765,8 +786,8 @@ impl SessionInner {
     /// The identifier of the next event; called within its turn. Without a log, each handle has numbers of its own.
     fn next_event_id(&self) -> String {
         match self.services.store.keeps_log() {
-            true => format!("{}.{}", self.id, self.state.next_number()),
-            false => format!("{}.{}", self.events_of, self.events.fetch_add(1, Ordering::Relaxed)),
+            true => numbered(&self.id, self.state.next_number()),
+            false => numbered(&self.events_of, self.events.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
@@ -879,6 +900,14 @@ impl Clock for SystemClock {
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }
+}
+
+/// The identifier of the event of this number.
+fn numbered(prefix: &str, number: u64) -> String {
+    let mut id = String::with_capacity(prefix.len() + MAX_NUMBER);
+    // A string takes whatever is written to it.
+    let _ = write!(id, "{prefix}.{number}");
+    id
 }
 
 /// Milliseconds since the Unix epoch.

@@ -71,7 +71,7 @@ pub(super) fn enqueue<E: Kind<Return = ()>>(
     session: &Arc<SessionInner>,
     rules: &Arc<ActiveConfig>,
     info: Arc<contract::Session>,
-    facts: EventFacts,
+    facts: Arc<EventFacts>,
     payload: E::Payload,
     bytes: usize,
 ) {
@@ -97,8 +97,8 @@ pub(super) fn enqueue_record(
     info: &Arc<contract::Session>,
     record: String,
 ) {
-    let facts =
-        EventFacts { id: session.next_record_id(), time: session.services.now(), round: 1, ..EventFacts::default() };
+    let (id, time) = (session.next_record_id(), session.services.now());
+    let facts = Arc::new(EventFacts { id, time, ..EventFacts::default() });
     let record = match Json::new(record) {
         Ok(record) => record,
         Err(error) => return tracing::error!(%error, "observers do not get a record that is not JSON"),

@@ -225,7 +225,7 @@ pub(super) struct Question<E: GateEvent + Kind> {
     /// The rules under which the event was settled.
     pub(super) rules: Arc<ActiveConfig>,
     pub(super) info: Arc<contract::Session>,
-    pub(super) facts: EventFacts,
+    pub(super) facts: Arc<EventFacts>,
     pub(super) record: Box<EventRecord>,
     pub(super) request: ApprovalRequest,
     /// What runs after a yes, and the response in its place, if there is one.
@@ -419,7 +419,7 @@ impl<E: GateEvent + Kind> Question<E> {
         let mut consent = std::mem::take(&mut self.consent);
         consent.give(self.shown(), self.shown_response(), self.record.questions.clone());
         let (id, time) = (self.session.next_event_id(), self.session.services.now());
-        let facts = EventFacts { id, time, ..self.facts.clone() };
+        let facts = Arc::new(EventFacts { id, time, ..EventFacts::clone(&self.facts) });
         let (info, await_observers) = (self.info.clone(), self.await_observers);
         let start = EventStart { info, facts, replay: None, await_observers };
         let session = Arc::clone(&self.session);
@@ -458,7 +458,12 @@ impl<E: GateEvent + Kind> Question<E> {
     fn finish<O>(mut self, outcome: O, answer: ApprovalRecord) -> Begun<O> {
         let blank = Box::new(EventRecord::new(self.record.event, RawValue::NULL.to_owned()));
         let record = std::mem::replace(&mut self.record, blank);
-        Begun::Settled(Settled { outcome, record, answer: Some(answer), earlier: std::mem::take(&mut self.earlier) })
+        Begun::Settled(Settled {
+            outcome,
+            record,
+            answer: Some(Box::new(answer)),
+            earlier: std::mem::take(&mut self.earlier),
+        })
     }
 
     /// Keeps a yes for the rest of the session, once it is recorded.

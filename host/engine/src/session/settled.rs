@@ -35,7 +35,7 @@ pub struct Settled<O> {
     pub record: Box<EventRecord>,
     /// What a person answered, where that record is of an escalated event.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<ApprovalRecord>,
+    pub answer: Option<Box<ApprovalRecord>>,
     /// Where the plugins were asked again after a yes: the records before, each with its yes, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<(EventRecord, ApprovalRecord)>,

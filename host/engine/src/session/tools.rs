@@ -197,7 +197,7 @@ impl<'a> Call<'a> {
         failure
     }
 
-    fn setup(&self, plugin: &Plugin) -> GuestSetup {
+    fn setup(&self, plugin: &Plugin) -> Box<GuestSetup> {
         let session = self.session;
         let time = self.record.header.time;
         let snapshot = |_: &_| session.services.store.snapshot(&plugin.shared.name, session.lineage(), time);
@@ -205,7 +205,8 @@ impl<'a> Call<'a> {
         let invocation = Invocation {
             session,
             plugin,
-            facts: EventFacts { id: self.record.id.clone(), time, round: 1, parent_session, raw: None },
+            facts: Arc::new(EventFacts { id: self.record.id.clone(), time, parent_session, raw: None }),
+            round: 1,
             state: plugin.entry().grants.state.as_ref().map(snapshot),
             is_recorded: true,
             holds_turn: false,

@@ -21,6 +21,7 @@ pub(crate) use turns::{Turn, TurnQueue};
 
 use crate::audit::AuditSink;
 use crate::state::{Lineage, Scope, Source, Time, Writes};
+use futures_util::future::{BoxFuture, Either, Ready, ready};
 use memory::Memory;
 use sink::Sink;
 use std::any::Any;
@@ -114,9 +115,9 @@ pub(crate) struct Unit {
     pub(crate) records: Vec<String>,
     /// What plugins wrote to their state during one event of one session.
     pub(crate) writes: Vec<(Arc<str>, Writes)>,
-    pub(crate) session: String,
+    pub(crate) session: Arc<str>,
     /// The session at the root of that session's tree.
-    pub(crate) root: String,
+    pub(crate) root: Arc<str>,
     pub(crate) time: Time,
     /// The session's handle, if it may have unwritten changes.
     pub(crate) handle: Option<Arc<dyn SessionChanges>>,
@@ -195,9 +196,11 @@ impl Store {
     ///
     /// # Errors
     /// If it could not be written: then none of it was.
-    pub(crate) async fn commit(&self, unit: &Unit) -> Result<(), StoreError> {
-        self.sink.give(unit.records.iter())?;
-        retry_while_locked(|| self.backend.commit(unit)).await
+    pub(crate) fn commit<'a>(&'a self, unit: &'a Unit) -> Attempted<'a, ()> {
+        match self.sink.give(unit.records.iter()) {
+            Ok(()) => retry_while_locked(|| self.backend.commit(unit)),
+            Err(error) => Either::Left(ready(Err(error))),
+        }
     }
 
     /// Queues something to be written soon, after all earlier records and before all later ones. A record that the sink does
@@ -306,14 +309,24 @@ impl Store {
     }
 }
 
+/// Something that was done at once, or is tried again.
+pub(crate) type Attempted<'a, T> = Either<Ready<Result<T, StoreError>>, BoxFuture<'a, Result<T, StoreError>>>;
+
 /// Retries while other processes hold the write lock, for [`LOCK_TIMEOUT`] at most, without blocking the thread.
-async fn retry_while_locked<T>(attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+fn retry_while_locked<'a, T: Send + 'a>(attempt: impl Fn() -> Result<T, StoreError> + Send + 'a) -> Attempted<'a, T> {
+    match attempt() {
+        // In a box, since it is rare: the future of each event would else have room for it.
+        Err(error) if error.is_transient() => Either::Right(Box::pin(retry(attempt))),
+        ended => Either::Left(ready(ended)),
+    }
+}
+
+async fn retry<T>(attempt: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let began = Instant::now();
     loop {
+        tokio::time::sleep(Duration::from_millis(1)).await;
         match attempt() {
-            Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            Err(error) if error.is_transient() && began.elapsed() < LOCK_TIMEOUT => {}
             ended => return ended,
         }
     }

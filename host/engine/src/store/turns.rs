@@ -260,7 +260,11 @@ impl TurnQueue {
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
         let mut ticket = match &self.file {
-            Some(file) => self.arrive(file).await?,
+            Some(file) => match self.take_over_at_once(file)? {
+                Some(ticket) => ticket,
+                // What waits is in a box, since it is rare: the future of each event would else have room for it.
+                None => Box::pin(self.arrive(file)).await?,
+            },
             None => self.take(&mut self.order.held(), 0),
         };
         loop {
@@ -269,7 +273,7 @@ impl TurnQueue {
                 let Before { is_other_handle: is_stale, is_other_store: is_after_another_store } = before;
                 return Ok(Turn { is_stale, is_after_another_store, _ticket: ticket });
             }
-            self.wait(ticket.byte).await;
+            Box::pin(self.wait(ticket.byte)).await;
         }
     }
 
@@ -314,6 +318,11 @@ impl TurnQueue {
             return Err(file.error(Errno::ENOLCK));
         }
         Ok(self.take(&mut held, free))
+    }
+
+    /// The same, unless somebody else arrives at this moment.
+    fn take_over_at_once(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
+        self.order.door.try_lock().map_or(Ok(None), |_arriving| self.take_over(file))
     }
 
     /// Takes over the ticket that is kept, unless an event of another process came after it: that one is first then.

@@ -100,7 +100,7 @@ impl Guest {
     /// Fails if the event has no record that could keep an effect: the contract has no other way to
     /// say that it is lost.
     fn has_a_record(&self, effect: &str) -> wasmtime::Result<()> {
-        if self.is_recorded {
+        if self.given.is_recorded {
             return Ok(());
         }
         let detail = format!("gave {effect} about `audit-record`, of which none is kept: records are not recorded");
@@ -117,7 +117,7 @@ impl wit::effects::Host for Guest {
     fn report(&mut self, finding: wit::effects::Finding) -> wasmtime::Result<()> {
         self.count_call()?;
         self.has_a_record("a finding")?;
-        if self.effects.findings.len() == MAX_EFFECTS {
+        if self.did.effects.findings.len() == MAX_EFFECTS {
             return Err(exceeded(format!("reported more than {MAX_EFFECTS} findings about one event")));
         }
         let texts = [&finding.code, &finding.explanation, &finding.action].into_iter();
@@ -136,15 +136,15 @@ impl wit::effects::Host for Guest {
             action: finding.action,
             details: finding.details,
         };
-        self.effects.count(&finding)?;
-        self.effects.findings.push(finding);
+        self.did.effects.count(&finding)?;
+        self.did.effects.findings.push(finding);
         Ok(())
     }
 
     fn remind(&mut self, reminder: wit::effects::Reminder) -> wasmtime::Result<()> {
         self.count_call()?;
         self.has_a_record("a reminder")?;
-        if self.effects.reminders.len() == MAX_EFFECTS {
+        if self.did.effects.reminders.len() == MAX_EFFECTS {
             return Err(exceeded(format!("gave more than {MAX_EFFECTS} reminders about one event")));
         }
         let texts = [&reminder.body].into_iter().chain(&reminder.tags).chain(&reminder.dedupe_key);
@@ -152,14 +152,14 @@ impl wit::effects::Host for Guest {
             return Err(exceeded(format!("gave a reminder of more than {MAX_REMINDER_BYTES} bytes")));
         }
         let reminder = Reminder {
-            plugin: self.plugin.to_string(),
+            plugin: self.given.plugin.to_string(),
             body: reminder.body,
             tags: reminder.tags,
             dedupe_key: reminder.dedupe_key,
             ttl_turns: reminder.ttl_turns,
         };
-        self.effects.count(&reminder)?;
-        self.effects.reminders.push(reminder);
+        self.did.effects.count(&reminder)?;
+        self.did.effects.reminders.push(reminder);
         Ok(())
     }
 }

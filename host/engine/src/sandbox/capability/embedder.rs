@@ -260,13 +260,13 @@ async fn called(
     };
     let arguments = arguments.iter().map(embedder_json::to_json).collect::<Result<_, _>>().map_err(failed)?;
     let call = CapabilityCall {
-        session: guest.own.as_ref().map(|own| own.session.clone()).unwrap_or_default(),
-        plugin: guest.plugin.to_string(),
+        session: guest.given.own.as_ref().map(|own| own.session.clone()).unwrap_or_default(),
+        plugin: guest.given.plugin.to_string(),
         capability: capability.to_string(),
         function: function.to_string(),
         arguments,
     };
-    let answer = match &mut guest.replayed {
+    let answer = match &mut guest.given.replayed {
         Some(replayed) => replayed.own(&call),
         None => guest.ask_own(call.clone()).await,
     };
@@ -285,8 +285,8 @@ async fn called(
 impl Guest {
     /// Puts a call to the embedding program.
     fn ask_own(&self, call: CapabilityCall) -> impl Future<Output = CapabilityReply> + Send + use<> {
-        let own = self.own.as_ref().and_then(|own| own.capabilities.named(&call.capability)).cloned();
-        let waiters = self.waiters.clone();
+        let own = self.given.own.as_ref().and_then(|own| own.capabilities.named(&call.capability)).cloned();
+        let waiters = self.given.waiters.clone();
         async move {
             let Some(own) = own else {
                 return CapabilityReply::Failed("there is nobody to answer before the first event".into());
@@ -308,10 +308,10 @@ impl Guest {
         let asked = CapabilityAnswer { call, answer: answer.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<CapabilityAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
-            self.unrepeatable.insert("it called the program's capabilities for more than the log repeats");
+            self.did.unrepeatable.insert("it called the program's capabilities for more than the log repeats");
             return;
         }
-        self.inputs.capabilities.push(asked);
+        self.did.inputs.capabilities.push(asked);
     }
 }
 

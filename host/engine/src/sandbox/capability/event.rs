@@ -9,7 +9,6 @@ pub(crate) struct EventFacts {
     pub(crate) id: String,
     /// Milliseconds since the Unix epoch.
     pub(crate) time: u64,
-    pub(crate) round: u32,
     pub(crate) parent_session: Option<String>,
     pub(crate) raw: Option<Json>,
 }
@@ -22,26 +21,26 @@ of_the_contract!(Facts = event, "event", None, |_| true);
 impl wit::event::Host for Guest {
     fn id(&mut self) -> wasmtime::Result<String> {
         self.count_call()?;
-        Ok(self.event.id.clone())
+        Ok(self.given.event.id.clone())
     }
 
     fn time(&mut self) -> wasmtime::Result<u64> {
         self.count_call()?;
-        Ok(self.event.time)
+        Ok(self.given.event.time)
     }
 
     fn round(&mut self) -> wasmtime::Result<u32> {
         self.count_call()?;
-        Ok(self.event.round)
+        Ok(self.given.round)
     }
 
     fn parent_session(&mut self) -> wasmtime::Result<Option<String>> {
         self.count_call()?;
-        Ok(self.event.parent_session.clone())
+        Ok(self.given.event.parent_session.clone())
     }
 
     fn raw(&mut self) -> wasmtime::Result<Option<String>> {
         self.count_call()?;
-        Ok(self.event.raw.as_deref().map(str::to_owned))
+        Ok(self.given.event.raw.as_deref().map(str::to_owned))
     }
 }

@@ -93,7 +93,7 @@ impl wit::model::Host for Guest {
             max_output_tokens: request.max_output_tokens,
             temperature: request.temperature,
         };
-        let reply = match &mut self.replayed {
+        let reply = match &mut self.given.replayed {
             Some(replayed) => replayed.reply(&request),
             None => self.reply(request.clone()).await,
         };
@@ -108,23 +108,23 @@ impl Guest {
         let asked = ModelAnswer { request, answer: reply.clone() };
         self.asked_bytes = self.asked_bytes.saturating_add(size_of::<ModelAnswer>() + written_size(&asked));
         if self.asked_bytes > RECORDED {
-            self.unrepeatable.insert("it asked the model for more than the log repeats");
+            self.did.unrepeatable.insert("it asked the model for more than the log repeats");
             return;
         }
-        self.inputs.model.push(asked);
+        self.did.inputs.model.push(asked);
     }
 
     async fn reply(&mut self, request: ModelRequest) -> ModelReply {
-        let Some(grant) = &self.grants.model else {
+        let Some(grant) = &self.given.grants.model else {
             return ModelReply::Denied("the allowlist grants no model".into());
         };
-        let Some(model) = &self.model else {
+        let (Some(model), Some(calls)) = (&self.given.model, &self.given.model_calls) else {
             return ModelReply::Denied("this agent offers plugins no model".into());
         };
-        if self.model_calls.fetch_add(1, Ordering::Relaxed) >= grant.max_calls.get() {
+        if calls.fetch_add(1, Ordering::Relaxed) >= grant.max_calls.get() {
             return ModelReply::BudgetExceeded;
         }
-        let asked = callback::polled(self.waiters.clone(), || model.complete(&grant.name, request));
+        let asked = callback::polled(self.given.waiters.clone(), || model.complete(&grant.name, request));
         match asked.await {
             Ok(Ok(text)) => ModelReply::Completion(text),
             Ok(Err(why)) => ModelReply::Failed(why),

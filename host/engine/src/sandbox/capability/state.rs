@@ -29,7 +29,7 @@ impl From<StateError> for interface::Error {
 impl Guest {
     fn with_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
         self.count_call()?;
-        let answer = match &mut self.state {
+        let answer = match &mut self.given.state {
             Some(view) => use_it(view).map_err(Into::into),
             None => Err(interface::Error::Unavailable("`configure` has no state".into())),
         };
@@ -40,7 +40,7 @@ impl Guest {
 
     /// The same, where what is written is kept.
     fn with_kept_state<T>(&mut self, use_it: impl FnOnce(&mut View) -> Result<T, StateError>) -> StateResult<T> {
-        if !self.is_recorded {
+        if !self.given.is_recorded {
             self.count_call()?;
             let why = "what is written about `audit-record` is not kept: records are not recorded";
             return Ok(Err(interface::Error::Unavailable(why.into())));

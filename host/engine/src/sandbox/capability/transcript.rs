@@ -92,14 +92,14 @@ of_the_contract!(Conversation = transcript, "transcript", Some("transcript = tru
 impl wit::transcript::Host for Guest {
     fn length(&mut self) -> wasmtime::Result<u32> {
         self.count_call()?;
-        let length = guarded(&self.waiters, || self.transcript().length())?;
-        self.inputs.transcript.get_or_insert_default().length = length;
+        let length = guarded(&self.given.waiters, || self.transcript().length())?;
+        self.did.inputs.transcript.get_or_insert_default().length = length;
         Ok(length)
     }
 
     fn read(&mut self, start: u32, count: u32) -> wasmtime::Result<Vec<wit::transcript::Message>> {
         self.count_call()?;
-        let (length, messages) = guarded(&self.waiters, || {
+        let (length, messages) = guarded(&self.given.waiters, || {
             let mut bytes = 0;
             // Also of a conversation that has a message at any index, all of them empty.
             let indices = start..start.saturating_add(count).min(self.transcript().length());
@@ -120,15 +120,15 @@ impl wit::transcript::Host for Guest {
 
 impl Guest {
     fn transcript(&self) -> &dyn Transcript {
-        match &self.replayed {
+        match &self.given.replayed {
             Some(replayed) => replayed,
-            None => &*self.transcript,
+            None => &*self.given.transcript,
         }
     }
 
     /// Notes what was read, as far as there is room for it in the record.
     fn note_read(&mut self, length: u32, messages: &[(u32, Message)]) {
-        let read: &mut TranscriptRead = self.inputs.transcript.get_or_insert_default();
+        let read: &mut TranscriptRead = self.did.inputs.transcript.get_or_insert_default();
         read.length = length;
         for (index, message) in messages {
             if read.messages.contains_key(index) {
@@ -136,7 +136,7 @@ impl Guest {
             }
             self.recorded_bytes = self.recorded_bytes.saturating_add(written_size(message));
             if self.recorded_bytes > RECORDED {
-                self.unrepeatable.insert("it read more of the conversation than the log repeats");
+                self.did.unrepeatable.insert("it read more of the conversation than the log repeats");
                 return;
             }
             read.messages.insert(*index, message.clone());

@@ -75,8 +75,8 @@ type Response = Result<Resource<HostFutureIncomingResponse>, ErrorCode>;
 fn handle(mut store: StoreContextMut<'_, Guest>, (request, options): Handled) -> wasmtime::Result<(Response,)> {
     let guest = store.data_mut();
     guest.count_call()?;
-    if !guest.grants.http.is_empty() {
-        guest.unrepeatable.insert("it sent requests over HTTP");
+    if !guest.given.grants.http.is_empty() {
+        guest.did.unrepeatable.insert("it sent requests over HTTP");
     }
     Ok((match guest.http().handle(request, options) {
         Ok(response) => Ok(response),

@@ -50,7 +50,7 @@ impl OfTheHost {
         &self,
         use_it: impl FnOnce(&mut Guest) -> wasmtime::Result<Result<T, wit::state::Error>>,
     ) -> Result<T, state::Error> {
-        let answer = self.with(|guest| match guest.grants.state {
+        let answer = self.with(|guest| match guest.given.grants.state {
             Some(_) => use_it(guest),
             None => {
                 let why = "the entry grants no `state`, or `configure` asked for it".to_owned();
@@ -65,7 +65,7 @@ impl OfTheHost {
 
     fn with_transcript<T>(&self, use_it: impl FnOnce(&mut Guest) -> wasmtime::Result<T>) -> T {
         self.with(|guest| {
-            if guest.grants.transcript {
+            if guest.given.grants.transcript {
                 return use_it(guest);
             }
             let detail = "asked for the transcript, which its entry does not grant: set `transcript`";

@@ -10,7 +10,7 @@ mod threads;
 
 use super::clock::SHARE;
 use super::fresh_instance::{CallLimits, Called, deadline_passed, overloaded};
-use super::guest::{Guest, GuestSetup};
+use super::guest::{Did, Guest, GuestSetup};
 use crate::callback;
 use crate::contract::{Failure, FailureKind};
 use crate::native::{Configuration, Configure};
@@ -43,7 +43,7 @@ pub(crate) struct NativeCalls {
 /// A call between its thread and the event that waits for it.
 struct Running {
     state: AtomicU8,
-    guest: Mutex<Option<Box<Guest>>>,
+    guest: Mutex<Option<Guest>>,
     /// The first use of a capability that ended the call, also where the rule has caught that.
     failed: Mutex<Option<Failure>>,
     stuck: Arc<AtomicUsize>,
@@ -69,7 +69,7 @@ impl NativeCalls {
     pub(crate) async fn call<R: Send + 'static>(
         &self,
         configuration: &Configuration,
-        setup: GuestSetup,
+        setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
         rule: impl FnOnce() -> R + Send + 'static,
     ) -> Called<R> {
@@ -91,18 +91,18 @@ impl NativeCalls {
 
     async fn run<R: Send + 'static>(
         &self,
-        setup: GuestSetup,
+        setup: Box<GuestSetup>,
         limits: CallLimits<'_>,
         rule: impl FnOnce(&Arc<Running>) -> R + Send + 'static,
     ) -> Called<R> {
         let began = Instant::now();
         let patience = setup.patience;
         let waiters = setup.waiters.clone();
-        let mut guest = Box::new(Guest::new(setup, limits));
-        guest.unrepeatable.insert(UNREPEATABLE);
+        let mut guest = Guest::new(setup, limits);
+        guest.did.unrepeatable.insert(UNREPEATABLE);
         let place = match self.place(patience).await {
             Ok(place) => place,
-            Err(failure) => return Called::of(&mut guest, Err(failure), 0, began),
+            Err(failure) => return Called::of(guest, Err(failure), 0, began),
         };
         let stuck = Arc::clone(&self.stuck);
         let (state, guest) = (AtomicU8::new(UNDER_WAY), Mutex::new(Some(guest)));
@@ -169,7 +169,7 @@ impl Running {
         self.state.load(Ordering::Acquire) == GIVEN_UP
     }
 
-    fn guest(&self) -> MutexGuard<'_, Option<Box<Guest>>> {
+    fn guest(&self) -> MutexGuard<'_, Option<Guest>> {
         self.guest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,12 +188,11 @@ impl Waiting {
         // A rule that was given up may be using a capability, which may wait for a disk.
         let guest = self.0.guest.try_lock().ok().and_then(|mut guest| guest.take());
         match guest {
-            Some(mut guest) => Called::of(&mut guest, answer, 0, began),
+            Some(guest) => Called::of(guest, answer, 0, began),
             None => {
-                let mut called = Called::failed(Failure::new(FailureKind::Deadline, "did not answer in time"));
-                (called.answer, called.time) = (answer, began.elapsed());
-                called.unrepeatable.insert(UNREPEATABLE);
-                called
+                let mut did = Box::new(Did { time: began.elapsed(), ..Did::default() });
+                did.unrepeatable.insert(UNREPEATABLE);
+                Called { answer, did }
             }
         }
     }

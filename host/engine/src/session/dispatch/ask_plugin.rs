@@ -4,7 +4,6 @@ use super::Dispatch;
 use crate::audit::raw;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
 use crate::event::{Event, Kind};
-use crate::sandbox::capability::EventFacts;
 use crate::sandbox::{Called, GuestSetup};
 use crate::session::failure_count::{FAILURES_TO_TRIP, NextCall};
 use crate::session::invocation::{self, Invocation};
@@ -49,7 +48,7 @@ impl Dispatch<'_> {
     }
 
     /// The inputs and limits of a plugin's call.
-    fn setup(&mut self, member: usize, round: u32) -> GuestSetup {
+    fn setup(&mut self, member: usize, round: u32) -> Box<GuestSetup> {
         let Self { session, facts, replay, .. } = self;
         let plugin = &self.chain[member];
         let replay = replay.as_ref();
@@ -66,7 +65,8 @@ impl Dispatch<'_> {
         let invocation = Invocation {
             session,
             plugin,
-            facts: EventFacts { round, ..facts.clone() },
+            facts: Arc::clone(facts),
+            round,
             state,
             is_recorded: self.record.event != EventKind::AuditRecord,
             // Observers are called after it, unless the sender waits for them.

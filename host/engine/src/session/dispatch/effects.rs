@@ -226,9 +226,8 @@ impl Dispatch<'_> {
         // Without a final value no change is part of it; then only the effects of the last call are applied.
         let has_value = !self.record.outcome.is_no();
         let mut held = std::mem::take(&mut self.carried);
-        let fresh = self.chain.iter().map(|_| PendingEffects::default()).collect();
-        for (plugin, mut pending_effects) in self.chain.iter().zip(std::mem::replace(&mut self.pending_effects, fresh))
-        {
+        for (plugin, pending_effects) in self.chain.iter().zip(&mut self.pending_effects) {
+            let mut pending_effects = std::mem::take(pending_effects);
             let last = self.record.calls.iter().rposition(|call| call.plugin == plugin.name());
             pending_effects.kept.retain(|(call, _)| has_value || Some(*call) == last);
             if let Some((call, writes)) = pending_effects.writes.filter(|(_, writes)| !writes.is_empty()) {

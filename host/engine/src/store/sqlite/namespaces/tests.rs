@@ -32,7 +32,7 @@ impl Both {
             view.set(scope, "k", value.into(), None).unwrap();
         }
         let writes = vec![("p".into(), view.into_parts().0)];
-        let unit = Unit { writes, session: session.into(), root: root(session), ..Unit::default() };
+        let unit = Unit { writes, session: session.into(), root: root(session).into(), ..Unit::default() };
         self.1.on_disk().unwrap().attempt(&unit).unwrap();
     }
 

@@ -1,0 +1,42 @@
+//! The record of an event that is being settled.
+
+use crate::audit::EventRecord;
+use crate::contract::EventKind;
+use serde_json::value::RawValue;
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
+
+/// A record, until it is taken; from then on it reads as a blank one, which nobody writes. It is in a box, since it is large and
+/// moved often.
+pub(super) struct OpenRecord(Option<Box<EventRecord>>);
+
+/// Made once: a blank one for each event would cost as much as its own.
+static BLANK: LazyLock<EventRecord> = LazyLock::new(blank);
+
+fn blank() -> EventRecord {
+    EventRecord::new(EventKind::AuditRecord, RawValue::NULL.to_owned())
+}
+
+impl OpenRecord {
+    pub(super) fn new(record: EventRecord) -> Self {
+        Self(Some(Box::new(record)))
+    }
+
+    pub(super) fn take(&mut self) -> Box<EventRecord> {
+        self.0.take().unwrap_or_else(|| Box::new(blank()))
+    }
+}
+
+impl Deref for OpenRecord {
+    type Target = EventRecord;
+
+    fn deref(&self) -> &EventRecord {
+        self.0.as_deref().unwrap_or_else(|| &BLANK)
+    }
+}
+
+impl DerefMut for OpenRecord {
+    fn deref_mut(&mut self) -> &mut EventRecord {
+        self.0.get_or_insert_with(|| Box::new(blank()))
+    }
+}
