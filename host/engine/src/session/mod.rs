@@ -594,7 +594,8 @@ impl SessionInner {
     async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
         match begun {
             Begun::Settled(settled) => settled,
-            Begun::Escalated(pending) => pending.settle(self.services.approver.as_deref()).await,
+            // In a box, since it is rare: the future of each event would else be as large.
+            Begun::Escalated(pending) => Box::pin(pending.settle(self.services.approver.as_deref())).await,
         }
     }
 
