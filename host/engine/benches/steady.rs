@@ -1,7 +1,7 @@
 //! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|bare EVENTS [CACHE]`, after `cargo xtask plugins`. A second run with the same
+//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS [CACHE]`, after `cargo xtask plugins`. A second run with the same
 //! directory CACHE compiles nothing: what compiling costs differs from run to run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
@@ -47,7 +47,7 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let directory = tempfile::tempdir().unwrap();
-        let log = (kind == "recorded").then(|| directory.path().join("hookhost.db"));
+        let log = kind.starts_with("recorded").then(|| directory.path().join("hookhost.db"));
         let session = session_of(asked(kind), log.as_deref(), cache).await;
         let event = call(&session);
         let bare = (kind == "bare").then(Bare::new);
@@ -55,7 +55,9 @@ fn main() {
         for _ in 0..events {
             match (kind.as_str(), &bare) {
                 (_, Some(bare)) => drop(bare.call(&info, &event).await),
-                ("without-subscribers", _) => drop(session.stream_end("text".into()).await),
+                ("without-subscribers" | "recorded-without-subscribers", _) => {
+                    drop(session.stream_end("text".into()).await)
+                }
                 _ => {
                     let outcome = session.before_tool_call(event.clone()).await.outcome;
                     assert!(matches!(outcome, GateOutcome::Allowed { .. }));

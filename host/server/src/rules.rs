@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 /// How the note begins that says that changed rules cannot be loaded.
@@ -79,6 +79,7 @@ pub struct RulesByDirectory {
     host: Host,
     configurations: Arc<dyn Configurations>,
     known: Mutex<HashMap<PathBuf, Arc<Known>>>,
+    looks: Mutex<HashMap<Directories, Weak<Look>>>,
     uses: AtomicU64,
     revisions: AtomicU64,
 }
@@ -95,6 +96,22 @@ struct Known {
 struct State {
     config: Option<Config>,
     loaded: Option<DirectoryRules>,
+}
+
+/// The directories that a session names: that in which its calls run, and that of its project.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Directories {
+    /// Where its calls run.
+    pub cwd: PathBuf,
+    /// Its project.
+    pub workspace: PathBuf,
+}
+
+/// A look at the files of a session's directory that has not begun: it is that of all events that ask before it begins.
+#[derive(Default)]
+struct Look {
+    /// The directory whose rules count, and what was found there last, where it still counts.
+    found: OnceLock<(PathBuf, Option<Arc<Current>>)>,
 }
 
 /// The rules of a directory, and how its files were when they were looked at.
@@ -123,6 +140,25 @@ impl Known {
     }
 }
 
+impl Directories {
+    /// The directory whose rules count: that in which a call runs, as long as it lies in the project. An agent can have its model
+    /// name that directory, and one elsewhere must not take a call out of the project's rules.
+    pub(crate) fn of_rules(&self) -> PathBuf {
+        let cwd = real(&self.cwd);
+        if self.cwd == self.workspace {
+            return cwd;
+        }
+        let workspace = real(&self.workspace);
+        let leaves = cwd.components().any(|part| part == Component::ParentDir);
+        if cwd.starts_with(&workspace) && !leaves { cwd } else { workspace }
+    }
+}
+
+/// Where the links of a path lead now: they may lead elsewhere at the next event.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 /// What tells a file from a changed one: device, number, size and times of its last changes; absent where it is not there.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
@@ -130,7 +166,52 @@ impl RulesByDirectory {
     /// None yet.
     #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
-        Self { host, configurations, known: Mutex::default(), uses: AtomicU64::new(0), revisions: AtomicU64::new(0) }
+        let (known, looks) = (Mutex::default(), Mutex::default());
+        Self { host, configurations, known, looks, uses: AtomicU64::new(0), revisions: AtomicU64::new(0) }
+    }
+
+    /// The rules that count for a session that names these directories now. Where `has_others`, other events may ask at the same
+    /// time: those that do share a look at the files, which begins after all of them have asked.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub async fn of_session(&self, named: Directories, has_others: bool) -> Result<DirectoryRules, String> {
+        if !has_others {
+            return self.of(&named.of_rules()).await;
+        }
+        let look = self.look(&named);
+        // What is ready now asks, too.
+        tokio::task::yield_now().await;
+        let (directory, current) = look.found.get_or_init(|| {
+            // Who asks from here on has another look.
+            self.looks().remove(&named);
+            let directory = named.of_rules();
+            let current = self.known(&directory).counting();
+            (directory, current)
+        });
+        match current {
+            Some(current) => current.rules.clone(),
+            None => self.of(directory).await,
+        }
+    }
+
+    /// The next look at these directories' files.
+    fn look(&self, named: &Directories) -> Arc<Look> {
+        let mut looks = self.looks();
+        if let Some(look) = looks.get(named).and_then(Weak::upgrade) {
+            return look;
+        }
+        // Those of events that were given up.
+        if looks.len() >= MAX_DIRECTORIES {
+            looks.retain(|_, look| look.strong_count() > 0);
+        }
+        let look = Arc::default();
+        looks.insert(named.clone(), Arc::downgrade(&look));
+        look
+    }
+
+    fn looks(&self) -> MutexGuard<'_, HashMap<Directories, Weak<Look>>> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rules that count in `directory` now.
@@ -275,4 +356,100 @@ fn stamp_of(path: &Path) -> Stamp {
         let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
         (file.dev(), file.ino(), file.size(), times)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::AtomicUsize;
+
+    /// A configuration without plugins that one file stands for.
+    struct OneFile {
+        file: PathBuf,
+        found: AtomicUsize,
+    }
+
+    impl Configurations for OneFile {
+        fn find(&self, _: &Path, _: Option<&Config>) -> Result<Found, String> {
+            self.found.fetch_add(1, Ordering::Relaxed);
+            Ok(Found::new(Config::empty()))
+        }
+
+        fn files(&self, _: &Path, _: Option<&Config>) -> Vec<PathBuf> {
+            vec![self.file.clone()]
+        }
+    }
+
+    /// Rules in a directory of their own.
+    async fn rules() -> (tempfile::TempDir, Arc<OneFile>, Arc<RulesByDirectory>, Directories) {
+        let directory = tempfile::tempdir().unwrap();
+        let one = Arc::new(OneFile { file: directory.path().join("file"), found: AtomicUsize::new(0) });
+        let host = Host::builder(Config::empty()).build().await.unwrap();
+        let rules = Arc::new(RulesByDirectory::new(host, Arc::clone(&one) as Arc<dyn Configurations>));
+        let named = Directories { cwd: directory.path().into(), workspace: directory.path().into() };
+        (directory, one, rules, named)
+    }
+
+    #[tokio::test]
+    async fn events_that_ask_at_once_share_a_look_and_who_asks_later_has_another() {
+        let (_directory, _, rules, named) = rules().await;
+        let first = rules.look(&named);
+        assert!(Arc::ptr_eq(&first, &rules.look(&named)));
+        let elsewhere = Directories { cwd: "/".into(), workspace: "/".into() };
+        assert!(!Arc::ptr_eq(&first, &rules.look(&elsewhere)));
+        rules.of_session(named.clone(), true).await.unwrap();
+        assert!(first.found.get().is_some());
+        assert!(!Arc::ptr_eq(&first, &rules.look(&named)));
+    }
+
+    #[tokio::test]
+    async fn a_change_counts_for_each_event_that_asks_after_it() {
+        let (_directory, one, rules, named) = rules().await;
+        for change in 1..=5 {
+            fs::write(&one.file, "x".repeat(change)).unwrap();
+            let asked: Vec<_> = (0..20)
+                .map(|_| {
+                    let (rules, named) = (Arc::clone(&rules), named.clone());
+                    tokio::spawn(async move { rules.of_session(named, true).await.unwrap().revision })
+                })
+                .collect();
+            for asked in asked {
+                assert_eq!(asked.await.unwrap(), change as u64);
+            }
+            assert_eq!(one.found.load(Ordering::Relaxed), change);
+        }
+    }
+
+    #[tokio::test]
+    async fn looks_of_events_that_were_given_up_do_not_pile_up() {
+        let (_directory, _, rules, _) = rules().await;
+        for number in 0..10 * MAX_DIRECTORIES {
+            let path = PathBuf::from(format!("/{number}"));
+            drop(rules.look(&Directories { cwd: path.clone(), workspace: path }));
+        }
+        assert!(rules.looks().len() <= MAX_DIRECTORIES);
+    }
+
+    #[test]
+    fn the_rules_of_a_call_are_those_of_its_project_wherever_the_call_says_that_it_runs() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let [project, below, link] = ["project", "project/src", "link"].map(|name| root.join(name));
+        fs::create_dir_all(&below).unwrap();
+        let rules = |cwd: &Path, workspace: &Path| {
+            Directories { cwd: cwd.to_owned(), workspace: workspace.to_owned() }.of_rules()
+        };
+        assert_eq!(rules(&below, &project), below);
+        for elsewhere in ["/tmp", "/", "/nowhere", "/nowhere/../tmp"] {
+            assert_eq!(rules(Path::new(elsewhere), &project), project, "{elsewhere}");
+        }
+        assert_eq!(rules(&project.join("nowhere/../../.."), &project), project);
+        symlink(&below, &link).unwrap();
+        assert_eq!(rules(&link, &link), below);
+        fs::remove_file(&link).unwrap();
+        symlink("/", &link).unwrap();
+        assert_eq!(rules(&link, &link), Path::new("/"));
+        assert_eq!(rules(&link, &project), project);
+    }
 }

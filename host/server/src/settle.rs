@@ -4,7 +4,7 @@ use crate::claims::{Claim, Claimed, Claims};
 use crate::events::{self, Said};
 use crate::once::{Once, Settled, content};
 use crate::proxies;
-use crate::rules::{Configurations, DirectoryRules, RulesByDirectory};
+use crate::rules::{Configurations, Directories, DirectoryRules, RulesByDirectory, real};
 use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::config::{Entry, Settings};
@@ -20,7 +20,7 @@ use hookhost_hook::frame::Response;
 use hookhost_hook::hook;
 use hookhost_hook::unanswered::Unanswered;
 use serde_json::{Value, json};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
@@ -173,7 +173,7 @@ impl Settler {
         if too_long(&call.session).is_some() || is_canary(&call) {
             return Ok(());
         }
-        self.rules.of(&directory_of_rules(&call.session)).await.map(drop)
+        self.rules.of_session(directories(&call.session), false).await.map(drop)
     }
 
     /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
@@ -320,9 +320,10 @@ impl Settler {
         let Reported { adapter, call, until, waits } = reported;
         // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
         let canary = is_canary(call).then(|| in_own_session(call));
+        let has_others = self.usage().under_way > 1;
         let rules = match &canary {
             Some(_) => self.canary().await?,
-            None => self.rules.of(&directory_of_rules(&call.session)).await?,
+            None => self.rules.of_session(directories(&call.session), has_others).await?,
         };
         let call = canary.as_ref().unwrap_or(call);
         let name = adapter.agent().name;
@@ -430,21 +431,9 @@ fn too_long(session: &AgentSession) -> Option<String> {
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
 }
 
-/// The directory whose rules count: that in which a call runs, as long as it lies in the project. An agent can have its model
-/// name that directory, and one elsewhere must not take a call out of the project's rules.
-fn directory_of_rules(session: &AgentSession) -> PathBuf {
-    let cwd = real(&session.cwd);
-    if session.cwd == session.workspace {
-        return cwd;
-    }
-    let workspace = real(&session.workspace);
-    let leaves = cwd.components().any(|part| part == Component::ParentDir);
-    if cwd.starts_with(&workspace) && !leaves { cwd } else { workspace }
-}
-
-/// Where the links of a path lead now: they may lead elsewhere at the next event.
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+/// The directories that a session names.
+fn directories(session: &AgentSession) -> Directories {
+    Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
 /// A reply, as another process reads it.
@@ -867,37 +856,5 @@ impl Settler {
             "directories": self.rules.len(),
             "rules": rules,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::directory_of_rules;
-    use hookhost_adapters::AgentSession;
-    use std::os::unix::fs::symlink;
-    use std::path::Path;
-
-    #[test]
-    fn the_rules_of_a_call_are_those_of_its_project_wherever_the_call_says_that_it_runs() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path().canonicalize().unwrap();
-        let [project, below, link] = ["project", "project/src", "link"].map(|name| root.join(name));
-        std::fs::create_dir_all(&below).unwrap();
-        let rules = |cwd: &Path, workspace: &Path| {
-            let mut session = AgentSession::new(None, cwd.to_owned());
-            session.workspace = workspace.to_owned();
-            directory_of_rules(&session)
-        };
-        assert_eq!(rules(&below, &project), below);
-        for elsewhere in ["/tmp", "/", "/nowhere", "/nowhere/../tmp"] {
-            assert_eq!(rules(Path::new(elsewhere), &project), project, "{elsewhere}");
-        }
-        assert_eq!(rules(&project.join("nowhere/../../.."), &project), project);
-        symlink(&below, &link).unwrap();
-        assert_eq!(rules(&link, &link), below);
-        std::fs::remove_file(&link).unwrap();
-        symlink("/", &link).unwrap();
-        assert_eq!(rules(&link, &link), Path::new("/"));
-        assert_eq!(rules(&link, &project), project);
     }
 }

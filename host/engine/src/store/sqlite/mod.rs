@@ -177,6 +177,7 @@ impl DiskStore {
         if let Some(record) = record {
             queue.bytes += record.len();
             queue.waiting.push_late(&record);
+            self.keep_tickets(&mut queue);
         }
         queue.waiting.sessions.extend(session);
         queue.waiting.settled.extend(settles);
@@ -197,15 +198,21 @@ impl DiskStore {
         let mut queue = self.queue();
         let was_empty = queue.waiting.is_empty();
         let is_done = queue.takes_records_alone() && queue.write_journal(&unit.records)?;
-        // Events that come one after the other take no locks.
-        if is_done && !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
-            queue.keeps_tickets = true;
-            self.turns.keep();
+        if is_done {
+            self.keep_tickets(&mut queue);
         }
         if is_done && was_empty {
             self.wake.notify_one();
         }
         Ok(is_done)
+    }
+
+    /// Keeps the tickets of events until the flusher comes: events that come one after the other take no locks.
+    fn keep_tickets(&self, queue: &mut Queue) {
+        if !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
+            queue.keeps_tickets = true;
+            self.turns.keep();
+        }
     }
 
     /// Gives back the tickets that are kept.
