@@ -20,11 +20,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unwritten::Unwritten;
 
 /// Event numbers that a handle takes at once, so that few events write the row only for their numbers: at first so many, and
-/// twice as many each time that it has used all of them, since those of a process that settles one event are lost with it.
+/// more each time that it has used all of them, since those of a process that settles one event are lost with it.
 const FIRST_NUMBERS: u64 = 64;
 
-/// Upper bound of the event numbers that a handle takes at once.
-const MAX_NUMBERS: u64 = 4096;
+/// How many times as many it takes each time.
+const MORE_NUMBERS: u64 = 4;
+
+/// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all records
+/// that wait: with 4096, every stream of events that are recorded soon wrote most of them by itself.
+const MAX_NUMBERS: u64 = 65_536;
 
 /// The content of the row, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,7 +238,7 @@ impl SessionCopy {
     pub(super) fn next_number(&self) -> u64 {
         let mut copy = self.copy();
         if copy.numbers.is_empty() {
-            let many = (2 * copy.numbers_at_once).clamp(FIRST_NUMBERS, MAX_NUMBERS);
+            let many = (MORE_NUMBERS * copy.numbers_at_once).clamp(FIRST_NUMBERS, MAX_NUMBERS);
             copy.numbers = copy.events..copy.events + many;
             copy.numbers_at_once = many;
             copy.events += many;

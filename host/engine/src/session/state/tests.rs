@@ -123,11 +123,11 @@ fn a_handle_that_uses_its_numbers_up_takes_more_at_once_until_another_one_has_a_
         });
         row.0.version - before
     };
-    // 64, 128, … 4096, and 4096 each time from there.
-    assert_eq!(writes_of(&one, 64 * 127), 7);
+    // 64, 256, … 65 536, and 65 536 each time from there.
+    assert_eq!(writes_of(&one, (0..6).map(|time| 64 * 4_u64.pow(time)).sum()), 6);
     assert_eq!(writes_of(&one, 10 * MAX_NUMBERS), 10);
     assert_eq!(writes_of(&other, 64), 1);
-    assert_eq!(writes_of(&one, 64 + 128), 2, "it begins with few");
+    assert_eq!(writes_of(&one, 64 + 256), 2, "it begins with few");
 }
 
 #[test]
