@@ -7,6 +7,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// A JSON text (RFC 8259). It was checked, or written by a JSON library, when it was made.
 ///
@@ -27,13 +28,23 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub struct Json {
     text: String,
-    /// Whether `serde_json` has written it from a [`Value`]: then no key is there twice, and each number is as it would be written
-    /// again.
+    /// Whether `serde_json` has written it from a [`Value`]: then no key is there twice.
     is_written: bool,
 }
 
 /// Brackets of a text up to which it certainly nests less deep than `serde_json` reads, which is 128 levels.
 const MAX_BRACKETS: usize = 120;
+
+/// What the names begin with by which `serde_json` tells itself that a map is something else.
+const PRIVATE: &str = "$serde_json::private::";
+
+/// Whether a number passes through as it is. Where any crate of the program asks for `arbitrary_precision`, it is read as a map.
+static NUMBERS_PASS: LazyLock<bool> = LazyLock::new(|| {
+    let mut text = Vec::new();
+    let passed =
+        serde_transcode::transcode(&mut Deserializer::from_str("1"), &mut serde_json::Serializer::new(&mut text));
+    passed.is_ok() && text == b"1"
+});
 
 impl Json {
     /// Takes a text that is one JSON value.
@@ -71,8 +82,8 @@ impl Json {
 
     /// Whether it is read and written in one go, without a [`Value`] in between: the text in serialised form is then the same.
     fn is_passed_through(&self) -> bool {
-        let brackets = self.text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-        self.is_written && brackets <= MAX_BRACKETS
+        let brackets = || self.text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+        self.is_written && *NUMBERS_PASS && brackets() <= MAX_BRACKETS && !self.text.contains(PRIVATE)
     }
 }
 
@@ -259,6 +270,7 @@ mod tests {
             assert_eq!(serde_json::to_string(json).unwrap(), written.as_str());
             assert_eq!(serde_json::to_value(json).unwrap(), written.read::<Value>().unwrap());
         }
+        assert!(!Json::from(json!({ "$serde_json::private::RawValue": "[1]" })).is_passed_through());
         // A value that nests deeper than can be read is a text.
         let nested = (0..200).fold(json!(1), |inner, _| json!([inner]));
         let deep = Json::from(&nested);

@@ -56,7 +56,7 @@ fn main() {
             match (kind.as_str(), &bare) {
                 (_, Some(bare)) => drop(bare.call(&info, &event).await),
                 ("without-subscribers" | "recorded-without-subscribers", _) => {
-                    drop(session.stream_end("text".into()).await)
+                    drop(session.stream_end("text".into()).await);
                 }
                 _ => {
                     let outcome = session.before_tool_call(event.clone()).await.outcome;

@@ -107,7 +107,7 @@ pub struct Directories {
     pub workspace: PathBuf,
 }
 
-/// A look at the files of a session's directory that has not begun: it is that of all events that ask before it begins.
+/// A look at the files of a session's directory. Events that ask before it begins share it.
 #[derive(Default)]
 struct Look {
     /// The directory whose rules count, and what was found there last, where it still counts.
@@ -202,7 +202,7 @@ impl RulesByDirectory {
             return look;
         }
         // Those of events that were given up.
-        if looks.len() >= MAX_DIRECTORIES {
+        if looks.len() >= MAX_DIRECTORIES && looks.len().is_power_of_two() {
             looks.retain(|_, look| look.strong_count() > 0);
         }
         let look = Arc::default();

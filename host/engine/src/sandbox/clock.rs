@@ -128,13 +128,13 @@ impl Busy {
     }
 }
 
-/// The output of `future`, a guest's call that begins at `began`, unless it takes more than `deadline` of its own time, or
-/// starves for longer than `patience`, of which `queued` is used already. Its connections are `busy`. A call that waits for nothing touches no timer, so that the usual event costs no system
-/// call: a guest that computes is stopped by its epochs.
+/// The output of `future`, a guest's call, unless it takes more than `deadline` of its own time, or starves for longer than
+/// `patience`. It begins at `first`, and has waited for `queued` before. Its connections are `busy`. A call that waits for
+/// nothing touches no timer, so that the usual event costs no system call: a guest that computes is stopped by its epochs.
 pub(super) async fn within<F: Future>(
     deadline: Duration,
     patience: Duration,
-    began: std::time::Instant,
+    first: std::time::Instant,
     queued: Duration,
     busy: Arc<Busy>,
     mut future: Pin<&mut F>,
@@ -146,7 +146,7 @@ pub(super) async fn within<F: Future>(
     let mut timer: Option<Pin<Box<Sleep>>> = None;
     poll_fn(|context| {
         let began = match left.take() {
-            None => Instant::from_std(began),
+            None => Instant::from_std(first),
             Some(left) => {
                 let now = Instant::now();
                 spent.away(left, now, bell.as_ref().and_then(|(bell, _)| bell.take()), busy.take(), deadline);

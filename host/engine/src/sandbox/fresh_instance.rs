@@ -62,23 +62,22 @@ impl Sandbox {
         R: Answer,
     {
         let began = Instant::now();
-        let may_wait = waits(&setup.grants);
+        let permits = if waits(&setup.grants) { &self.waiting } else { &self.computing };
         let patience = setup.patience;
         // Where `configure` has to run first, it has no capability but the log; the event comes after.
         let (first, then) = match configure {
             Some(_) => (GuestSetup::to_configure(Arc::clone(&setup.plugin)), Some(setup)),
             None => (setup, None),
         };
-        let mut store = self.store(first, limits);
-        let permits = if may_wait { &self.waiting } else { &self.computing };
-        // Declared before the store's end: the slot is given back first, then the permit for it.
-        let (permit, queued) = match permits.try_acquire() {
+        // Declared before the store, also for a call that is dropped: the slot is given back first, then the permit for it.
+        let (_permit, queued) = match permits.try_acquire() {
             Ok(permit) => (permit, Duration::ZERO),
             Err(_) => match place(permits, patience).await {
                 Some(permit) => (permit, began.elapsed()),
-                None => return finished(store, Err(overloaded(patience)), limits.sizes, began),
+                None => return Called::of(Guest::new(first, limits), Err(overloaded(patience)), 0, began),
             },
         };
+        let mut store = self.store(first, limits);
         let busy = Arc::clone(&store.data().busy);
         let called = {
             // Pinned here and lent: a future that is handed over has its place twice in the one that it is handed to.
@@ -108,9 +107,7 @@ impl Sandbox {
             Over::Deadline => Err(deadline_passed(limits)),
             Over::Overloaded => Err(overloaded(patience)),
         });
-        let called = finished(store, answer, limits.sizes, began);
-        drop(permit);
-        called
+        finished(store, answer, limits.sizes, began)
     }
 
     /// An instance that a caller keeps for more than one call; for loading, never for events.

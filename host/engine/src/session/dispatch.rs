@@ -372,7 +372,7 @@ impl<'a> Dispatch<'a> {
                 tracing::error!(%error, event = %E::KIND, "observers do not get an event that cannot be recorded");
                 return;
             }
-            // In a box, since only who tries a plugin waits for it.
+            // Only who tries a plugin waits for it: see `boxed`.
             Box::pin(async {
                 self.call_observers::<E>(&payload).await;
                 self.conclude_observed().await;

@@ -594,7 +594,7 @@ impl SessionInner {
     async fn settled<O: 'static>(&self, begun: Begun<O>) -> Settled<O> {
         match begun {
             Begun::Settled(settled) => settled,
-            // In a box, since it is rare: the future of each event would else be as large.
+            // See `boxed`.
             Begun::Escalated(pending) => Box::pin(pending.settle(self.services.approver.as_deref())).await,
         }
     }
@@ -750,7 +750,7 @@ impl SessionInner {
             self.state.mark_stale();
         }
         if turn.is_after_another_store {
-            // In a box, as what is rare.
+            // See `boxed`.
             Box::pin(self.services.store.take_in()).await?;
         }
         if self.state.is_stale() {

@@ -26,8 +26,8 @@ const FIRST_NUMBERS: u64 = 64;
 /// How many times as many it takes each time.
 const MORE_NUMBERS: u64 = 4;
 
-/// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all records
-/// that wait: with 4096, every stream of events that are recorded soon wrote most of them by itself.
+/// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all
+/// records that wait. With 4096, events themselves wrote most records of a busy session.
 const MAX_NUMBERS: u64 = 65_536;
 
 /// The content of the row, stored as JSON.

@@ -315,7 +315,7 @@ pub(crate) type Attempted<'a, T> = Either<Ready<Result<T, StoreError>>, BoxFutur
 /// Retries while other processes hold the write lock, for [`LOCK_TIMEOUT`] at most, without blocking the thread.
 fn retry_while_locked<'a, T: Send + 'a>(attempt: impl Fn() -> Result<T, StoreError> + Send + 'a) -> Attempted<'a, T> {
     match attempt() {
-        // In a box, since it is rare: the future of each event would else have room for it.
+        // See `boxed`.
         Err(error) if error.is_transient() => Either::Right(Box::pin(retry(attempt))),
         ended => Either::Left(ready(ended)),
     }

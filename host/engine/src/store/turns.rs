@@ -259,10 +259,12 @@ impl TurnQueue {
     /// # Errors
     /// If the file cannot be locked, read or written.
     pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
+        // An event that waits for nothing would else never let other tasks of its thread run, however many come after it.
+        tokio::task::coop::consume_budget().await;
         let mut ticket = match &self.file {
             Some(file) => match self.take_over_at_once(file)? {
                 Some(ticket) => ticket,
-                // What waits is in a box, since it is rare: the future of each event would else have room for it.
+                // See `boxed`.
                 None => Box::pin(self.arrive(file)).await?,
             },
             None => self.take(&mut self.order.held(), 0),
@@ -320,7 +322,7 @@ impl TurnQueue {
         Ok(self.take(&mut held, free))
     }
 
-    /// The same, unless somebody else arrives at this moment.
+    /// Takes over the ticket that is kept; none where another event arrives at this moment.
     fn take_over_at_once(&self, file: &TicketFile) -> Result<Option<Ticket>, StoreError> {
         self.order.door.try_lock().map_or(Ok(None), |_arriving| self.take_over(file))
     }

@@ -73,7 +73,7 @@ pub(crate) fn rows(table: &mut Table, home: &Home) {
     let budget = "≥ 15 000 a second, 99 of 100 ≤ 5 ms";
     table.beside(&row(&kept), &measured, &beside(&bare), budget, is_met);
     // What an event takes of the processors beside what it takes with a bare host.
-    let more = 1.0 / asked.each_second - 1.0 / bare.each_second;
+    let more = (1.0 / asked.each_second - 1.0 / bare.each_second).max(0.0);
     let computed = Duration::from_secs_f64(processors.get() as f64 * more);
     let busy = bare_host(home.directory.path().join("busy.sock"), computed);
     let mut figures = Figures::default();

@@ -6,11 +6,10 @@ use serde_json::value::RawValue;
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
 
-/// A record, until it is taken; from then on it reads as a blank one, which nobody writes. It is in a box, since it is large and
-/// moved often.
+/// A record, until it is taken. Then it reads as a blank one. It is in a box, since it is large and moved often.
 pub(super) struct OpenRecord(Option<Box<EventRecord>>);
 
-/// Made once: a blank one for each event would cost as much as its own.
+/// Made once: a blank record for each event would cost as much as its own.
 static BLANK: LazyLock<EventRecord> = LazyLock::new(blank);
 
 fn blank() -> EventRecord {
@@ -37,6 +36,7 @@ impl Deref for OpenRecord {
 
 impl DerefMut for OpenRecord {
     fn deref_mut(&mut self) -> &mut EventRecord {
+        debug_assert!(self.0.is_some(), "nothing is written into a record that was taken");
         self.0.get_or_insert_with(|| Box::new(blank()))
     }
 }

@@ -109,10 +109,14 @@ impl Queue {
         }
     }
 
+    /// Whether nothing but another process kept the last attempt from writing.
+    fn is_well(&self) -> bool {
+        self.problem.as_ref().is_none_or(StoreError::is_transient)
+    }
+
     /// Whether a record may be durable before the database has it: nothing comes before it that the database alone can take.
     fn takes_records_alone(&self) -> bool {
-        let is_well = self.problem.as_ref().is_none_or(StoreError::is_transient);
-        is_well && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
+        self.is_well() && !self.is_exposed && self.waiting.has_only_records() && self.bytes <= MAX_QUEUED_BYTES
     }
 
     /// Writes the late records, and then these, into the journal. Returns whether that is done; otherwise nothing has changed.
@@ -207,11 +211,13 @@ impl DiskStore {
         Ok(is_done)
     }
 
-    /// Keeps the tickets of events until the flusher comes: events that come one after the other take no locks.
+    /// Keeps the tickets of events until the flusher gives them back: events that come one after the other take no locks.
     fn keep_tickets(&self, queue: &mut Queue) {
-        if !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
+        // After a failure the flusher rests for longer than another process is to wait.
+        if queue.is_well() && !queue.keeps_tickets && !queue.is_flusher_busy && !queue.closed {
             queue.keeps_tickets = true;
             self.turns.keep();
+            self.wake.notify_one();
         }
     }
 
@@ -259,6 +265,8 @@ impl DiskStore {
             Some(_) => {
                 queue.bytes += left.bytes();
                 queue.waiting.put_back(left);
+                // The flusher may have found the queue empty meanwhile.
+                self.wake.notify_one();
             }
         }
         queue.problem = problem;
