@@ -122,7 +122,7 @@ async fn an_escalation_is_recorded_before_a_person_is_asked_and_the_answer_after
         assert_eq!(saw[0].questions[0].escalation.question, "sure?");
         let Some(Record::Approval(answer)) = written(&log).pop() else { panic!("no answer") };
         assert_eq!((&answer.id, answer.outcome, answer.answer.kind), (&saw[0].id, outcome, kind));
-        assert_eq!(settled.answer, Some(answer));
+        assert_eq!(settled.answer, Some(Box::new(answer)));
     }
 }
 

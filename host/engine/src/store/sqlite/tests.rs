@@ -969,3 +969,23 @@ fn a_journal_beside_the_log_does_not_replace_it() {
     std::fs::remove_file(&journal).unwrap();
     assert_eq!(lines(&path), before);
 }
+
+#[tokio::test]
+async fn another_process_has_its_turn_soon_after_events_that_are_recorded_soon() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hookhost.db");
+    let (one, other) = (Store::open(&path, 0).unwrap(), Store::open(&path, 0).unwrap());
+    let (first, second) = (one.turn_queue("s"), other.turn_queue("s"));
+    for n in 0..5 {
+        for event in 0..3 {
+            let turn = first.turn().await.unwrap();
+            one.push(LateWrite::of(format!(r#"{{"kind":"event","n":{n},"event":{event}}}"#))).unwrap();
+            drop(turn);
+        }
+        let turn = tokio::time::timeout(std::time::Duration::from_secs(10), second.turn())
+            .await
+            .expect("a ticket was kept")
+            .unwrap();
+        assert!(turn.is_stale && turn.is_after_another_store);
+    }
+}
