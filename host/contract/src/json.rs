@@ -1,13 +1,11 @@
 //! JSON texts inside typed records: a string for the guest, the value itself for readers and writers of the record.
 
-use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, de::IgnoredAny};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Deserializer, Value};
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 /// A JSON text (RFC 8259). It was checked, or written by a JSON library, when it was made.
 ///
@@ -25,26 +23,8 @@ use std::sync::LazyLock;
 /// assert!(text.is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct Json {
-    text: String,
-    /// Whether `serde_json` has written it from a [`Value`]: then no key is there twice.
-    is_written: bool,
-}
-
-/// Brackets of a text up to which it certainly nests less deep than `serde_json` reads, which is 128 levels.
-const MAX_BRACKETS: usize = 120;
-
-/// What the names begin with by which `serde_json` tells itself that a map is something else.
-const PRIVATE: &str = "$serde_json::private::";
-
-/// Whether a number passes through as it is. Where any crate of the program asks for `arbitrary_precision`, it is read as a map.
-static NUMBERS_PASS: LazyLock<bool> = LazyLock::new(|| {
-    let mut text = Vec::new();
-    let passed =
-        serde_transcode::transcode(&mut Deserializer::from_str("1"), &mut serde_json::Serializer::new(&mut text));
-    passed.is_ok() && text == b"1"
-});
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json(String);
 
 impl Json {
     /// Takes a text that is one JSON value.
@@ -54,7 +34,7 @@ impl Json {
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<IgnoredAny>(&text)?;
-        Ok(Self { text, is_written: false })
+        Ok(Self(text))
     }
 
     /// Writes a value as JSON.
@@ -62,7 +42,7 @@ impl Json {
     /// # Errors
     /// If JSON has no such value, such as a map whose keys are not texts.
     pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
-        serde_json::to_string(value).map(|text| Self { text, is_written: false })
+        serde_json::to_string(value).map(Self)
     }
 
     /// Reads it as a value of another type.
@@ -71,33 +51,13 @@ impl Json {
     /// If it is not of that type, or is JSON that `serde_json` does not read: more than 128 levels deep, with a number out of
     /// range (`1e999`), or with half of a character (`"\ud800"`).
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.text)
+        serde_json::from_str(&self.0)
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether it is read and written in one go, without a [`Value`] in between: the text in serialised form is then the same.
-    fn is_passed_through(&self) -> bool {
-        let brackets = || self.text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-        self.is_written && *NUMBERS_PASS && brackets() <= MAX_BRACKETS && !self.text.contains(PRIVATE)
-    }
-}
-
-impl PartialEq for Json {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for Json {}
-
-impl Hash for Json {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        &self.0
     }
 }
 
@@ -114,7 +74,7 @@ pub fn canonical(text: &str) -> Result<Json, serde_json::Error> {
 /// `null`.
 impl Default for Json {
     fn default() -> Self {
-        Value::Null.into()
+        Self("null".to_owned())
     }
 }
 
@@ -122,37 +82,37 @@ impl Deref for Json {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.text
+        &self.0
     }
 }
 
 impl AsRef<str> for Json {
     fn as_ref(&self) -> &str {
-        &self.text
+        &self.0
     }
 }
 
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0)
     }
 }
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.text, f)
+        fmt::Debug::fmt(&self.0, f)
     }
 }
 
 impl PartialEq<str> for Json {
     fn eq(&self, other: &str) -> bool {
-        self.text == other
+        self.0 == other
     }
 }
 
 impl PartialEq<&str> for Json {
     fn eq(&self, other: &&str) -> bool {
-        self.text == *other
+        self.0 == *other
     }
 }
 
@@ -174,44 +134,41 @@ impl TryFrom<String> for Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        Self::from(&value)
+        Self(value.to_string())
     }
 }
 
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        Self { text: value.to_string(), is_written: true }
+        Self(value.to_string())
     }
 }
 
 impl From<Box<RawValue>> for Json {
     fn from(value: Box<RawValue>) -> Self {
-        Self { text: Box::<str>::from(value).into_string(), is_written: false }
+        Self(Box::<str>::from(value).into_string())
     }
 }
 
 impl From<Json> for String {
     fn from(json: Json) -> Self {
-        json.text
+        json.0
     }
 }
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.is_passed_through() {
-            return serde_transcode::transcode(&mut Deserializer::from_str(&self.text), serializer);
-        }
         match self.read::<Value>() {
             Ok(value) => value.serialize(serializer),
             // Nothing reads it, since it nests too deep, escapes half of a character, or has a number out of range: a log must
             // hold it as it was.
-            Err(_) => self.text.serialize(serializer),
+            Err(_) => self.0.serialize(serializer),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self::from)
     }
 }
@@ -258,34 +215,6 @@ mod tests {
         for json in made {
             assert!(json.read::<Value>().is_ok(), "{json}");
             assert_eq!(Json::new(String::from(json.clone())).unwrap(), json);
-        }
-    }
-
-    #[test]
-    fn what_is_passed_through_is_written_as_what_is_read_first() {
-        let text = r#"{"b":[1,-2,0.1,1e300,18446744073709551615,true,null],"a":{"":"\u0000é\"\\"},"deep":[[[{}]]]}"#;
-        let written = Json::from(serde_json::from_str::<Value>(text).unwrap());
-        assert!(written.is_passed_through());
-        for json in [&written, &written.as_str().parse().unwrap()] {
-            assert_eq!(serde_json::to_string(json).unwrap(), written.as_str());
-            assert_eq!(serde_json::to_value(json).unwrap(), written.read::<Value>().unwrap());
-        }
-        assert!(!Json::from(json!({ "$serde_json::private::RawValue": "[1]" })).is_passed_through());
-        // A value that nests deeper than can be read is a text.
-        let nested = (0..200).fold(json!(1), |inner, _| json!([inner]));
-        let deep = Json::from(&nested);
-        assert!(!deep.is_passed_through());
-        assert_eq!(serde_json::to_value(&deep).unwrap(), Value::String(nested.to_string()));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn each_value_is_written_the_same_with_and_without_passing_through(text in r#"[\[\]{}:,"a\\u0d81. e-]{0,24}"#) {
-            if let Ok(value) = serde_json::from_str::<Value>(&text) {
-                let json = Json::from(&value);
-                let read_first = Json { is_written: false, ..json.clone() };
-                assert_eq!(serde_json::to_string(&json).unwrap(), serde_json::to_string(&read_first).unwrap());
-            }
         }
     }
 
