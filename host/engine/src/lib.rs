@@ -54,6 +54,7 @@
 //! | [`files`] | trusted files: owner, mode, opening, locking |
 //! | `unseen` | characters that are invisible |
 //! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
+//! | `boxed` | futures in boxes |
 //! | `callback` | code of the program that the host calls: its panics, and the events that it sends |
 //! | [`contract`] | the vocabulary: events, their payloads and their outcomes (the crate `hookhost-contract`) |
 //! | [`native`] | native rules: plugins that are part of the program |

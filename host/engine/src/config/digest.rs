@@ -2,14 +2,14 @@
 
 use std::{fmt, io, path::Path, str::FromStr};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Guard, Links};
 
 /// A SHA-256 digest (FIPS 180-4); 64 hexadecimal digits in text, lower case where the host writes it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
 /// The text is no digest.
@@ -80,12 +80,6 @@ impl fmt::Debug for Digest {
     }
 }
 
-impl Serialize for Digest {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.with_digits(|digits| serializer.serialize_str(digits))
-    }
-}
-
 impl FromStr for Digest {
     type Err = InvalidDigest;
 
@@ -121,6 +115,6 @@ impl TryFrom<String> for Digest {
 
 impl From<Digest> for String {
     fn from(digest: Digest) -> Self {
-        digest.to_string()
+        digest.with_digits(str::to_owned)
     }
 }
