@@ -52,11 +52,16 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let (only, arguments) = only(arguments)?;
     let is_wanted = |part: &str| only.is_none_or(|(only, _)| only == part);
     let directory = plugins::build(workspace)?;
+    let has_shell = is_wanted("budgets") && !arguments.contains(&"--schemas");
+    let guard_for_speed = has_shell.then(|| plugins::guard_for_speed(workspace)).transpose()?;
     let needs_programs = PROCESSES.into_iter().any(is_wanted);
     let programs = if needs_programs { Some(programs::release(workspace)?) } else { None };
     let bench = |name: &str| {
         let mut cargo = workspace.cargo(&["bench", "--workspace", "--bench", name, "--"]);
         with_plugins(&mut cargo, &directory);
+        if let Some(guard) = &guard_for_speed {
+            cargo.env("HOOKHOST_GUARD_FOR_SPEED", guard);
+        }
         if let Some(programs) = &programs {
             cargo.env("HOOKHOST_COMMAND", &programs.hookhost).env("HOOKHOST_HOOK", &programs.hook);
         }
@@ -66,7 +71,8 @@ pub(crate) fn budgets(workspace: &Workspace, arguments: &[String]) -> Outcome {
         run("every budget, beside its reference from the same run", bench("budgets").args(&arguments))?;
     }
     if is_wanted("hook") {
-        run("what an agent waits for at each event", &mut bench("hook"))?;
+        let engine = programs::engine_alone(workspace)?;
+        run("what an agent waits for at each event", bench("hook").env("HOOKHOST_ENGINE_ALONE", engine))?;
     }
     if is_wanted("proxy") {
         run("what the proxy adds to a call of an MCP server", &mut bench("proxy"))?;

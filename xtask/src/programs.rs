@@ -34,6 +34,13 @@ pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
     Ok(Programs { hookhost, hook, settle })
 }
 
+/// Builds an example that has nothing of hookhost but the engine, with the profile of `hookhost`: what is in both is the engine's.
+pub(crate) fn engine_alone(workspace: &Workspace) -> Outcome<PathBuf> {
+    let mut build = workspace.cargo(&["build", "--profile", "dist", "--workspace", "--example", "compile_ahead"]);
+    run("building a program with the engine alone, to compare its size", &mut build)?;
+    Ok(workspace.target.join("dist/examples").join(named("compile_ahead")))
+}
+
 /// Builds a small program by itself, so that it has no feature that another one needs. Its start is most of its time, and half of
 /// that would be the dynamic loader: it is linked statically where the C library can be.
 fn small(workspace: &Workspace, name: &str) -> Outcome<PathBuf> {

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, de::IgnoredAny};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::any::type_name;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
 
@@ -23,8 +25,18 @@ use std::str::FromStr;
 /// assert!(text.is_err());
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Json(String);
+#[derive(Clone)]
+pub struct Json {
+    text: String,
+    /// Whether `serde_json` has written it from a [`Value`] without fractions: then it would be written as the same text again.
+    is_written: bool,
+}
+
+/// Brackets of a text up to which it certainly nests less deep than `serde_json` reads, which is 128 levels.
+const MAX_BRACKETS: usize = 120;
+
+/// What the keys begin with by which `serde_json` tells itself that a map is something else.
+const PRIVATE: &str = "$serde_json::private::";
 
 impl Json {
     /// Takes a text that is one JSON value.
@@ -34,7 +46,7 @@ impl Json {
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<IgnoredAny>(&text)?;
-        Ok(Self(text))
+        Ok(Self::unwritten(text))
     }
 
     /// Writes a value as JSON.
@@ -42,7 +54,7 @@ impl Json {
     /// # Errors
     /// If JSON has no such value, such as a map whose keys are not texts.
     pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
-        serde_json::to_string(value).map(Self)
+        serde_json::to_string(value).map(Self::unwritten)
     }
 
     /// Reads it as a value of another type.
@@ -51,14 +63,41 @@ impl Json {
     /// If it is not of that type, or is JSON that `serde_json` does not read: more than 128 levels deep, with a number out of
     /// range (`1e999`), or with half of a character (`"\ud800"`).
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0)
+        serde_json::from_str(&self.text)
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
+
+    fn unwritten(text: String) -> Self {
+        Self { text, is_written: false }
+    }
+
+    /// The text as it stands, where the value would be written as the same text.
+    fn verbatim(&self) -> Option<&RawValue> {
+        let brackets = || self.text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+        let is_same = self.is_written && brackets() <= MAX_BRACKETS && !self.text.contains(PRIVATE);
+        is_same.then(|| serde_json::from_str(&self.text).ok()).flatten()
+    }
+}
+
+/// Whether a number in it may have a fraction: `serde_json` reads the longest of those as a neighbour of what it wrote.
+fn has_fraction(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(values) => values.iter().any(has_fraction),
+        Value::Object(fields) => fields.values().any(has_fraction),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+/// Whether `S` is what `serde_json::to_string` and `to_vec` write with, which copies a [`RawValue`]. Another serializer would write a
+/// structure with a text in it. The name is a hint: one that changes has the value read first.
+fn copies_text<S>() -> bool {
+    type_name::<S>() == type_name::<&mut serde_json::Serializer<&mut Vec<u8>>>()
 }
 
 /// The canonical spelling of a JSON text: no white space, keys sorted, so that equal values are equal texts.
@@ -74,7 +113,7 @@ pub fn canonical(text: &str) -> Result<Json, serde_json::Error> {
 /// `null`.
 impl Default for Json {
     fn default() -> Self {
-        Self("null".to_owned())
+        Self { text: "null".to_owned(), is_written: true }
     }
 }
 
@@ -82,37 +121,51 @@ impl Deref for Json {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl AsRef<str> for Json {
     fn as_ref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Json {}
+
+impl Hash for Json {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
     }
 }
 
 impl PartialEq<str> for Json {
     fn eq(&self, other: &str) -> bool {
-        self.0 == other
+        self.text == other
     }
 }
 
 impl PartialEq<&str> for Json {
     fn eq(&self, other: &&str) -> bool {
-        self.0 == *other
+        self.text == *other
     }
 }
 
@@ -134,35 +187,40 @@ impl TryFrom<String> for Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        Self(value.to_string())
+        Self::from(&value)
     }
 }
 
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        Self(value.to_string())
+        Self { text: value.to_string(), is_written: !has_fraction(value) }
     }
 }
 
 impl From<Box<RawValue>> for Json {
     fn from(value: Box<RawValue>) -> Self {
-        Self(Box::<str>::from(value).into_string())
+        Self::unwritten(Box::<str>::from(value).into_string())
     }
 }
 
 impl From<Json> for String {
     fn from(json: Json) -> Self {
-        json.0
+        json.text
     }
 }
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if copies_text::<S>()
+            && let Some(text) = self.verbatim()
+        {
+            return text.serialize(serializer);
+        }
         match self.read::<Value>() {
             Ok(value) => value.serialize(serializer),
             // Nothing reads it, since it nests too deep, escapes half of a character, or has a number out of range: a log must
             // hold it as it was.
-            Err(_) => self.0.serialize(serializer),
+            Err(_) => self.text.serialize(serializer),
         }
     }
 }
@@ -176,6 +234,7 @@ impl<'de> Deserialize<'de> for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -238,5 +297,62 @@ mod tests {
         assert_eq!(serde_json::to_value(&json).unwrap(), json!({ "a": [2], "b": 1 }));
         let deep = Json::new("[".repeat(200) + &"]".repeat(200)).unwrap();
         assert_eq!(serde_json::to_value(&deep).unwrap(), json!(deep.as_str()));
+    }
+    /// What a writer that does not copy writes: the value, read from the text first.
+    fn read_first(json: &Json) -> String {
+        let mut written = Vec::new();
+        json.serialize(&mut serde_json::Serializer::new(&mut written as &mut dyn std::io::Write)).unwrap();
+        String::from_utf8(written).unwrap()
+    }
+
+    #[test]
+    fn a_text_that_is_copied_is_the_same_as_one_that_is_read_first() {
+        assert!(copies_text::<&mut serde_json::Serializer<&mut Vec<u8>>>());
+        assert!(!copies_text::<&mut serde_json::Serializer<Vec<u8>>>());
+        let nested = (0..200).fold(json!(1), |inner, _| json!([inner]));
+        let values = [
+            json!(null),
+            json!({ "b": [1, -0.0, 1e300, "\u{1f600}\"\n"], "a": {} }),
+            json!("[".repeat(300)),
+            nested,
+            json!({ "$serde_json::private::RawValue": "x", "command": "rm -rf /" }),
+            json!({ "command": "rm -rf /", "$serde_json::private::Number": "1" }),
+        ];
+        for value in values {
+            for json in [Json::from(&value), canonical(&value.to_string()).unwrap_or_default()] {
+                let written = serde_json::to_string(&json).unwrap();
+                assert_eq!(written, read_first(&json));
+                assert!(serde_json::from_str::<Value>(&written).is_ok(), "it can be read again: {written}");
+            }
+        }
+        // A text of somebody else is read, also where it could be copied.
+        let twice: Json = r#"{"a":1,"a":2}"#.parse().unwrap();
+        assert!(twice.verbatim().is_none());
+        assert_eq!(serde_json::to_string_pretty(&Json::from(json!({ "a": 1 }))).unwrap(), "{\n  \"a\": 1\n}");
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let text = prop_oneof![any::<String>(), Just("$serde_json::private::RawValue".to_owned())];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            text.clone().prop_map(Value::from)
+        ];
+        leaf.prop_recursive(4, 24, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((text.clone(), inner), 0..4).prop_map(|pairs| pairs.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn each_value_is_written_the_same_whether_its_text_is_copied_or_not(value in values()) {
+            let json = Json::from(value);
+            prop_assert_eq!(serde_json::to_string(&json).unwrap(), read_first(&json));
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! One kind of event, as often as its argument says: for tools that count what a process does, such as instructions (`valgrind
 //! --tool=callgrind`) or system calls (`strace -c -f`).
 //!
-//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS [CACHE]`, after `cargo xtask plugins`. A second run with the same
-//! directory CACHE compiles nothing: what compiling costs differs from run to run.
+//! `steady hookhost|shell|recorded|recorded-at-once|without-subscribers|recorded-without-subscribers|bare EVENTS [CACHE]`, after
+//! `cargo xtask plugins`; `steady load HOSTS CACHE` builds as many hosts. A second run with the same directory CACHE compiles nothing:
+//! what compiling costs differs from run to run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 
@@ -46,6 +47,12 @@ fn main() {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
+        if kind == "load" {
+            for _ in 0..events {
+                drop(session_of(asked(kind), None, cache).await);
+            }
+            return;
+        }
         let directory = tempfile::tempdir().unwrap();
         let log = kind.starts_with("recorded").then(|| directory.path().join("hookhost.db"));
         let session = session_of(asked(kind), log.as_deref(), cache).await;

@@ -91,7 +91,7 @@ impl Engine {
         let sandbox = self.sandbox(PoolSize::of(&[entry], std::num::NonZeroU32::MIN))?;
         let own = OwnCapabilities::default();
         let within = crate::config::Settings::default().compile_time;
-        let compiler = Compiler { sandbox: &sandbox, cache: None, compiles: true, own: &own, within };
+        let compiler = Compiler { sandbox: &sandbox, cache: None, read_ahead: None, compiles: true, own: &own, within };
         Ok(compiler.ahead(entry).await?)
     }
 
@@ -116,6 +116,20 @@ impl Engine {
             known.held.sandboxes.push(Arc::clone(&sandbox));
         }
         Ok(sandbox)
+    }
+
+    /// Whether a pool is made for the first configuration, which takes a while.
+    #[cfg(feature = "cache")]
+    pub(crate) fn begins_with_a_pool(&self) -> bool {
+        !self.has_no_pools && self.known().sandboxes.iter().all(|sandbox| sandbox.strong_count() == 0)
+    }
+
+    /// Whether a plugin of this entry's component is in use.
+    #[cfg(feature = "cache")]
+    pub(crate) fn has_component(&self, entry: &Entry) -> bool {
+        let known = self.known();
+        let loaded = entry.code.digest().and_then(|digest| known.plugins.get(&digest));
+        loaded.is_some_and(|loaded| loaded.iter().any(|plugin| plugin.strong_count() > 0))
     }
 
     /// The plugin that is loaded of such an entry in this sandbox.

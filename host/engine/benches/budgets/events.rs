@@ -8,6 +8,7 @@ use hookhost::contract::{Action, ResultSource, ToolCall, ToolCallVerdict, ToolOr
 use hookhost::{GateOutcome, Host, PreparedCall, Session, SessionSpec, TransformOutcome};
 use hookhost_bench_table::measure::{compare, compare_batches, spoken};
 use hookhost_bench_table::table::{Row, Table};
+use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
@@ -40,14 +41,21 @@ pub(crate) fn rows(table: &mut Table) {
     table.compared(&Row { why, ..row(what, "off") }, &one, "bare wasmtime: store + instance + call", Some(1.2));
     let within = one.subject.median <= MAX_ONE;
     table.plain(&Row { why, ..row(what, "off") }, spoken(one.subject.median), "≤ 11 µs", Some(within));
+    let record = runtime.block_on(off.before_tool_call(event.clone())).record;
+    let least = || {
+        bare_call();
+        drop(black_box((event.clone(), serde_json::value::to_raw_value(&*event).unwrap(), record.clone())));
+    };
+    let reference = "the same, bare, with copies of the call, of its JSON and of its record";
+    table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
     table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
     let why =
         "A record is written before its event is acted on, and whether another process had a turn is asked before it.";
     table.compared(&Row { why, ..row(what, "on") }, &compare(|| asks(&on), || asks(&off)), "the log off", Some(1.6));
 
-    let mut file = Appended::new(directory.path());
+    let (mut file, line) = (Appended::new(directory.path()), [b'x'; 1200]);
     let appended = "1.2 KB, as a record of it has, appended to a file with one `write`";
-    table.compared(&row(what, "on"), &compare(|| asks(&on), || file.append()), appended, None);
+    table.compared(&row(what, "on"), &compare(|| asks(&on), || file.append(&line)), appended, None);
 
     of_a_proxied_call(table, &runtime, &on);
 
@@ -68,13 +76,16 @@ pub(crate) fn rows(table: &mut Table) {
     let reference = format!("{reference} the rule as a native function");
     table.beside(&Row { why, ..row(what, "off") }, &spoken(took), &reference, "≤ 300 ns", took <= MAX_UNHEARD);
     let record = runtime.block_on(off.stream_end("text".into())).record;
-    let copied = compare(|| without_subscribers(&off), || drop(std::hint::black_box(record.clone())));
+    let copied = compare(|| without_subscribers(&off), || drop(black_box(record.clone())));
     table.compared(&row(what, "off"), &copied, "a copy of its record", None);
     let recorded = compare(|| without_subscribers(&on), || without_subscribers(&off));
     let (took, reference) = (recorded.subject.median, format!("{} the log off", spoken(recorded.reference.median)));
     let why = "Whether another process had a turn is a system call. A stream of such events is as fast as the thread of the log moves \
                records into the database: the last row of events has what that takes.";
     table.beside(&Row { why, ..row(what, "on") }, &spoken(took), &reference, "≤ 1 µs", took <= MAX_UNHEARD_RECORDED);
+    let appended = "600 bytes, as a record of it has, appended to a file with one `write`";
+    let recorded = compare(|| without_subscribers(&on), || file.append(&line[..600]));
+    table.compared(&row(what, "on"), &recorded, appended, None);
 
     let host = runtime.block_on(host(1, None));
     let why =
@@ -131,9 +142,9 @@ fn allowed(runtime: &Runtime, session: &Session, event: &PreparedCall) {
 
 /// The same rule without a sandbox.
 fn native(event: &ToolCall) {
-    let event = std::hint::black_box(event);
+    let event = black_box(event);
     let rejects = matches!(&event.action, Action::Shell(shell) if shell.command.contains("push --force"));
-    assert!(!std::hint::black_box(rejects));
+    assert!(!black_box(rejects));
 }
 
 /// The throughput of two threads beside that of one, by the host and, in turns with it, bare, and
@@ -175,7 +186,7 @@ fn arithmetic() {
             *number = number.rotate_left(5) ^ (round + place as u64);
         }
     }
-    std::hint::black_box(numbers);
+    black_box(numbers);
 }
 
 const EVENTS: u32 = 2_000;

@@ -16,18 +16,13 @@ pub(crate) struct Appended {
 }
 
 impl Appended {
-    const RECORD: [u8; 1200] = [b'x'; 1200];
     const MAX: usize = 16 << 20;
 
     pub(crate) fn new(directory: &Path) -> Self {
         Self { file: tempfile::tempfile_in(directory).unwrap(), bytes: 0 }
     }
 
-    pub(crate) fn append(&mut self) {
-        self.append_record(&Self::RECORD);
-    }
-
-    fn append_record(&mut self, record: &[u8]) {
+    pub(crate) fn append(&mut self, record: &[u8]) {
         if self.bytes >= Self::MAX {
             self.file.set_len(0).unwrap();
             self.file.rewind().unwrap();
@@ -69,7 +64,7 @@ impl Moved {
             for file in &mut self.files {
                 scope.spawn(|| {
                     for _ in 0..each {
-                        file.append_record(Self::RECORD.as_bytes());
+                        file.append(Self::RECORD.as_bytes());
                         appended.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -1,6 +1,7 @@
 //! What loading costs, with the compiled code cached and the cache's own check included.
 
 use crate::plugins::{Copies, all_events, component_called};
+use crate::subject;
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::{Config, Host};
 use hookhost_bench_table::measure::{compare, spoken, times_of};
@@ -9,6 +10,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Builder;
+use wasmtime::component::Component;
 
 /// How old a file has to be to be known by its stamp, and a little more.
 const SETTLED: Duration = Duration::from_millis(3_500);
@@ -31,8 +33,8 @@ pub(crate) fn rows(table: &mut Table) {
     let one = load(&config, &cache);
     let none = load(&Config::empty(), &cache);
     let time = one.saturating_sub(none);
-    let why = "The authentication code of the compiled code, reading the component's types, and linking it. A file that is not \
-               known by its stamp is read and hashed besides, as long as `fs::read` and the digest below take.";
+    let why = "The rows below have what bare wasmtime takes for its part of it, and the code. The types of all functions are checked besides, \
+               and the plugin is asked for its tools.";
     let row = |what, component| Row { what, component, log: "–", why };
     let budget = Duration::from_micros(1500);
     let what = "load a cached plugin of 1 MB, known by its stamp";
@@ -52,7 +54,14 @@ pub(crate) fn rows(table: &mut Table) {
     // The time of its last change is now, before each load: it has no stamp.
     let touch = || std::fs::File::options().write(true).open(&padded).unwrap().set_modified(SystemTime::now()).unwrap();
     let read = load_after(touch, &config, &cache).saturating_sub(none);
-    table.plain(&row("the same, read and hashed", "all-events, padded"), spoken(read), "", None);
+    table.plain(
+        &row("the plugin again, where its component is read and hashed", "all-events, padded"),
+        spoken(read),
+        "",
+        None,
+    );
+    let what = "bare wasmtime, which trusts the file: an engine with a pool, the component, a linker with all of WASI";
+    table.plain(&row(what, "all-events, padded"), spoken(load_bare(&padded, &directory.path().join("bare"))), "", None);
 
     let hundred = load(&Config::from_entries(copies.entries(), Settings::default()).unwrap(), &cache);
     let within = hundred <= Duration::from_millis(20);
@@ -89,6 +98,26 @@ fn load_after(before: impl Fn(), config: &Config, cache: &Path) -> Duration {
         let host = runtime.block_on(builder.build()).unwrap();
         let took = began.elapsed();
         drop(host);
+        took
+    };
+    times_of(21, build).median
+}
+
+/// The same with wasmtime alone, as far as it is the same for each component.
+fn load_bare(component: &Path, compiled: &Path) -> Duration {
+    // As many as the host's pool has.
+    const SLOTS: u32 = 128;
+    let engine = subject::engine(SLOTS);
+    std::fs::write(compiled, Component::from_file(&engine, component).unwrap().serialize().unwrap()).unwrap();
+    let build = || {
+        let began = Instant::now();
+        let engine = subject::engine(SLOTS);
+        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code")]
+        // SAFETY: it is what was just written.
+        let component = unsafe { Component::deserialize_file(&engine, compiled) }.unwrap();
+        let linker = subject::linker(&engine);
+        let took = began.elapsed();
+        drop((component, linker));
         took
     };
     times_of(21, build).median

@@ -3,14 +3,14 @@
 use crate::plugins::component_called;
 use hookhost::config::{Digest, Entry, Settings};
 use hookhost::contract::ToolOrigin;
-use hookhost::{Config, GateOutcome, Host, Session, SessionSpec};
+use hookhost::{Config, GateOutcome, Host, PreparedCall, Session, SessionSpec};
 use hookhost_bench_table::measure::{compare, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use hookhost_guest::prelude::{Plugin as _, ToolCallVerdict};
 use hookhost_guest::testing;
 use serde_json::{Value, json};
 use shell_guard::ShellGuard;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -35,15 +35,13 @@ pub(crate) fn rows(table: &mut Table) {
     let of = |name: &str, arguments: &Value| session.tool_call("call-1", name, arguments, ToolOrigin::Builtin);
     // The plugin is asked about each call, and has something to do in one of them.
     let (command, read) = (of("bash", &json!({ "command": COMMAND })), of("read_file", &json!({ "path": COMMAND })));
-    let ask = |call: &hookhost::PreparedCall| {
-        let outcome = runtime.block_on(session.before_tool_call(call.clone())).outcome;
-        assert!(matches!(outcome, GateOutcome::Allowed { .. }));
-    };
+    let ask = |call: &PreparedCall| allowed(&runtime, &session, call);
     let whole = compare(|| ask(&command), || ask(&read));
     let time = whole.subject.median;
-    let reference = format!("{} a call that it has nothing to say about", spoken(whole.reference.median));
+    let nothing = format!("{} a call that it has nothing to say about", spoken(whole.reference.median));
     let what = "an ordinary command, one pristine plugin";
-    table.beside(&row(what, "off"), &spoken(time), &reference, "≤ 40 µs", time <= Duration::from_micros(40));
+    table.beside(&row(what, "off"), &spoken(time), &nothing, "≤ 40 µs", time <= Duration::from_micros(40));
+    for_speed(table, &runtime, &config);
 
     let before = page_faults();
     (0..EVENTS).for_each(|_| ask(&command));
@@ -66,11 +64,32 @@ pub(crate) fn rows(table: &mut Table) {
     table.beside(&row(what, "off"), &measured, &reference, "≤ 3.5 ×", ratio <= 3.5);
 }
 
+/// The same command and the same guard, compiled for speed: what the size of the component costs.
+fn for_speed(table: &mut Table, runtime: &Runtime, config: &Value) {
+    let Some(path) = std::env::var_os("HOOKHOST_GUARD_FOR_SPEED").map(PathBuf::from) else {
+        println!("(the guard compiled for speed needs HOOKHOST_GUARD_FOR_SPEED: run `cargo xtask bench`)");
+        return;
+    };
+    let session = session(runtime, &path, config);
+    let of = |name: &str, arguments: &Value| session.tool_call("call-1", name, arguments, ToolOrigin::Builtin);
+    let (command, read) = (of("bash", &json!({ "command": COMMAND })), of("read_file", &json!({ "path": COMMAND })));
+    let ask = |call: &PreparedCall| allowed(runtime, &session, call);
+    let compared = compare(|| ask(&command), || ask(&read));
+    let what = format!("the same, compiled for speed: {} bytes", std::fs::metadata(&path).unwrap().len());
+    let row = Row { what: &what, component: "shell-guard", log: "off", why: "" };
+    table.compared(&row, &compared, "a call that it has nothing to say about", None);
+}
+
 /// Page faults of this process so far that needed no disk, where the system tells them: `minflt` in proc_pid_stat(5).
 fn page_faults() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The fields after the name, which is in brackets, begin with the third.
     stat.rsplit_once(')')?.1.split_whitespace().nth(7)?.parse().ok()
+}
+
+fn allowed(runtime: &Runtime, session: &Session, call: &PreparedCall) {
+    let outcome = runtime.block_on(session.before_tool_call(call.clone())).outcome;
+    assert!(matches!(outcome, GateOutcome::Allowed { .. }));
 }
 
 fn session(runtime: &Runtime, path: &Path, config: &Value) -> Session {

@@ -78,6 +78,38 @@ impl WasiView for Data {
     }
 }
 
+/// An engine with a pool for so many calls at once.
+pub(crate) fn engine(slots: u32) -> Engine {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(slots)
+        .total_core_instances(20 * slots)
+        .total_memories(2 * slots)
+        .total_tables(10 * slots)
+        .total_stacks(slots)
+        .max_memory_size(16 << 20)
+        .linear_memory_keep_resident(2 << 20)
+        .async_stack_keep_resident(64 << 10)
+        .table_keep_resident(64 << 10);
+    let mut config = wasmtime::Config::new();
+    config
+        .consume_fuel(true)
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .cranelift_nan_canonicalization(true)
+        .wasm_backtrace_max_frames(None)
+        .generate_address_map(false)
+        .native_unwind_info(cfg!(windows))
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    Engine::new(&config).unwrap()
+}
+
+/// A linker with WASI.
+pub(crate) fn linker(engine: &Engine) -> Linker<Data> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
+    linker
+}
+
 impl Bare {
     pub(crate) fn new() -> Self {
         Self::with_slots(4)
@@ -85,27 +117,9 @@ impl Bare {
 
     /// With room for so many calls at once.
     pub(crate) fn with_slots(slots: u32) -> Self {
-        let mut pool = PoolingAllocationConfig::new();
-        pool.total_component_instances(slots)
-            .total_core_instances(20 * slots)
-            .total_memories(2 * slots)
-            .total_tables(10 * slots)
-            .total_stacks(slots)
-            .max_memory_size(16 << 20)
-            .linear_memory_keep_resident(2 << 20)
-            .async_stack_keep_resident(64 << 10)
-            .table_keep_resident(64 << 10);
-        let mut config = wasmtime::Config::new();
-        config
-            .consume_fuel(true)
-            .epoch_interruption(true)
-            .concurrency_support(false)
-            .cranelift_nan_canonicalization(true)
-            .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(slots);
         let component = Component::from_file(&engine, component()).unwrap();
-        let mut linker = Linker::new(&engine);
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker).unwrap();
+        let mut linker = linker(&engine);
         linker.define_unknown_imports_as_traps(&component).unwrap();
         let pre = linker.instantiate_pre(&component).unwrap();
         let interface = component.get_export_index(None, "hookhost:hooks/before-tool-call@0.1.0").unwrap();

@@ -117,11 +117,29 @@ impl Cache {
 
     /// The code of the component with this digest, compiled by this engine with these settings;
     /// `None` if there is no valid one.
+    #[cfg(feature = "compile")]
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(CacheFile::Code(component));
-        let (found, file) = counted(self.read(engine, &path), entry, &path)?;
+        mapped(engine, entry, &path, self.vouched_for(&path))
+    }
+
+    /// Reads what is kept of an entry, and checks that this user's key vouches for it.
+    pub(super) fn read(&self, entry: &Entry) -> Read {
+        let outcome = self.read_outcome(entry);
+        let code = outcome.as_ref().ok().map(|(outcome, _)| {
+            let path = self.path(CacheFile::Code(&outcome.code));
+            (self.vouched_for(&path), path)
+        });
+        Read { outcome, code }
+    }
+
+    /// The code for the events of an entry, and its outcome, as they were read; `None` if one of them is not known.
+    pub(super) fn kept(&self, engine: &Engine, entry: &Entry, read: Read) -> Option<(Component, Outcome)> {
+        let Read { outcome, code } = read;
+        let (outcome, file) = counted(outcome, entry, &self.path(CacheFile::Outcome(entry)))?;
         file.touch();
-        Some(found)
+        let (opened, path) = code?;
+        Some((mapped(engine, entry, &path, opened)?, outcome))
     }
 
     /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
@@ -136,16 +154,9 @@ impl Cache {
         }
     }
 
-    /// The outcome of an entry, if it is known.
-    pub(super) fn outcome(&self, entry: &Entry) -> Option<Outcome> {
-        let path = self.path(CacheFile::Outcome(entry));
-        let read = || {
-            let (content, opened) = self.small::<OUTCOME>(&path)?;
-            Ok((Outcome::parse(&content).ok_or_else(|| io::Error::other("it is not an outcome"))?, opened))
-        };
-        let (found, file) = counted(read(), entry, &path)?;
-        file.touch();
-        Some(found)
+    fn read_outcome(&self, entry: &Entry) -> io::Result<(Outcome, Opened)> {
+        let (content, opened) = self.small::<OUTCOME>(&self.path(CacheFile::Outcome(entry)))?;
+        Ok((Outcome::parse(&content).ok_or_else(|| io::Error::other("it is not an outcome"))?, opened))
     }
 
     /// Keeps the outcome of an entry. A failure is logged, and changes nothing else.
@@ -252,27 +263,6 @@ impl Cache {
         };
         let name = Digest::from_bytes(hasher.0.finalize().into()).to_string();
         self.directory.join(name).with_extension(extension)
-    }
-
-    fn read(&self, engine: &Engine, path: &Path) -> io::Result<(Component, Opened)> {
-        let opened = self.vouched_for(path)?;
-        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-        // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is
-        // made with a key that only this user can read, and the file's name, which says which
-        // component, is part of what it is made over. What another engine has compiled, wasmtime refuses. It is still that file when it is mapped, and
-        // stays as it is: nobody else can reach the directory, and we write a file once, under
-        // another name, and then only replace or remove it.
-        let component = unsafe { Component::deserialize_file(engine, path) };
-        let component = component.or_else(|_| {
-            // Where nothing may be executed from the file system it is on, it can be copied.
-            let mut code = fs::read(path)?;
-            code.truncate(code.len().saturating_sub(TAG));
-            #[expect(unsafe_code, reason = "as above")]
-            // SAFETY: as above.
-            let component = unsafe { Component::deserialize(engine, &code) };
-            component.map_err(io::Error::other)
-        });
-        Ok((component?, opened))
     }
 
     /// Opens a file whose authentication code this user's key made.
@@ -405,6 +395,44 @@ fn bounds_of_configuring(entry: &Entry) -> String {
         "fuel {fuel}, compute {compute}, deadline {deadline}, memory {memory}, table-elements {table_elements}, \
          tables {tables}, instances {instances}, handles {handles}, output {output}, capability-calls {capability_calls}"
     )
+}
+
+/// What was read of an entry: its outcome, and then the file of the code that this names.
+pub(super) struct Read {
+    outcome: io::Result<(Outcome, Opened)>,
+    code: Option<(io::Result<Opened>, PathBuf)>,
+}
+
+impl Read {
+    /// Whether all of it is there and authentic.
+    pub(super) fn is_whole(&self) -> bool {
+        self.outcome.is_ok() && matches!(self.code, Some((Ok(_), _)))
+    }
+}
+
+/// The code in a file that was found to be authentic.
+fn mapped(engine: &Engine, entry: &Entry, path: &Path, opened: io::Result<Opened>) -> Option<Component> {
+    let map = || {
+        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
+        // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is
+        // made with a key that only this user can read, and the file's name, which says which
+        // component, is part of what it is made over. What another engine has compiled, wasmtime refuses. When it is mapped, it is still
+        // that file, or another one of that name that a process of this user has written with the same key: nobody else can reach
+        // the directory. A file is written once, under another name, and then only replaced or removed.
+        let component = unsafe { Component::deserialize_file(engine, path) };
+        component.or_else(|_| {
+            // Where nothing may be executed from the file system it is on, it can be copied.
+            let mut code = fs::read(path)?;
+            code.truncate(code.len().saturating_sub(TAG));
+            #[expect(unsafe_code, reason = "as above")]
+            // SAFETY: as above.
+            let component = unsafe { Component::deserialize(engine, &code) };
+            component.map_err(io::Error::other)
+        })
+    };
+    let (found, file) = counted(opened.and_then(|opened| Ok((map()?, opened))), entry, path)?;
+    file.touch();
+    Some(found)
 }
 
 /// The content that was read, if it is authentic.
@@ -553,7 +581,7 @@ fn can_tell_owners() -> io::Result<()> {
 
 #[cfg(all(test, unix, feature = "compile"))]
 mod tests {
-    use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache, evict};
+    use super::{Cache, CacheFile, CacheFiles, OUTCOME, Outcome, Stamp, TAG, cache_files, clear_cache, counted, evict};
     use crate::config::{Code, Digest, Entry};
     use std::fs;
     use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -611,7 +639,8 @@ mod tests {
         }
 
         fn outcome(&self) -> Option<Outcome> {
-            self.cache().outcome(&self.entry)
+            let path = self.cache().path(CacheFile::Outcome(&self.entry));
+            counted(self.cache().read_outcome(&self.entry), &self.entry, &path).map(|(outcome, _)| outcome)
         }
 
         /// The file of an outcome that was just put there.

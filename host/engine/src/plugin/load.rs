@@ -1,6 +1,8 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
 #[cfg(feature = "cache")]
+use super::cache::Read;
+#[cfg(feature = "cache")]
 use super::component_file::{self, Allowed};
 use super::link::{Checked, Linked, unfit};
 use super::{ContractError, LoadError, Loaded, Plugin, Runs, configure, tools};
@@ -77,6 +79,9 @@ pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<&'a super::Cache>,
+    /// What is read of the cache meanwhile.
+    #[cfg(feature = "cache")]
+    pub(crate) read_ahead: Option<&'a super::ReadAhead>,
     /// Whether what is not in the cache is compiled.
     #[cfg(feature = "compile")]
     pub(crate) compiles: bool,
@@ -97,8 +102,10 @@ impl Compiler<'_> {
         {
             cache.put_stamp(path, digest, stamp);
         }
-        let Some(outcome) = cache.outcome(entry) else { return Ok(None) };
-        let Some(code) = cache.code(self.sandbox.engine(), entry, &outcome.code) else { return Ok(None) };
+        // What could not be read ahead may be there by now: a plugin before this one can have the same code.
+        let ahead = self.read_ahead.and_then(|ahead| ahead.of(entry)).filter(Read::is_whole);
+        let read = ahead.unwrap_or_else(|| cache.read(entry));
+        let Some((code, outcome)) = cache.kept(self.sandbox.engine(), entry, read) else { return Ok(None) };
         Ok(Some((Checked::new(self.sandbox, entry, &code, self.own)?.link()?, outcome.is_image)))
     }
 

@@ -118,8 +118,31 @@ pub(crate) struct Sandbox {
     /// Slots for plugins that only compute, and for those that may wait in a capability: the latter starve nobody.
     computing: Semaphore,
     waiting: Semaphore,
-    /// Made once for all plugins that are granted the same.
-    linkers: Mutex<Vec<(capability::Linked, Arc<Linker<Guest>>)>>,
+    /// Made once for all plugins that are granted the same and import the same.
+    linkers: Mutex<Vec<(Parts, Arc<Linker<Guest>>)>>,
+}
+
+/// What a linker has beside the WASI that is always linked.
+type Parts = (capability::Linked, Imported);
+
+/// Which of the parts of WASI a component imports that are linked only then: they are most of WASI, and few plugins have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Imported {
+    filesystem: bool,
+    sockets: bool,
+    http: bool,
+}
+
+impl Imported {
+    pub(crate) fn of<'a>(imports: impl Iterator<Item = &'a str>) -> Self {
+        let mut imported = Self { filesystem: false, sockets: false, http: false };
+        for import in imports {
+            imported.filesystem |= import.starts_with("wasi:filesystem/");
+            imported.sockets |= import.starts_with("wasi:sockets/");
+            imported.http |= http::is_http(import);
+        }
+        imported
+    }
 }
 
 /// Why there is no sandbox.
@@ -168,20 +191,23 @@ impl Sandbox {
         &self.engine
     }
 
-    /// A linker with base WASI, and what `grants` gives of the contract.
-    pub(crate) fn linker(&self, grants: &Grants) -> wasmtime::Result<Arc<Linker<Guest>>> {
+    /// A linker with what a component imports of base WASI, and what `grants` gives of the contract.
+    pub(crate) fn linker(&self, grants: &Grants, imported: Imported) -> wasmtime::Result<Arc<Linker<Guest>>> {
         let linked = capability::Linked::by(grants);
+        let parts = (linked, imported);
         let mut linkers = self.linkers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, linker)) = linkers.iter().find(|(other, _)| *other == linked) {
+        if let Some((_, linker)) = linkers.iter().find(|(other, _)| *other == parts) {
             return Ok(Arc::clone(linker));
         }
         let mut linker = Linker::new(&self.engine);
-        virtual_wasi::link(&mut linker)?;
+        virtual_wasi::link(&mut linker, imported)?;
         capability::link(&mut linker, linked)?;
-        // Without the grant it has no servers, and each request is denied.
-        http::link(&mut linker)?;
+        if imported.http {
+            // Without the grant it has no servers, and each request is denied.
+            http::link(&mut linker)?;
+        }
         let linker = Arc::new(linker);
-        linkers.push((linked, Arc::clone(&linker)));
+        linkers.push((parts, Arc::clone(&linker)));
         Ok(linker)
     }
 }

@@ -6,6 +6,7 @@
 //! from the event's id, so that a verdict can be reproduced; `grants.env` adds variables,
 //! `grants.clock` and `grants.random` give real ones.
 
+use super::Imported;
 use super::capability::EventFacts;
 use super::guest::Guest;
 use super::output::Output;
@@ -24,7 +25,7 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView as _};
 /// Most bytes that one call for random numbers returns.
 const RANDOM_BYTES: u64 = 1 << 20;
 
-/// The packages whose interfaces are always linked; of `wasi:http` some are linked beside them.
+/// The packages whose interfaces every component may import; of `wasi:http` some are linked beside them.
 pub(super) const PACKAGES: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
 
@@ -74,8 +75,8 @@ pub(super) fn context(event: &EventFacts, grants: &Grants, files: WasiFilesystem
     context
 }
 
-/// Links base WASI.
-pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+/// Links base WASI, as far as it is imported.
+pub(super) fn link(linker: &mut Linker<Guest>, imported: Imported) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     cli::environment::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::exit::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
@@ -84,11 +85,20 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     cli::terminal_stdin::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
-    filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::files)?;
-    super::preopens::link(linker)?;
-    filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::directories)?;
     random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
     random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| guest.ctx().ctx.random())?;
+    if imported.filesystem {
+        filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::files)?;
+        super::preopens::link(linker)?;
+        filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::directories)?;
+    }
+    if imported.sockets {
+        link_sockets(linker)?;
+    }
+    Ok(())
+}
+
+fn link_sockets(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     sockets::instance_network::add_to_linker::<Guest, WasiSockets>(linker, Guest::sockets)?;
     let options = sockets::network::LinkOptions::default();
     sockets::network::add_to_linker::<Guest, WasiSockets>(linker, &options, Guest::sockets)?;
@@ -103,7 +113,7 @@ pub(super) fn link(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 #[cfg(test)]
 mod tests {
     use crate::config::{Digest, Entry, Grants};
-    use crate::sandbox::{CallLimits, GuestSetup, PoolSize, Sandbox};
+    use crate::sandbox::{CallLimits, GuestSetup, Imported, PoolSize, Sandbox};
     use std::num::NonZeroU32;
     use std::sync::Arc;
     use wasmtime::component::Component;
@@ -147,7 +157,8 @@ mod tests {
     async fn sockets_are_linked_and_none_is_made() {
         let entry = Entry::new("p", "p.wasm", Digest::zero());
         let sandbox = Arc::new(Sandbox::new(PoolSize::of(&[&entry], NonZeroU32::MIN)).unwrap());
-        let linker = sandbox.linker(&Grants::default()).unwrap();
+        let imported = Imported::of(["wasi:sockets/tcp@0.2.0"].into_iter());
+        let linker = sandbox.linker(&Grants::default(), imported).unwrap();
         for kind in ["tcp", "udp"] {
             let bytes = wat::parse_str(ASKS.replace("KIND", kind)).unwrap();
             let pre = linker.instantiate_pre(&Component::from_binary(sandbox.engine(), &bytes).unwrap()).unwrap();

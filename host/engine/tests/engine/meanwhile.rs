@@ -465,3 +465,14 @@ async fn a_yes_to_one_question_is_none_to_another_of_a_session_that_was_opened_a
     let settled = settled(denied.resolve(Approval::no()).await);
     assert_eq!(cause(&settled), Some(Cause::NotApproved), "{:?}", settled.outcome);
 }
+
+#[tokio::test]
+async fn events_that_wait_for_nothing_let_other_tasks_of_their_thread_run() {
+    let host = builder(config(Vec::new())).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    let other = tokio::spawn(async {});
+    for _ in 0..1_000 {
+        drop(session.stream_end("text".into()).await);
+    }
+    assert!(other.is_finished());
+}

@@ -58,6 +58,10 @@ fn main() {
     hook_size(&mut table, &hook);
     size(&mut table, "`hookhost-settle`", &hook.with_file_name("hookhost-settle"), None);
     size(&mut table, "`hookhost`", &hookhost, Some(MAX_HOOKHOST));
+    if let Some(engine) = std::env::var_os("HOOKHOST_ENGINE_ALONE") {
+        let what = "a program with the engine alone, built like `hookhost`: it compiles one plugin";
+        size(&mut table, what, Path::new(&engine), None);
+    }
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
     if is_wanted("processes") {

@@ -3,7 +3,7 @@
 use super::Log;
 use crate::audit::Flaw;
 use crate::state::{KEY_COST, Lineage, MAX_KEYS, Scope, StateError, View};
-use crate::store::{LateWrite, Store, StoreError, Unit};
+use crate::store::{Backend as _, LateWrite, Store, StoreError, Unit};
 use futures_util::FutureExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -696,6 +696,28 @@ fn a_database_that_is_put_back_takes_records_again() {
     std::fs::rename(&away, &path).unwrap();
     commit(&store, &unit);
     assert_eq!(lines(&path).len(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn no_ticket_is_kept_while_the_database_fails() {
+    let (_directory, path) = file();
+    let database = super::Database::open(&path, 0).unwrap();
+    let is_kept = || {
+        let late = LateWrite { record: Some(r#"{"kind":"a"}"#.into()), ..LateWrite::default() };
+        database.push(late).unwrap();
+        database.shared.queue().keeps_tickets
+    };
+    // The flusher gives it back now and then.
+    assert!((0..1_000).any(|_| is_kept()), "a ticket is kept while all is well");
+    let away = path.with_extension("away");
+    std::fs::rename(&path, &away).unwrap();
+    assert!(database.commit(&with_effect(Unit::default())).is_err());
+    database.shared.give_back_tickets();
+    assert!(!(0..10).any(|_| is_kept()), "another process would wait for as long as the flusher rests");
+    std::fs::rename(&away, &path).unwrap();
+    assert!(database.commit(&with_effect(Unit::default())).is_ok());
+    assert!((0..1_000).any(|_| is_kept()));
 }
 
 #[test]
