@@ -72,7 +72,7 @@ pub(super) enum Refused {
 pub(crate) struct GuestSetup {
     pub(crate) plugin: Arc<str>,
     pub(crate) event: Arc<EventFacts>,
-    /// Which asking about the event it is, from 1.
+    /// Which asking about the event it is, from 1; 0 while the plugin is loaded, when there is no event.
     pub(crate) round: u32,
     pub(crate) grants: Arc<Grants>,
     pub(crate) preopens: Arc<Preopens>,
@@ -133,7 +133,7 @@ impl GuestSetup {
         Box::new(Self {
             plugin,
             event: Arc::default(),
-            round: 1,
+            round: 0,
             grants: Arc::default(),
             preopens: Arc::default(),
             servers: Arc::default(),

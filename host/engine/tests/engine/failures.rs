@@ -3,9 +3,9 @@
 use crate::failure_kinds::with_limits;
 use crate::stillborn::{EXIT, stillborn};
 use crate::support::{bash, plugin, session, session_on, texts};
-use hookhost::config::{Entry, Limits, OnFailure};
+use hookhost::config::{Entry, Limits, OnFailure, Settings};
 use hookhost::contract::{Cause, ToolCall};
-use hookhost::{Engine, FailureKind, GateOutcome, Session, TransformOutcome};
+use hookhost::{Config, Engine, FailureKind, GateOutcome, Host, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::{Duration, Instant};
@@ -157,8 +157,10 @@ async fn what_goes_wrong_while_an_instance_is_made_is_told_apart_too() {
         (with_limits(stillborn("p", for_ever), less_fuel), FailureKind::OutOfFuel),
         (with_limits(stillborn("p", for_ever), less_time), FailureKind::Compute),
     ] {
-        // It loads: what goes wrong does so only in an event.
-        let session = session(vec![entry]).await;
+        // It loads, also where no earlier run has kept that it does: what goes wrong does so only in an event.
+        let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+        let host = Host::builder(config).without_cache().build().await.unwrap();
+        let session = host.open_session(crate::support::spec()).unwrap();
         let settled = session.prompt_submit("x".into()).await;
         let TransformOutcome::Withheld(rejection) = settled.outcome else { panic!("{kind:?}: {:?}", settled.record) };
         assert_eq!(rejection.cause, Cause::Failed(kind));
