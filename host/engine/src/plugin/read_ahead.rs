@@ -25,7 +25,7 @@ impl ReadAhead {
         let run = move || {
             for entry in entries {
                 let read = cache.read(&entry);
-                // Whoever loads them has given up.
+                // The load was given up.
                 if send.send((entry.name, read)).is_err() {
                     return;
                 }
