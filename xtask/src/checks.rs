@@ -1,6 +1,6 @@
 //! The tests, and what CI asks beside the tests.
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use crate::{
     Outcome, agents, bench, embed, plugins, surface,
@@ -19,7 +19,7 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     let directory = plugins::build(workspace)?;
     // The command and the tests at once: alone, the command asks for fewer features of the
     // libraries, and wasmtime would be compiled for each.
-    let mut build = workspace.cargo(&["build", "--workspace", "--all-targets"]);
+    let mut build = workspace.cargo(&["build", "--workspace", "--bins", "--examples", "--tests"]);
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
     run("all tests", with_plugins(&mut cargo, &directory).args(arguments))
@@ -31,6 +31,7 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     run("format", &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
     surface::format(workspace)?;
     embed::lock_files(workspace)?;
+    compiled_once(workspace)?;
     let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     run("clippy", &mut workspace.cargo(&clippy))?;
     plugins::clippy(workspace)?;
@@ -44,6 +45,30 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     test(workspace, &["--no-fail-fast".into()])?;
     bench::instructions(workspace, &[])?;
     agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
+}
+
+/// The demo, the documentation and the tests share the compiled libraries: what tests alone depend on adds no feature to a library
+/// of `hookhost`. Else wasmtime is compiled once for the demo, and once more for the tests.
+fn compiled_once(workspace: &Workspace) -> Outcome {
+    let tree = |edges: &str| {
+        let tree = ["tree", "--workspace", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"];
+        output(&mut workspace.cargo(&tree))
+    };
+    match differing(&tree("normal,build")?, &tree("normal,build,dev")?).as_slice() {
+        [] => Ok(()),
+        libraries => Err(format!(
+            "tests ask for other features of these libraries than the demo does, so that they are compiled twice: {}; ask for the \
+             features among the `[dependencies]` of the crate `hookhost-tests`",
+            libraries.join(", ")
+        )),
+    }
+}
+
+/// The libraries of a tree, in lines of their names, versions and features, that another tree has with other features.
+fn differing<'a>(tree: &'a str, other: &'a str) -> Vec<&'a str> {
+    // ` (*)`: its dependencies are listed further above.
+    let lines = |tree: &'a str| tree.lines().map(|line| line.trim_end_matches(" (*)")).collect::<BTreeSet<_>>();
+    lines(tree).difference(&lines(other)).copied().collect()
 }
 
 /// The compiler is the oldest that the crates promise to need: what only a newer one compiles is then seen.
@@ -88,7 +113,15 @@ pub(crate) fn with_plugins<'a>(cargo: &'a mut Command, directory: &Path) -> &'a 
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of, promised};
+    use super::{differing, is_of, promised};
+
+    #[test]
+    fn a_library_that_tests_need_with_other_features_is_named() {
+        let demo = "hookhost v0.1.0 default\nrustix v1.1.6 fs,std\nserde v1.0.0 std\nrustix v1.1.6 fs,std (*)\n";
+        let tests = "hookhost v0.1.0 default\nrustix v1.1.6 fs,pty,std\nserde v1.0.0 std\ncriterion v0.8.2 \n";
+        assert_eq!(differing(demo, tests), ["rustix v1.1.6 fs,std"]);
+        assert!(differing(demo, demo).is_empty());
+    }
 
     #[test]
     fn ci_runs_with_the_compiler_that_the_crates_promise_to_need() {

@@ -48,6 +48,14 @@ pub(crate) fn rows(table: &mut Table) {
     };
     let reference = "the same, bare, with copies of the call, of its JSON and of its record";
     table.compared(&row(what, "off"), &compare(|| asks(&off), least), reference, None);
+    // What is left is what the host does for a plugin, and what it and the guest take from each other's caches.
+    let nobody = runtime.block_on(host(0, None)).open_session(SessionSpec::new("bench", Path::new("/work"))).unwrap();
+    let both = || {
+        bare_call();
+        asks(&nobody);
+    };
+    let reference = "the same, bare, and the same event in a host without plugins";
+    table.compared(&row(what, "off"), &compare(|| asks(&off), both), reference, None);
     table.compared(&row(what, "on"), &compare(|| asks(&on), bare_call), "the same, bare", None);
     let why =
         "A record is written before its event is acted on, and whether another process had a turn is asked before it.";

@@ -26,6 +26,9 @@ const RUNS: usize = 20;
 /// How long a neighbour is counted, beside one of its kind and beside a shape in turns, and how often.
 const SPELL: Duration = Duration::from_millis(60);
 const SPELLS: usize = 5;
+/// How many shapes are counted again, and how often.
+const WORST: usize = 5;
+const SPELLS_AGAIN: usize = 25;
 /// Bytes that a thread without a plugin copies: more than the caches of common machines hold.
 const COPIED: usize = 64 << 20;
 /// The part of what a neighbour that behaves would leave that one that misbehaves must leave.
@@ -73,23 +76,29 @@ fn stopped(table: &mut Table) {
 fn neighbours(table: &mut Table) {
     // As the command has them.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut shares: Vec<(f64, String)> = Vec::new();
     let mut copier = Vec::new();
-    for shape in shapes() {
-        let Some(host) = runtime.block_on(host(&shape, None)) else { continue };
-        let pairs = (0..SPELLS).map(|_| {
+    let mut share = |shape: &Shape, spells: usize| {
+        let host = runtime.block_on(host(shape, None))?;
+        let pairs = (0..spells).map(|_| {
             let fair = count(&runtime, &host, Beside::Neighbour);
             let beside = count(&runtime, &host, if shape.is_about_tasks() { Beside::Tasks } else { Beside::Prompts });
             copier.push(count(&runtime, &host, Beside::Copier) / fair);
             beside / fair
         });
-        shares.push((median(pairs.collect()), shape.name));
-    }
+        Some(median(pairs.collect()))
+    };
+    let mut shares: Vec<(f64, Shape)> =
+        shapes().into_iter().filter_map(|shape| Some((share(&shape, SPELLS)?, shape))).collect();
     shares.sort_by(|(share, _), (other, _)| share.total_cmp(other));
-    let (least, worst) = shares.first().unwrap();
+    // The least of many short measurements is mostly the machine's noise, whatever the shape.
+    let again = shares.iter().take(WORST).filter_map(|(_, shape)| Some((share(shape, SPELLS_AGAIN)?, &shape.name)));
+    let (least, worst) = again.min_by(|(share, _), (other, _)| share.total_cmp(other)).unwrap();
     let middle = shares[shares.len() / 2].0;
     let copier = median(copier);
-    let what = format!("events of a neighbour while a plugin misbehaves: the worst of {} shapes", shares.len());
+    let what = format!(
+        "events of a neighbour while a plugin misbehaves: the worst of {} shapes, the {WORST} worst measured again",
+        shares.len()
+    );
     let why = "Neighbours share the memory's bandwidth, of which a flood takes more than an event that behaves.";
     let row = Row { what: &what, component: worst, log: "off", why };
     let measured = format!("{:.0} % ({:.0} % beside the median shape)", least * 100.0, middle * 100.0);
@@ -97,7 +106,7 @@ fn neighbours(table: &mut Table) {
         "100 % beside a second neighbour that is as busy; {:.0} % beside a thread without a plugin that copies memory",
         copier * 100.0
     );
-    table.beside(&row, &measured, &reference, "≥ 80 %", *least >= SHARE);
+    table.beside(&row, &measured, &reference, "≥ 80 %", least >= SHARE);
 }
 
 /// All that are in files.
