@@ -7,6 +7,12 @@ use crate::{
     workspace::{Workspace, output, run},
 };
 
+/// As many as there are bytes over which the test spreads the sizes at which a disk is full.
+const FULL_DISKS: &str = "400";
+
+/// The test kills so many processes at once.
+const KILLED_AT_ONCE: u64 = 4;
+
 /// Builds `hookhost`, for the demo and for the tests that run it.
 pub(crate) fn build_command(workspace: &Workspace) -> Outcome {
     // Of the whole workspace, though it is one binary: so the dependencies get the features that all its packages need.
@@ -23,6 +29,20 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
     run("building hookhost and its tests (the first time, wasmtime is compiled too)", &mut build)?;
     let mut cargo = workspace.cargo(&["test", "--workspace"]);
     run("all tests", with_plugins(&mut cargo, &directory).args(arguments))
+}
+
+/// The tests of the journal, with far more processes that are killed, and a disk that is full at each byte of a record.
+pub(crate) fn kills(workspace: &Workspace, arguments: &[String]) -> Outcome {
+    let kills: u64 = match arguments {
+        [] => 10_000,
+        [kills] => kills.parse().map_err(|_| format!("`{kills}` is no number of processes"))?,
+        _ => return Err("usage: cargo xtask kills [PROCESSES]".into()),
+    };
+    let kills = kills.max(1).next_multiple_of(KILLED_AT_ONCE);
+    let directory = plugins::build(workspace)?;
+    let mut cargo = workspace.cargo(&["test", "--workspace", "--test", "engine", "journal::", "--", "--nocapture"]);
+    cargo.env("HOOKHOST_TEST_KILLS", kills.to_string()).env("HOOKHOST_TEST_FULL_DISKS", FULL_DISKS);
+    run(&format!("killing {kills} processes, and filling {FULL_DISKS} disks"), with_plugins(&mut cargo, &directory))
 }
 
 /// The cheap checks first, then exactly what `cargo xtask test` does.
@@ -47,8 +67,8 @@ pub(crate) fn ci(workspace: &Workspace) -> Outcome {
     agents::agents(workspace, &agents::IN_CI.map(str::to_owned))
 }
 
-/// The demo, the documentation and the tests share the compiled libraries: what tests alone depend on adds no feature to a library
-/// of `hookhost`. Else wasmtime is compiled once for the demo, and once more for the tests.
+/// The demo and the tests share the compiled libraries: what tests alone depend on adds no feature to a library of `hookhost`. Otherwise
+/// wasmtime is compiled once for the demo, and once more for the tests.
 fn compiled_once(workspace: &Workspace) -> Outcome {
     let tree = |edges: &str| {
         let tree = ["tree", "--workspace", "--locked", "--edges", edges, "--prefix", "none", "--format", "{p} {f}"];
@@ -57,8 +77,9 @@ fn compiled_once(workspace: &Workspace) -> Outcome {
     match differing(&tree("normal,build")?, &tree("normal,build,dev")?).as_slice() {
         [] => Ok(()),
         libraries => Err(format!(
-            "tests ask for other features of these libraries than the demo does, so that they are compiled twice: {}; ask for the \
-             features among the `[dependencies]` of the crate `hookhost-tests`",
+            "tests ask for other features of these libraries than the demo does, so that they are compiled twice: {}; find who asks \
+             with `cargo tree --workspace --edges features -i LIBRARY`, and move that to the `[dependencies]` of `hookhost-tests`, \
+             or take a version of it that does not ask",
             libraries.join(", ")
         )),
     }

@@ -1,6 +1,6 @@
 //! The developer's commands: `cargo xtask plugins | contract | public-api | semver | demo | install | test | bench |
-//! peers | growth | instructions | embed | fuzz | agents | mcp | conformance | shell-corpus | ci`. Each does all its own set-up
-//! and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
+//! peers | growth | instructions | embed | first-build | kills | fuzz | agents | mcp | conformance | shell-corpus | ci`.
+//! Each does all its own set-up and says what it does. Standard library only, so that the first of them starts within seconds of a clone.
 
 mod agents;
 mod bench;
@@ -10,6 +10,7 @@ mod conformance;
 mod corpus;
 mod demo;
 mod embed;
+mod first_build;
 mod fuzz;
 mod growth;
 mod mcp;
@@ -34,7 +35,7 @@ struct Task {
     run: fn(&Workspace, &[String]) -> Outcome,
 }
 
-const TASKS: [Task; 18] = [
+const TASKS: [Task; 20] = [
     Task {
         name: "plugins",
         help: "build the example and test plugins into target/plugins",
@@ -90,6 +91,16 @@ const TASKS: [Task; 18] = [
         name: "embed",
         help: "build the programs that embed the engine from nothing, and print their crates and times",
         run: embed::measure,
+    },
+    Task {
+        name: "first-build",
+        help: "run the demo from nothing, and print the minutes and the crates that a newcomer waits for",
+        run: first_build::measure,
+    },
+    Task {
+        name: "kills",
+        help: "kill 10 000 processes that write logs, and fill the disk at each byte of a record; `kills 1000` kills 1 000",
+        run: checks::kills,
     },
     Task {
         name: "fuzz",
