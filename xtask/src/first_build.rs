@@ -31,7 +31,7 @@ pub(crate) fn measure(workspace: &Workspace, _: &[String]) -> Outcome {
     let word = |is_met| if is_met { "met" } else { "**beyond**" };
     println!(
         "| `cargo xtask demo` from nothing, without downloads, on {} processors | {} min {} s | {} min | {} |",
-        thread::available_parallelism().map_or(1, |processors| processors.get()),
+        thread::available_parallelism().map_or(1, std::num::NonZero::get),
         seconds / 60,
         seconds % 60,
         MAX_SECONDS / 60,
