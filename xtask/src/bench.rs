@@ -154,6 +154,10 @@ fn system_calls(steady: &Path, plugins: &Path) -> Outcome {
             _ => {
                 let word = if each <= MAX_RECORDED { "met" } else { "**beyond**" };
                 println!("{each:9.4}  for each recorded event; may be: {MAX_RECORDED} in the mean ({word})");
+                println!(
+                    "           (`write` is the record; `statx` and most of `fcntl` ask whether its journal is there and whether \
+                     another process waits: docs/decisions/0048-performance.md; the others are SQLite's and the threads')"
+                );
             }
         }
     }
