@@ -33,12 +33,12 @@ pub(crate) fn test(workspace: &Workspace, arguments: &[String]) -> Outcome {
 
 /// The tests of the journal, with far more processes that are killed, and a disk that is full at each byte of a record.
 pub(crate) fn kills(workspace: &Workspace, arguments: &[String]) -> Outcome {
-    let kills: u64 = match arguments {
+    let kills: u32 = match arguments {
         [] => 10_000,
         [kills] => kills.parse().map_err(|_| format!("`{kills}` is no number of processes"))?,
         _ => return Err("usage: cargo xtask kills [PROCESSES]".into()),
     };
-    let kills = kills.max(1).next_multiple_of(KILLED_AT_ONCE);
+    let kills = u64::from(kills).max(1).next_multiple_of(KILLED_AT_ONCE);
     let directory = plugins::build(workspace)?;
     let mut cargo = workspace.cargo(&["test", "--workspace", "--test", "engine", "journal::", "--", "--nocapture"]);
     cargo.env("HOOKHOST_TEST_KILLS", kills.to_string()).env("HOOKHOST_TEST_FULL_DISKS", FULL_DISKS);

@@ -119,8 +119,9 @@ fn neighbours(table: &mut Table) {
         "events of a neighbour while a plugin misbehaves: the worst of {} shapes, the {WORST} worst measured again",
         shares.len()
     );
-    let why =
-        "Neighbours share caches of the processors, and one that copies its memory fills them: see the reference.";
+    let why = "Where a guest reads a page before it first writes it, the kernel maps the page a second time, and interrupts the other \
+               processors of the process so that they flush their TLBs. A thread without a plugin has them interrupted as well: see \
+               the reference.";
     let row = Row { what: &what, component: worst, log: "off", why };
     let measured = format!(
         "{:.0} %, with {interrupts:.1} flushes of a TLB a millisecond ({:.0} % beside the median shape)",
