@@ -99,7 +99,7 @@ fn an_event_that_is_too_large_is_a_failure_and_not_a_cut() {
     user.configure(&Entry::all_events("small", json!({})).limits("input = \"1KiB\"\n").to_toml());
     let (ended, object) = user.dispatch("before-tool-call", &call(&"x".repeat(2000)));
     ended.expect(4, &[]);
-    assert_eq!(object["calls"][0]["failure"]["kind"], "input-too-large");
+    assert_eq!(object["calls"][0]["failure"]["kind"], "oversized");
 }
 
 /// A run whose model makes one call a turn.

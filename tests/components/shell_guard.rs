@@ -54,7 +54,7 @@ pub(crate) async fn judged(session: &Session, command: &str) -> (String, CallRec
 async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
     let session = session(entry("shell-guard", json!({})), None).await;
     let (word, call) = judged(&session, &format!("echo {}", "a".repeat(1 << 20))).await;
-    assert_eq!((word.as_str(), call.failure.expect("a failure").kind), ("deny", FailureKind::InputTooLarge));
+    assert_eq!((word.as_str(), call.failure.expect("a failure").kind), ("deny", FailureKind::Oversized));
     // What reaches it and is too long to be read is asked about. An event holds a command twice: as
     // the tool's argument, and as what the call does.
     let (word, call) = judged(&session, &format!("echo {}", "a".repeat(400_000))).await;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Failure {
     /// What went wrong.
     pub kind: FailureKind,
-    /// The same for a person, as the end of "the plugin … ": which limit, which trap, what was invalid.
+    /// The same for a person, as the end of "it … ": which limit, which trap, what was invalid.
     pub detail: String,
 }
 
@@ -31,8 +31,10 @@ pub enum FailureKind {
     OutOfMemory,
     /// It called capabilities more often than `limits.capability-calls`, or gave more effects than one event may have.
     CapabilityCalls,
-    /// The event is larger than `limits.input`.
-    InputTooLarge,
+    /// The event is larger than `limits.input`, or has 8 KiB and more and used up what the plugin may compute and hold. Not the
+    /// plugin's fault: it counts towards no tripping.
+    #[serde(alias = "input-too-large")]
+    Oversized,
     /// The answer is larger than `limits.output`.
     AnswerTooLarge,
     /// The answer, or what it gave a capability, is not what the contract permits: invalid UTF-8, arguments that are not a
@@ -54,10 +56,28 @@ impl FailureKind {
         matches!(self, Self::Compute | Self::Deadline | Self::Overloaded)
     }
 
+    /// Whether it is a failure of the plugin itself, which counts towards tripping it: not one of the machine or of the event, nor one
+    /// that tripping causes.
+    #[must_use]
+    pub fn is_plugins_own(self) -> bool {
+        !matches!(self, Self::Overloaded | Self::Oversized | Self::Tripped)
+    }
+
     /// Whether it ran out of time.
     #[must_use]
     pub fn is_timeout(self) -> bool {
         matches!(self, Self::Compute | Self::Deadline | Self::OutOfFuel)
+    }
+
+    /// Stands between the plugin's name and [`Failure::detail`] in a sentence. Empty where the plugin did nothing wrong: the detail
+    /// then says it all.
+    #[must_use]
+    pub fn opening(self) -> &'static str {
+        match self {
+            Self::Overloaded | Self::Oversized => "",
+            kind if kind.is_timeout() => "timed out: it ",
+            _ => "failed: it ",
+        }
     }
 }
 

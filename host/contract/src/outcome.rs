@@ -267,6 +267,7 @@ impl Rejection {
             Cause::Verdict => "rejected",
             Cause::Failed(kind) if kind.is_timeout() => "timed out",
             Cause::Failed(FailureKind::Overloaded) => "overloaded",
+            Cause::Failed(FailureKind::Oversized) => "oversized",
             Cause::Failed(_) => "failed",
             Cause::Disagreement => "disagreed",
             Cause::NotApproved => "not approved",
@@ -286,13 +287,10 @@ impl std::fmt::Display for Rejection {
         let reason = &self.refusal.reason;
         match self.cause {
             Cause::Verdict => write!(f, "Rejected by {by}: {reason}"),
-            Cause::Failed(kind) if kind.is_timeout() => {
-                write!(f, "Rejected because the plugin {by} timed out: it {reason}")
-            }
             Cause::Failed(FailureKind::Overloaded) => {
                 write!(f, "Rejected because the machine is overloaded: the plugin {by} {reason}")
             }
-            Cause::Failed(_) => write!(f, "Rejected because the plugin {by} failed: it {reason}"),
+            Cause::Failed(kind) => write!(f, "Rejected because the plugin {by} {}{reason}", kind.opening()),
             Cause::Disagreement => write!(f, "Rejected because {by} did not agree: {reason}"),
             Cause::NotApproved => write!(f, "Rejected: not approved (asked by {by}): {reason}"),
             Cause::TooManyQuestions => write!(f, "Rejected because {by} asked too often: {reason}"),

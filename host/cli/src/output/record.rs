@@ -242,8 +242,11 @@ fn called(text: &mut String, call: &CallRecord) {
 /// What a plugin answered, or why it did not.
 pub(crate) fn said(call: &CallRecord) -> String {
     if let Some(failure) = &call.failure {
-        let word = if failure.kind.is_timeout() { "timed out" } else { "failed" };
-        return format!("{ERROR}{word}{ERROR:#}: it {}", cut(&one_line(&failure.detail), SHOWN));
+        let detail = cut(&one_line(&failure.detail), SHOWN);
+        return match failure.kind.opening().split_once(':') {
+            Some((word, it)) => format!("{ERROR}{word}{ERROR:#}:{it}{detail}"),
+            None => format!("{WARNING}{detail}{WARNING:#}"),
+        };
     }
     match call.verdict.as_deref().map(parsed) {
         None => "observed it".to_owned(),

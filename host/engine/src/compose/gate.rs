@@ -29,10 +29,12 @@ struct Standing {
     member: Member,
     /// The version of the value that it last answered about; `None` before its first answer.
     answered: Option<u32>,
-    /// Whether its last answer was none: a failure that is skipped, or a value it is not concerned with.
+    /// Whether its last answer was none: a failure that does not reject, or a value it is not concerned with.
     is_silent: bool,
     /// Its question, until it withdraws it.
     question: Option<Escalation>,
+    /// The question in place of its last answer, where it gave none and a person decides; until it answers.
+    unanswered: Option<Escalation>,
     /// The version that its last answer is about, if that was `approve`.
     approved: Option<u32>,
 }
@@ -81,7 +83,7 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// A gate event about `value` before a chain of `members`.
     #[must_use]
     pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
-        let standing = |member| Standing { member, answered: None, is_silent: false, question: None, approved: None };
+        let standing = |member| Standing { member, answered: None, is_silent: false, question: None, unanswered: None, approved: None };
         Self {
             chain: members.into_iter().map(standing).collect(),
             value,
@@ -131,9 +133,13 @@ impl<V: PartialEq, R> Gate<V, R> {
         let asked = &mut self.chain[member];
         asked.answered = Some(self.version);
         asked.approved = None;
-        asked.is_silent = matches!(answer, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip));
+        asked.is_silent =
+            matches!(answer, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) | Verdict::Unanswered(_));
         if !asked.member.enforcing {
             return;
+        }
+        if !asked.is_silent {
+            asked.unanswered = None;
         }
         match answer {
             Verdict::Allow => asked.question = None,
@@ -154,7 +160,10 @@ impl<V: PartialEq, R> Gate<V, R> {
             Verdict::Respond(response) => {
                 self.response.get_or_insert((member, response));
             }
-            Verdict::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
+            Verdict::Failed(OnFailure::Reject | OnFailure::Ask) => {
+                self.objection = Some(Objection::Failure { by: member });
+            }
+            Verdict::Unanswered(question) => asked.unanswered = Some(question),
             Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) => {}
         }
     }
@@ -190,7 +199,10 @@ impl<V: PartialEq, R> Gate<V, R> {
         let mut asked = if self.response.is_some() { Vec::new() } else { asks(&self.value) };
         asked.retain(|(asking, _)| !approvers().any(|(_, layer)| layer.may_waive(*asking)));
         let held = self.chain.into_iter().enumerate();
-        let held = held.filter_map(|(member, asked)| Some((QuestionOrigin::Member(member), asked.question?)));
+        let held = held.flat_map(|(member, asked)| {
+            let questions = asked.question.into_iter().chain(asked.unanswered);
+            questions.map(move |question| (QuestionOrigin::Member(member), question))
+        });
         Decision::Accepted {
             value: self.value,
             changed_by: self.authors,

@@ -35,5 +35,5 @@ pub(super) fn question(number: u8) -> Escalation {
 }
 
 pub(super) fn on_failure() -> impl Strategy<Value = OnFailure> {
-    prop_oneof![1 => Just(OnFailure::Reject), 2 => Just(OnFailure::Skip)]
+    prop_oneof![2 => Just(OnFailure::Reject), 1 => Just(OnFailure::Ask), 6 => Just(OnFailure::Skip)]
 }

@@ -52,8 +52,10 @@ pub(crate) enum Verdict<V, R> {
     /// It was not asked: this value does not match the calls that its entry narrows it to. Holds
     /// nothing up and withdraws nothing.
     NotMatched,
-    /// No answer: the plugin failed, and its `on-failure` decides.
+    /// No answer: the plugin failed, and its `on-failure` decides. [`OnFailure::Ask`] without a question rejects.
     Failed(OnFailure),
+    /// No answer, and a person decides instead: the plugin failed, and its `on-failure` is [`OnFailure::Ask`].
+    Unanswered(Escalation),
 }
 
 /// Why an event was rejected; members are named by their index.
@@ -66,7 +68,7 @@ pub(crate) enum Objection {
         /// What it said.
         refusal: Refusal,
     },
-    /// A plugin failed, and its `on-failure` is `reject`.
+    /// A plugin failed, and its `on-failure` does not let the value pass.
     Failure {
         /// Who.
         by: usize,

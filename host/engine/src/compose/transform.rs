@@ -61,7 +61,10 @@ impl<V: PartialEq> Transform<V> {
                 return true;
             }
             Passage::Reject(refusal) => self.objection = Some(Objection::Verdict { by: member, refusal }),
-            Passage::Failed(OnFailure::Reject) => self.objection = Some(Objection::Failure { by: member }),
+            // Nobody is asked about a value on its way.
+            Passage::Failed(OnFailure::Reject | OnFailure::Ask) => {
+                self.objection = Some(Objection::Failure { by: member });
+            }
             Passage::Keep | Passage::Replace(_) | Passage::Failed(OnFailure::Skip) => {}
         }
         false

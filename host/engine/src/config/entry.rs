@@ -52,7 +52,7 @@ pub struct Entry {
     /// `mode`: whether its verdicts count; default [`Mode::Enforce`].
     pub mode: Mode,
     /// `on-failure`: what replaces a verdict that it failed to give. `None`: reject on gates and transforms, skip on
-    /// observers.
+    /// all others.
     pub on_failure: Option<OnFailure>,
     /// `stop`: what a refusal of its with `stop` ends; default [`Stop::Run`].
     pub stop: Stop,
@@ -230,6 +230,8 @@ pub enum OnFailure {
     Reject,
     /// Nothing: as if the plugin were not in the chain.
     Skip,
+    /// Asks a person about the value, in the plugin's name. Where nobody can be asked, and on transforms, it rejects.
+    Ask,
 }
 
 impl OnFailure {
@@ -239,6 +241,7 @@ impl OnFailure {
         match self {
             Self::Reject => "reject",
             Self::Skip => "skip",
+            Self::Ask => "ask",
         }
     }
 }

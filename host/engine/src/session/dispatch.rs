@@ -427,7 +427,7 @@ impl<'a> Dispatch<'a> {
             self.verdict(&verdict);
             E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
         });
-        self.outcome_of(member, answer).unwrap_or_else(Verdict::Failed)
+        self.outcome_of(member, answer).unwrap_or_else(|on_failure| self.in_place_of_verdict(on_failure))
     }
 
     fn rejection(&mut self, objection: Objection) -> Rejection {

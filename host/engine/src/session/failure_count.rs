@@ -2,7 +2,7 @@
 
 use super::notice::{Notice, NoticeKind};
 use crate::config::Digest;
-use crate::contract::{Failure, FailureKind};
+use crate::contract::Failure;
 use crate::plugin::Plugin;
 use crate::state::Time;
 use serde::{Deserialize, Serialize};
@@ -146,11 +146,6 @@ impl FailureCounts {
     }
 }
 
-/// Whether a failure is the plugin's own.
-pub(super) fn counts(failure: &Failure) -> bool {
-    !matches!(failure.kind, FailureKind::Tripped | FailureKind::Overloaded)
-}
-
 impl FailureCount {
     fn is_tripped(&self) -> bool {
         self.failures >= FAILURES_TO_TRIP
@@ -166,6 +161,7 @@ impl FailureCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::FailureKind;
 
     const SECOND: Time = 1_000;
 
@@ -218,13 +214,6 @@ mod tests {
             assert_eq!(failure_counts.notice(&caller(), &trap()), None);
         }
         assert_eq!(back_offs, [10, 20, 40, 80, 160, 300, 300, 300]);
-    }
-
-    #[test]
-    fn failures_of_the_machine_do_not_count() {
-        assert!(!counts(&Failure::new(FailureKind::Overloaded, "had no place")));
-        assert!(!counts(&Failure::new(FailureKind::Tripped, "is tripped")));
-        assert!(counts(&trap()));
     }
 
     #[test]

@@ -68,13 +68,28 @@ impl Invocation<'_> {
     }
 }
 
-/// The failure of a plugin that is not given `what` of so many bytes, where its limit is lower.
-pub(super) fn too_large(plugin: &Plugin, what: &str, bytes: usize) -> Option<Failure> {
+/// Bytes of an event from which on a plugin that uses up a limit is not to blame for it. A tool call is mostly smaller: a plugin that
+/// never comes to an end is tripped by its first three.
+const LARGE_EVENT: usize = 8 * 1024;
+
+/// The failure of a plugin that is not given so many bytes, where its limit is lower. `had` begins its sentence, up to the number.
+pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Failure> {
     let limit = plugin.entry().limits.input;
     (bytes > limit.get()).then(|| {
-        let detail = format!("is not given {what} of {bytes} bytes (limits.input is {limit})");
-        Failure::new(FailureKind::InputTooLarge, detail)
+        let detail = format!("{had} {bytes} bytes, limits.input is {limit}");
+        Failure::new(FailureKind::Oversized, detail)
     })
+}
+
+/// The failure of a call about an event of so many bytes: of a large one, the limits that only its reading may have used up were used
+/// up by its size.
+pub(super) fn by_size(failure: Failure, bytes: usize) -> Failure {
+    match failure.kind {
+        FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory if bytes >= LARGE_EVENT => {
+            Failure::new(FailureKind::Oversized, format!("could not read an event of {bytes} bytes: it {failure}"))
+        }
+        _ => failure,
+    }
 }
 
 /// The record of a call that is about to be made.

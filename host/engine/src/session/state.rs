@@ -5,7 +5,7 @@
 
 mod unwritten;
 
-use super::failure_count::{Caller, FailureCounts, NextCall, counts};
+use super::failure_count::{Caller, FailureCounts, NextCall};
 use super::notice::Notice;
 use super::{MAX_NOTICES, MAX_REMINDERS, now};
 use crate::contract::Failure;
@@ -278,7 +278,7 @@ impl SessionCopy {
 
     /// Counts a failure, unless the plugin is not to blame. Adds a notice when the plugin is tripped.
     pub(super) fn failed(&self, caller: &Caller, failure: &Failure, now: Time) {
-        if !counts(failure) {
+        if !failure.kind.is_plugins_own() {
             return;
         }
         let mut copy = self.copy();

@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
 
     async fn run(&mut self, plugin: &Plugin, tool: &str) -> Result<ToolResult, Failure> {
         let arguments = self.record.arguments.get().to_owned();
-        if let Some(failure) = invocation::too_large(plugin, "arguments", arguments.len()) {
+        if let Some(failure) = invocation::too_large(plugin, "was not called: the arguments have", arguments.len()) {
             return Err(self.failed(failure));
         }
         let called = plugin.call_tool(&self.info, tool, &arguments, self.setup(plugin)).await;

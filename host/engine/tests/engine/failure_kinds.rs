@@ -77,7 +77,7 @@ pub(crate) fn failing(name: &str, kind: &str) -> Failing {
         "capability-calls" => {
             with_limits(misbehaving("flood"), |limits| limits.capability_calls = NonZeroU32::new(50).unwrap())
         }
-        "input-too-large" => with_limits(plugin(name, json!({})), |limits| limits.input = NonZeroUsize::MIN),
+        "oversized" => with_limits(plugin(name, json!({})), |limits| limits.input = NonZeroUsize::MIN),
         "answer-too-large" => {
             with_limits(misbehaving("big-answer"), |limits| limits.memory = NonZeroUsize::new(64 << 20).unwrap())
         }

@@ -77,7 +77,7 @@ async fn an_event_larger_than_the_input_limit_is_a_failure_and_never_cut() {
     entry.limits.input = NonZeroUsize::new(300).unwrap();
     let session = session(vec![entry]).await;
     assert!(matches!(ask(&session, "short").await, GateOutcome::Allowed { .. }));
-    assert_eq!(failure(&ask(&session, &"x".repeat(300)).await), FailureKind::InputTooLarge);
+    assert_eq!(failure(&ask(&session, &"x".repeat(300)).await), FailureKind::Oversized);
 }
 
 #[tokio::test]

@@ -149,7 +149,7 @@ async fn arguments_beyond_the_input_limit_are_not_handed_over() {
     let limit = entry.limits.input.get();
     let session = session(vec![entry]).await;
     let error = call(&session, "kit", json!({ "a": "x".repeat(limit) })).await.unwrap_err();
-    assert_eq!(failure(&error), FailureKind::InputTooLarge);
+    assert_eq!(failure(&error), FailureKind::Oversized);
 }
 
 #[tokio::test]

@@ -147,6 +147,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
         Cause::Invalid => "invalid",
         Cause::Failed(kind) if kind.is_timeout() => "timed-out",
         Cause::Failed(FailureKind::Overloaded) => "overloaded",
+        Cause::Failed(FailureKind::Oversized) => "oversized",
         _ => "failed",
     })
 }
@@ -154,7 +155,7 @@ fn cause(outcome: &Value) -> Option<&'static str> {
 fn exit(settled: &Settled<Value>) -> Exit {
     match cause(&settled.outcome) {
         None => Exit::Done,
-        Some("failed" | "timed-out" | "overloaded") => Exit::PluginFailed,
+        Some("failed" | "timed-out" | "overloaded" | "oversized") => Exit::PluginFailed,
         // Nobody said no: the system failed.
         Some("not-recorded") => Exit::Failed,
         Some(_) => Exit::Rejected,

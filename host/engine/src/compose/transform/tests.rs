@@ -43,7 +43,7 @@ fn model(plugins: &[Plugin], first: u8) -> Decision {
     match &last.says[usize::from(value)] {
         _ if !last.member.enforcing => Ok((value, changed_by)),
         Passage::Reject(refusal) => Err(Objection::Verdict { by, refusal: refusal.clone() }),
-        Passage::Failed(OnFailure::Reject) => Err(Objection::Failure { by }),
+        Passage::Failed(OnFailure::Reject | OnFailure::Ask) => Err(Objection::Failure { by }),
         Passage::Replace(new) if *new != value => {
             changed_by.push(by);
             Ok((*new, changed_by))
@@ -125,7 +125,7 @@ proptest! {
         let no = asked.iter().find_map(|&(by, about)| match &plugins[by].says[usize::from(about)] {
             _ if !plugins[by].member.enforcing => None,
             Passage::Reject(refusal) => Some(Objection::Verdict { by, refusal: refusal.clone() }),
-            Passage::Failed(OnFailure::Reject) => Some(Objection::Failure { by }),
+            Passage::Failed(OnFailure::Reject | OnFailure::Ask) => Some(Objection::Failure { by }),
             _ => None,
         });
         if let Some(Objection::Verdict { by, .. } | Objection::Failure { by }) = &no {
@@ -176,7 +176,9 @@ fn each_plugin_works_on_the_result_of_the_one_before() {
 #[test]
 fn a_value_that_could_not_be_redacted_is_withheld_unless_the_failure_is_skipped() {
     let decision = |on_failure| run(&[always(&Passage::Failed(on_failure))], 3).decision;
-    assert_eq!(decision(OnFailure::Reject), Err(Objection::Failure { by: 0 }));
+    for on_failure in [OnFailure::Reject, OnFailure::Ask] {
+        assert_eq!(decision(on_failure), Err(Objection::Failure { by: 0 }));
+    }
     assert_eq!(decision(OnFailure::Skip), Ok((3, vec![])));
 }
 

@@ -39,12 +39,18 @@ impl Dispatch<'_> {
                 format!("failed {FAILURES_TO_TRIP} times in a row and is not called until it is tried again"),
             ));
         }
-        if let Some(failure) = invocation::too_large(plugin, "an event", self.size) {
+        if let Some(failure) = invocation::too_large(plugin, "was not asked: the event has", self.size) {
             return Err(failure);
         }
         let setup = self.setup(member, round);
         let called = plugin.call::<E>(&self.info, payload, setup).await;
-        self.note(member, called)
+        self.note(member, called).map_err(|failure| {
+            if failure.kind.is_wall_time() {
+                let why = format!("{}: it ran out of wall time", self.chain[member].name());
+                self.cannot_be_replayed(why);
+            }
+            invocation::by_size(failure, self.size)
+        })
     }
 
     /// The inputs and limits of a plugin's call.

@@ -1,10 +1,22 @@
 //! What a failed call leads to: it is counted, recorded, and the plugin's `on-failure` applies.
 
 use super::Dispatch;
-use crate::compose::OnFailure;
-use crate::contract::Failure;
+use crate::compose::{OnFailure, Verdict};
+use crate::contract::{Escalation, Failure};
 
 impl Dispatch<'_> {
+    /// Replaces the verdict that the plugin called last failed to give.
+    pub(super) fn in_place_of_verdict<V, R>(&self, on_failure: OnFailure) -> Verdict<V, R> {
+        let call = self.record.calls.last();
+        match (on_failure, call.and_then(|call| Some((&call.plugin, call.failure.as_ref()?)))) {
+            (OnFailure::Ask, Some((plugin, failure))) => {
+                let question = format!("{plugin} {}{failure}. Allow it without its answer?", failure.kind.opening());
+                Verdict::Unanswered(Escalation::new(question))
+            }
+            _ => Verdict::Failed(on_failure),
+        }
+    }
+
     /// Takes the effects of a call with a valid answer, or notes its failure, applies the plugin's `on-failure`, and trips the
     /// plugin after several failures.
     pub(super) fn outcome_of<T>(&mut self, member: usize, called: Result<T, Failure>) -> Result<T, OnFailure> {
@@ -23,10 +35,6 @@ impl Dispatch<'_> {
             Err(failure) => {
                 tracing::warn!(plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
                 self.session.failed(plugin, self.observes(), &failure);
-                if failure.kind.is_wall_time() {
-                    let why = format!("{}: it ran out of wall time", plugin.name());
-                    self.cannot_be_replayed(why);
-                }
                 let on_failure = plugin.on_failure(self.record.event);
                 if on_failure == OnFailure::Skip || !plugin.enforces() {
                     self.session.skipped(plugin, self.record.event, &failure);

@@ -138,7 +138,7 @@ async fn an_event_that_is_too_large_is_not_given() {
     assert!(behaves(&session).await);
     let record = session.prompt_submit("x".repeat(400)).await.record;
     let failure = record.calls[0].failure.as_ref().unwrap();
-    assert_eq!(json!(failure.kind), json!("input-too-large"));
+    assert_eq!(json!(failure.kind), json!("oversized"));
     assert!(behaves(&session).await);
 }
 

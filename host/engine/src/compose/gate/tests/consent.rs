@@ -215,7 +215,7 @@ proptest! {
             let form = asking.run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = asking.run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
-                let said_no = |said: &Verdict<u8, u8>| matches!(said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject));
+                let said_no = |said: &Verdict<u8, u8>| matches!(said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject | OnFailure::Ask));
                 let is_author = matches!(&asking.run.decision,
                     Decision::Accepted { changed_by, .. } if changed_by.last() == Some(&member));
                 prop_assert!(is_author || about_it.is_some_and(|reply| reply.value == value && !said_no(&reply.said)));

@@ -2,7 +2,7 @@
 
 use super::events::{Event, Plugin, event, place, plugin};
 use crate::compose::generated::cases;
-use crate::compose::{Decision, MAX_ROUNDS, OnFailure, Verdict};
+use crate::compose::{Decision, MAX_ROUNDS, OnFailure, QuestionOrigin, Verdict};
 use proptest::prelude::*;
 
 proptest! {
@@ -11,15 +11,19 @@ proptest! {
     #[test]
     fn the_accepted_value_was_seen_in_exactly_that_form_by_every_enforcing_plugin(event in event()) {
         let run = event.run();
-        if let Decision::Accepted { value, changed_by, .. } = &run.decision {
+        if let Decision::Accepted { value, changed_by, questions, .. } = &run.decision {
             let form = run.last_form(&event);
             for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
                 let about_it = run.replies.iter().find(|reply| (reply.member, reply.form) == (member, form));
                 let agreed = about_it.is_some_and(|reply| reply.value == *value && match reply.said {
                     Verdict::Allow | Verdict::Approve | Verdict::Respond(_) | Verdict::Escalate(_) => true,
                     Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) => true,
+                    // Then a person is asked about exactly this value.
+                    Verdict::Unanswered(ref asked) => {
+                        questions.contains(&(QuestionOrigin::Member(member), asked.clone()))
+                    }
                     Verdict::Change(same) => same == *value,
-                    Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject) => false,
+                    Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject | OnFailure::Ask) => false,
                 });
                 prop_assert!(agreed || changed_by.last() == Some(&member), "{member} in {run:?}");
             }

@@ -186,23 +186,23 @@ impl Reply {
 
     /// Whether it is no answer, and has no effect.
     pub(super) fn is_silence(&self) -> bool {
-        matches!(self.said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip))
+        matches!(self.said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) | Verdict::Unanswered(_))
     }
 
     /// Whether it ends the asking, coming from a plugin that enforces.
     pub(super) fn is_no(&self) -> bool {
-        matches!(self.said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject))
+        matches!(self.said, Verdict::Reject(_) | Verdict::Failed(OnFailure::Reject | OnFailure::Ask))
     }
 }
 
 /// How often of 64 a plugin says each of the things that it can, in the order of [`said`].
-type Mood = [u8; 9];
+type Mood = [u8; 10];
 
-const CALM: Mood = [20, 12, 4, 3, 8, 6, 5, 3, 3];
+const CALM: Mood = [20, 12, 4, 3, 8, 6, 5, 3, 1, 2];
 /// It changes the value more than it agrees.
-const RESTLESS: Mood = [8, 40, 8, 4, 2, 1, 1, 0, 0];
+const RESTLESS: Mood = [8, 39, 8, 4, 2, 1, 1, 0, 0, 1];
 /// It mostly gives no answer.
-const TIRED: Mood = [10, 18, 24, 8, 2, 1, 1, 0, 0];
+const TIRED: Mood = [10, 18, 18, 8, 2, 1, 1, 0, 0, 6];
 
 fn said(mood: Mood, code: u8) -> Said {
     let number = code % VALUES;
@@ -216,6 +216,7 @@ fn said(mood: Mood, code: u8) -> Said {
         Verdict::Respond(number),
         Verdict::Reject(refusal(number)),
         Verdict::Failed(OnFailure::Reject),
+        Verdict::Unanswered(question(number)),
     ];
     let mut kind = code / VALUES;
     for (times, said) in mood.into_iter().zip(kinds) {

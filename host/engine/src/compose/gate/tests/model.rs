@@ -59,7 +59,7 @@ impl Model<'_> {
     /// It gave no answer the last time it was asked.
     fn is_silent(&self, member: usize) -> bool {
         let last = self.said_by(member).next_back().map(|reply| &reply.said);
-        matches!(last, Some(Verdict::NotMatched | Verdict::Failed(OnFailure::Skip)))
+        matches!(last, Some(Verdict::NotMatched | Verdict::Failed(OnFailure::Skip) | Verdict::Unanswered(_)))
     }
 
     /// Those that must have seen the value and have not.
@@ -94,7 +94,7 @@ impl Model<'_> {
         let by = reply.member;
         match &reply.said {
             Verdict::Reject(refusal) => Some(Objection::Verdict { by, refusal: refusal.clone() }),
-            Verdict::Failed(OnFailure::Reject) => Some(Objection::Failure { by }),
+            Verdict::Failed(OnFailure::Reject | OnFailure::Ask) => Some(Objection::Failure { by }),
             _ => None,
         }
     }
@@ -103,6 +103,13 @@ impl Model<'_> {
     fn question(&self, member: usize) -> Option<Escalation> {
         let last = self.said_by(member).rfind(|reply| reply.allows() || matches!(reply.said, Verdict::Escalate(_)))?;
         if let Verdict::Escalate(question) = &last.said { Some(question.clone()) } else { None }
+    }
+
+    /// Failures: the question in place of its last answer, where it gave none and a person decides.
+    fn unanswered(&self, member: usize) -> Option<Escalation> {
+        let is_passed_over = |said: &Said| matches!(said, Verdict::NotMatched | Verdict::Failed(OnFailure::Skip));
+        let last = self.said_by(member).rfind(|reply| !is_passed_over(&reply.said))?;
+        if let Verdict::Unanswered(question) = &last.said { Some(question.clone()) } else { None }
     }
 
     /// Rule 6: the first response to the value as it now is.
@@ -160,7 +167,8 @@ impl Model<'_> {
             }
         }
         for member in 0..self.event.plugins.len() {
-            questions.extend(self.question(member).map(|question| (QuestionOrigin::Member(member), question)));
+            let held = [self.question(member), self.unanswered(member)].into_iter().flatten();
+            questions.extend(held.map(|question| (QuestionOrigin::Member(member), question)));
         }
         let decision = Decision::Accepted {
             value,
@@ -184,7 +192,7 @@ proptest! {
 
 #[test]
 fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_values() {
-    let all: [Said; 10] = [
+    let all: [Said; 12] = [
         Verdict::Allow,
         Verdict::Approve,
         Verdict::Change(0),
@@ -195,6 +203,8 @@ fn a_gate_asks_and_decides_as_the_model_does_for_every_pair_of_plugins_over_two_
         Verdict::NotMatched,
         Verdict::Failed(OnFailure::Reject),
         Verdict::Failed(OnFailure::Skip),
+        Verdict::Failed(OnFailure::Ask),
+        Verdict::Unanswered(question(3)),
     ];
     let members = [(true, None), (true, Some(Layer::User)), (true, Some(Layer::Project)), (false, Some(Layer::User))];
     let mut plugins = Vec::new();
@@ -241,6 +251,8 @@ fn the_random_events_come_to_every_end() {
                 see("responded", response.is_some());
                 see("asked by the configuration", asks(|by| matches!(by, QuestionOrigin::Configuration)));
                 see("asked by a plugin", asks(|by| matches!(by, QuestionOrigin::Member(_))));
+                let unanswered = |reply: &Reply| matches!(reply.said, Verdict::Unanswered(_)) && event.enforces(reply.member);
+                see("asked in place of a plugin that failed", !questions.is_empty() && replies.last().is_some_and(unanswered));
                 see(
                     "asked nothing by the configuration that was consulted",
                     !consulted.is_empty() && questions.is_empty(),
@@ -259,5 +271,5 @@ fn the_random_events_come_to_every_end() {
         }
     }
     assert!(seen.values().all(|&times| times >= 20), "{seen:#?}");
-    assert_eq!(seen.len(), 14, "{seen:#?}");
+    assert_eq!(seen.len(), 15, "{seen:#?}");
 }

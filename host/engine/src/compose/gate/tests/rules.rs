@@ -54,19 +54,24 @@ proptest! {
     // Rule 3
 
     #[test]
-    fn an_escalation_is_held_until_the_same_plugins_allow_about_a_newer_form(event in event()) {
+    fn an_escalation_is_held_until_the_same_plugins_allow_and_a_question_for_a_failure_until_its_answer(event in event()) {
         let run = event.run();
         let Decision::Accepted { questions, .. } = &run.decision else { return Ok(()) };
         for member in (0..event.plugins.len()).filter(|&member| event.enforces(member)) {
             let said: Vec<&Reply> = run.replies.iter().filter(|reply| reply.member == member).collect();
             let escalated = said.iter().rposition(|reply| matches!(reply.said, Verdict::Escalate(_)));
-            let asked = questions.iter().find(|(asker, _)| *asker == QuestionOrigin::Member(member)).map(|(_, asked)| asked);
-            match escalated.map(|at| (&said[at].said, &said[at..])) {
-                Some((Verdict::Escalate(last), after)) if !after.iter().any(|reply| reply.allows()) => {
-                    prop_assert_eq!(asked, Some(last));
-                }
-                _ => prop_assert_eq!(asked, None),
-            }
+            let held = match escalated.map(|at| (&said[at].said, &said[at..])) {
+                Some((Verdict::Escalate(last), after)) if !after.iter().any(|reply| reply.allows()) => Some(last),
+                _ => None,
+            };
+            let unasked = |reply: &&&Reply| matches!(reply.said, Verdict::NotMatched | Verdict::Failed(_));
+            let failed = match said.iter().rev().find(|reply| !unasked(reply)).map(|reply| &reply.said) {
+                Some(Verdict::Unanswered(question)) => Some(question),
+                _ => None,
+            };
+            let of_member = questions.iter().filter(|(asker, _)| *asker == QuestionOrigin::Member(member));
+            let asked: Vec<&Escalation> = of_member.map(|(_, asked)| asked).collect();
+            prop_assert_eq!(asked, held.into_iter().chain(failed).collect::<Vec<_>>());
         }
     }
 

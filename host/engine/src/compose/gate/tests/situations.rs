@@ -70,6 +70,33 @@ fn only_the_own_allow_or_approve_about_a_newer_value_withdraws_an_escalation() {
 }
 
 #[test]
+fn a_question_for_a_failure_stands_beside_the_plugins_own_until_it_answers_about_a_newer_value() {
+    let failed = || Verdict::Unanswered(question(1));
+    let asked = |first, then| accepted(&Event::before([says(first, then), changer()])).2;
+    let of_first = |numbers: &[u8]| -> Questions {
+        numbers.iter().map(|&number| (QuestionOrigin::Member(0), question(number))).collect()
+    };
+    assert_eq!(accepted(&Event::before([Plugin::always(&failed())])).2, of_first(&[1]));
+    for answer in [Verdict::Allow, Verdict::Approve, Verdict::Change(1), Verdict::Change(2), Verdict::Respond(1)] {
+        assert_eq!(asked(failed(), answer), vec![]);
+    }
+    assert_eq!(asked(failed(), Verdict::Escalate(question(2))), of_first(&[2]));
+    for silence in [Verdict::NotMatched, Verdict::Failed(OnFailure::Skip), failed()] {
+        assert_eq!(asked(failed(), silence), of_first(&[1]));
+    }
+    assert_eq!(asked(Verdict::Escalate(question(2)), failed()), of_first(&[2, 1]));
+}
+
+#[test]
+fn nobody_is_asked_about_a_failure_where_another_plugin_rejects() {
+    let rejects = Plugin::always(&Verdict::Reject(refusal(1)));
+    let fails = Plugin::always(&Verdict::Unanswered(question(1)));
+    let verdict = |by| Decision::Rejected(Objection::Verdict { by, refusal: refusal(1) });
+    assert_eq!(Event::before([fails.clone(), rejects.clone()]).decide(), verdict(1));
+    assert_eq!(Event::before([rejects, fails]).decide(), verdict(0));
+}
+
+#[test]
 fn an_approval_of_an_old_value_is_not_one_of_the_new() {
     let approver = |then| says(Verdict::Approve, then).may_approve();
     assert_eq!(approved_by(&Event::before([approver(Verdict::Allow)])), Some(0));
