@@ -36,7 +36,8 @@ impl<'a> Chain<'a> {
                 None => ("", after),
             };
             let flags: Vec<&str> = flags.split(", ").filter(|flag| !flag.is_empty()).collect();
-            if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "ask", "approve", "project"].contains(flag)) {
+            if let Some(flag) = flags.iter().find(|flag| !["audit", "skip", "ask", "approve", "project"].contains(flag))
+            {
                 return Err(row.wrong(format!("`{flag}` must be audit, skip, ask, approve or project")));
             }
             chain.names.push(name.trim());

@@ -83,7 +83,14 @@ impl<V: PartialEq, R> Gate<V, R> {
     /// A gate event about `value` before a chain of `members`.
     #[must_use]
     pub(crate) fn new(members: impl IntoIterator<Item = Member>, value: V) -> Self {
-        let standing = |member| Standing { member, answered: None, is_silent: false, question: None, unanswered: None, approved: None };
+        let standing = |member| Standing {
+            member,
+            answered: None,
+            is_silent: false,
+            question: None,
+            unanswered: None,
+            approved: None,
+        };
         Self {
             chain: members.into_iter().map(standing).collect(),
             value,

@@ -5,6 +5,7 @@
 //! the same for all of them. Adding an event is: its interface in `wit/events.wit`, its file and
 //! row here, its method in `session/events.rs`, its method in the guest SDK.
 
+mod binary;
 mod call_validator;
 mod compaction;
 mod custom;
@@ -17,6 +18,7 @@ mod task;
 mod tools;
 mod turn;
 
+pub(crate) use binary::{Binary, MIN_LENGTH as MIN_BINARY};
 pub(crate) use call_validator::{CallValidator, Schemas};
 pub(crate) use compaction::*;
 pub(crate) use custom::*;
@@ -123,6 +125,11 @@ pub(crate) trait Event: Sized + Send + 'static {
         Vec::new()
     }
 
+    /// The payload without binary data, and that data; nothing where it has none. The arguments of a tool call keep theirs.
+    fn without_binary(_payload: &Self::Payload) -> Option<(Self::Payload, Binary)> {
+        None
+    }
+
     /// The tool calls that it is about, which an entry's `actions` and `tools` narrow.
     fn calls(_payload: &Self::Payload) -> Option<&[ToolCall]> {
         None
@@ -138,6 +145,9 @@ pub(crate) trait Kind: Event {
 pub(crate) trait GateEvent: Event<Payload: PartialEq, Return = (Self::Verdict,)> {
     type Verdict: Answered + Serialize + Send + Sync + 'static;
     type Response: Clone + Serialize + Send + Sync;
+
+    /// Puts binary data back into what the verdict has in place of the payload.
+    fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
 
     /// # Errors
     /// What is wrong with a verdict that cannot be taken as it is: the plugin failed.
@@ -156,6 +166,8 @@ pub(crate) trait TransformEvent: Event<Return = (Self::Verdict,)> {
 
     fn value(payload: &Self::Payload) -> &Self::Value;
     fn replace(payload: &mut Self::Payload, value: Self::Value);
+    /// As [`GateEvent::put_back`].
+    fn put_back(_verdict: &mut Self::Verdict, _binary: &mut Binary) {}
     /// # Errors
     /// As [`GateEvent::answer`].
     fn passage(verdict: Self::Verdict, payload: &Self::Payload) -> Result<Passage<Self::Value>, String>;

@@ -1,8 +1,7 @@
 //! Events on a provider's side of a request: which one is used, the body that is sent, the answer that came.
 
-use super::CallValidator;
 use super::declare::event;
-use super::{GateEvent, TransformEvent};
+use super::{Binary, CallValidator, GateEvent, TransformEvent};
 use crate::compose::{Passage, Verdict};
 use crate::contract::{
     Json, Never, RawRequest, RawResponse, RequestVerdict, Resolution, ResolutionVerdict, ResponseVerdict, canonical,
@@ -38,13 +37,23 @@ impl GateEvent for ProviderResolve {
 
 event! {
     /// The body of a request is about to be sent.
-    RequestSend("request": RawRequest) -> (RequestVerdict,)
+    RequestSend("request": RawRequest) -> (RequestVerdict,) {
+        fn without_binary(request: &RawRequest) -> Option<(RawRequest, Binary)> {
+            let (binary, body) = Binary::of_json(&request.body)?;
+            Some((RawRequest { provider: request.provider.clone(), model: request.model.clone(), body }, binary))
+        }
+    }
 }
 
 impl GateEvent for RequestSend {
     type Verdict = RequestVerdict;
     type Response = Never;
 
+    fn put_back(verdict: &mut RequestVerdict, binary: &mut Binary) {
+        if let RequestVerdict::Modify(body) = verdict {
+            binary.put_back_json(body);
+        }
+    }
     fn answer(
         verdict: RequestVerdict,
         request: &RawRequest,
@@ -84,7 +93,12 @@ fn changed(
 
 event! {
     /// An answer has come, whole.
-    ResponseReceive("response": RawResponse) -> (ResponseVerdict,)
+    ResponseReceive("response": RawResponse) -> (ResponseVerdict,) {
+        fn without_binary(response: &RawResponse) -> Option<(RawResponse, Binary)> {
+            let (binary, body) = Binary::of_json(&response.body)?;
+            Some((RawResponse { provider: response.provider.clone(), model: response.model.clone(), body }, binary))
+        }
+    }
 }
 
 impl TransformEvent for ResponseReceive {
@@ -96,6 +110,11 @@ impl TransformEvent for ResponseReceive {
     }
     fn replace(response: &mut RawResponse, new: RawResponse) {
         *response = new;
+    }
+    fn put_back(verdict: &mut ResponseVerdict, binary: &mut Binary) {
+        if let ResponseVerdict::Replace(body) = verdict {
+            binary.put_back_json(body);
+        }
     }
     fn passage(verdict: ResponseVerdict, response: &RawResponse) -> Result<Passage<RawResponse>, String> {
         Ok(match verdict {

@@ -1,8 +1,7 @@
 //! Events around tool calls.
 
-use super::CallValidator;
 use super::declare::event;
-use super::{Event, GateEvent, TransformEvent};
+use super::{Binary, CallValidator, Event, GateEvent, TransformEvent};
 use crate::compose::{Layer, Passage, Verdict};
 use crate::contract::{
     BatchVerdict, Escalation, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
@@ -90,6 +89,12 @@ impl Event for AfterToolCall {
     fn params<'a>(session: &'a Session, outcome: &'a ToolOutcome) -> Self::Params<'a> {
         (session.given(), outcome.call.given(), outcome.tool_result.given(), outcome.source.given())
     }
+    fn without_binary(outcome: &ToolOutcome) -> Option<(ToolOutcome, Binary)> {
+        let ToolOutcome { call, tool_result: ToolResult { text, is_error, raw }, source } = outcome;
+        let (binary, raw, text) = Binary::of(raw.as_ref(), text)?;
+        let tool_result = ToolResult { text, is_error: *is_error, raw };
+        Some((ToolOutcome { call: call.clone(), tool_result, source: *source }, binary))
+    }
     fn calls(outcome: &ToolOutcome) -> Option<&[ToolCall]> {
         Some(std::slice::from_ref(&outcome.call))
     }
@@ -104,6 +109,14 @@ impl TransformEvent for AfterToolCall {
     }
     fn replace(outcome: &mut ToolOutcome, result: ToolResult) {
         outcome.tool_result = result;
+    }
+    fn put_back(verdict: &mut ToolResultVerdict, binary: &mut Binary) {
+        if let ToolResultVerdict::Replace(result) = verdict {
+            binary.put_back(&mut result.text);
+            if let Some(raw) = &mut result.raw {
+                binary.put_back_json(raw);
+            }
+        }
     }
     fn passage(verdict: ToolResultVerdict, _: &ToolOutcome) -> Result<Passage<ToolResult>, String> {
         Ok(match verdict {

@@ -26,8 +26,26 @@ pub enum ContractError {
     #[error("is a core WebAssembly module, not a component: build it with `cargo build --target wasm32-wasip2`")]
     CoreModule,
     /// Begins like a component, and is not a valid one.
-    #[error("is not a valid component (truncated, or damaged): {0}")]
+    #[error("is not a valid component (truncated, or damaged): {0}; build it again, or copy it again")]
     Invalid(String),
+    /// Of another version of the component format.
+    #[error(
+        "is a component in version {found} of the binary format, and this host reads version 13: {advice}",
+        advice = if *found < 13 { "build it again with current tools" } else { "build it with tools of this host's time" }
+    )]
+    OtherFormat {
+        /// The version.
+        found: u16,
+    },
+    /// Valid, with a part of WebAssembly that plugins cannot use.
+    #[error(
+        "uses a part of WebAssembly that this host does not give plugins: {0}; build it without that, such as with \
+         `cargo build --target wasm32-wasip2` and functions that are not async"
+    )]
+    Unsupported(String),
+    /// Valid, and not compiled all the same.
+    #[error("is a valid component, and is not compiled: {0}")]
+    NotCompiled(String),
     /// More than the host takes of any plugin, or of this one.
     #[error("is not loaded, since it {0}")]
     TooLarge(String),
@@ -66,17 +84,32 @@ pub enum ContractError {
         /// What was expected and what was found.
         difference: String,
     },
-    /// Imports something that no host of this contract has.
-    #[error("imports `{import}`, which no plugin is given: {hint}")]
-    UnknownImport {
-        /// The import.
-        import: String,
-        /// What to do.
-        hint: &'static str,
-    },
+    /// Imports what no host of this contract has: each import, with what to do about it.
+    #[error("imports {}", in_words(.0))]
+    UnknownImports(Vec<(String, String)>),
     /// Imports an interface of the contract or of WASI with another type.
     #[error("imports an interface with another type than this host's: {0}")]
     ImportType(String),
+}
+
+/// The imports that no plugin is given. Those that have the same cause stand together.
+fn in_words(imports: &[(String, String)]) -> String {
+    const SHOWN: usize = 12;
+    let mut groups: Vec<(Vec<String>, &str)> = Vec::new();
+    for (import, hint) in imports.iter().take(SHOWN) {
+        let import = format!("`{import}`");
+        match groups.iter_mut().find(|(_, known)| known == hint) {
+            Some((group, _)) => group.push(import),
+            None => groups.push((vec![import], hint)),
+        }
+    }
+    let groups =
+        groups.into_iter().map(|(group, hint)| format!("{}, which no plugin is given: {hint}", group.join(", ")));
+    let mut text = groups.collect::<Vec<_>>().join("; and ");
+    if let Some(more) = imports.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text.push_str(&format!("; and {more} more"));
+    }
+    text
 }
 
 /// The likely cause of a long compilation.
@@ -96,6 +129,8 @@ pub(super) struct Surface {
     pub(super) tools: Option<ToolFunctions>,
     /// Capabilities of the contract that it imports, `types` left out: the bare name and the whole import.
     pub(super) capabilities: Vec<(String, String)>,
+    /// Whether it asks for the agent's message as it came.
+    pub(super) wants_raw: bool,
     /// The imports that are capabilities of the embedding program.
     pub(super) own: Vec<Own>,
     /// An import that can do nothing without the grant `http`.
@@ -113,6 +148,7 @@ pub(super) fn kind_of_file(bytes: &[u8]) -> Result<(), ContractError> {
         _ if !bytes.starts_with(MAGIC) => Err(ContractError::NotWasm),
         Some([1, 0, 0, 0]) => Err(ContractError::CoreModule),
         Some([0x0d, 0, 1, 0]) => Ok(()),
+        Some(&[low, high, 1, 0]) => Err(ContractError::OtherFormat { found: u16::from_le_bytes([low, high]) }),
         Some(_) => Err(ContractError::Invalid("an unknown version of the binary format".into())),
         None => Err(ContractError::Invalid("it ends within its header".into())),
     }
@@ -142,7 +178,7 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
             None if text.contains("memories") && text.contains("exceeds") => {
                 ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
             }
-            None => ContractError::Invalid(text),
+            None => ContractError::NotCompiled(text),
         }
     })
 }
@@ -154,18 +190,26 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
 pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilities) -> Result<Surface, ContractError> {
     let mut surface = Surface::default();
     let ty = component.component_type();
+    let mut unknown = Vec::new();
     for (import, item) in ty.imports(engine) {
         if let Some(capability) = interface(import) {
-            let hint = "it is of another version of the contract than this host's";
-            let capability =
-                capability.map_err(|_| ContractError::UnknownImport { import: import.to_owned(), hint })?;
-            if capability != "types" {
-                surface.capabilities.push((capability.to_owned(), import.to_owned()));
+            match capability {
+                Err(version) => unknown.push((import.to_owned(), other_version(version))),
+                Ok("types") => {}
+                Ok(capability) if capability::of_contract(capability).is_none() => {
+                    let hint =
+                        "this host has no such capability; it may be of a newer contract, and needs a newer host";
+                    unknown.push((import.to_owned(), hint.to_owned()));
+                }
+                Ok(capability) => {
+                    if let ("event", ComponentItem::ComponentInstance(instance)) = (capability, &item.ty) {
+                        surface.wants_raw = instance.get_export(engine, "raw").is_some();
+                    }
+                    surface.capabilities.push((capability.to_owned(), import.to_owned()));
+                }
             }
-        } else if http::is_http(import) {
-            surface.http.get_or_insert_with(|| import.to_owned());
         } else if let (Some(capability), ComponentItem::ComponentInstance(instance)) =
-            (own.of_interface(import), item.ty)
+            (own.of_interface(import), &item.ty)
         {
             let functions = instance.exports(engine).filter_map(|(name, item)| match item.ty {
                 ComponentItem::ComponentFunc(_) => Some(name.to_owned()),
@@ -173,22 +217,14 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
             });
             let (name, functions) = (Arc::clone(&capability.name), functions.collect());
             surface.own.push(Own { name, interface: import.to_owned(), functions });
-        } else if !is_base_wasi(import) {
-            let hint = if cfg!(not(feature = "http")) && import.starts_with("wasi:http/") {
-                "this program was built without the feature `http` of hookhost"
-            } else if import.starts_with("wasi:http/") {
-                "of wasi:http, plugins get outgoing-handler and types, of version 0.2"
-            } else {
-                "plugins get base WASI, hookhost:hooks/*, and the interfaces that the program around the host brings"
-            };
-            return Err(ContractError::UnknownImport { import: import.to_owned(), hint });
+        } else if let Some(hint) = not_given(import) {
+            unknown.push((import.to_owned(), hint));
+        } else if http::is_http(import) {
+            surface.http.get_or_insert_with(|| import.to_owned());
         }
     }
-    for (capability, import) in &surface.capabilities {
-        if capability::of_contract(capability).is_none() {
-            let hint = "this host has no such capability; it may be of a newer contract";
-            return Err(ContractError::UnknownImport { import: import.clone(), hint });
-        }
+    if !unknown.is_empty() {
+        return Err(ContractError::UnknownImports(unknown));
     }
     let types = ty.instance_type();
     let mut others = Vec::new();
@@ -199,7 +235,7 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
         };
         let interface = interface.map_err(|version| ContractError::UnknownExport {
             export: export.to_owned(),
-            hint: format!("it is of version `{version}` of the contract, and this host speaks {VERSION}"),
+            hint: other_version(version),
         })?;
         let check = Check { engine, component, export, instance: &instance };
         if let Some(kind) = EventKind::from_name(interface) {
@@ -224,6 +260,42 @@ pub(super) fn surface(engine: &Engine, component: &Component, own: &OwnCapabilit
         return Err(ContractError::NoEvent { found });
     }
     Ok(surface)
+}
+
+/// What to do about an interface of another version of the contract.
+fn other_version(version: &str) -> String {
+    match version {
+        "" => format!("it names no version of the contract, and this host speaks {VERSION}: add `@{VERSION}`"),
+        _ => format!(
+            "it is of version `{version}` of the contract, and this host speaks {VERSION}: build it for that version, or use a \
+             host that speaks its own"
+        ),
+    }
+}
+
+/// What to do about an import from outside of the contract that plugins are not given; nothing for one that they are.
+fn not_given(import: &str) -> Option<String> {
+    let is_http = import.starts_with("wasi:http/");
+    if !is_base_wasi(import) && !is_http {
+        return Some(
+            "plugins get base WASI, hookhost:hooks/*, and the interfaces that the program around the host brings"
+                .to_owned(),
+        );
+    }
+    let version = import.split_once('@').map_or("", |(_, version)| version);
+    if version != "0.2" && !version.starts_with("0.2.") {
+        let named = if version.is_empty() { "no version".to_owned() } else { format!("version {version}") };
+        return Some(format!("it names {named} of WASI, and plugins get WASI 0.2: build it for `wasm32-wasip2`"));
+    }
+    let hint = match is_http {
+        true if cfg!(not(feature = "http")) => {
+            "this program was built without the feature `http` of hookhost: build it with the feature, or the plugin without \
+             requests"
+        }
+        true if !http::is_http(import) => "of wasi:http, plugins get outgoing-handler and types",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 struct Check<'a> {

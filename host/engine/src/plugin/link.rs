@@ -86,6 +86,7 @@ impl Linked {
             preopens: Arc::new(preopens),
             servers: http::servers(&entry.grants),
             is_denied_requests: surface.http.is_some() && entry.grants.http.is_empty(),
+            wants_binary: surface.wants_raw,
             sandbox,
             pre,
             handles: surface.subscriptions,

@@ -132,8 +132,8 @@ impl Compiler<'_> {
         // `Component::serialize`. What another version or another engine has compiled, wasmtime refuses.
         let component = unsafe { Component::deserialize(self.sandbox.engine(), compiled.code()) };
         let component = component.map_err(|error| {
-            let why = format!("was compiled for another engine: compile it again with this version ({error:#})");
-            unfit(entry, ContractError::Invalid(why))
+            let why = format!("it was compiled for another engine: compile it again with this version ({error:#})");
+            unfit(entry, ContractError::NotCompiled(why))
         })?;
         let linked = Checked::new(self.sandbox, entry, &component, self.own)?.link()?;
         configure::try_out(&linked).await?;

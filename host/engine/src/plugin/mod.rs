@@ -72,6 +72,7 @@ struct Component {
     preopens: Arc<Preopens>,
     servers: Arc<[Server]>,
     is_denied_requests: bool,
+    wants_binary: bool,
     sandbox: SharedSandbox,
     pre: InstancePre<Guest>,
     handles: BTreeMap<EventKind, Handle>,
@@ -129,6 +130,15 @@ impl Plugin {
         match &self.shared.runs {
             Runs::Component(component) => (Arc::clone(&component.preopens), Arc::clone(&component.servers)),
             Runs::Native(_) => Default::default(),
+        }
+    }
+
+    /// Whether it gets images and other binary data in the values of events: it asks for the agent's message as it came, which has
+    /// them, or is a rule of the program itself.
+    pub(crate) fn wants_binary(&self) -> bool {
+        match &self.shared.runs {
+            Runs::Component(component) => component.wants_binary,
+            Runs::Native(_) => true,
         }
     }
 

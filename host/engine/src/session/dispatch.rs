@@ -25,7 +25,7 @@ use crate::contract::{
     self, Asker, Cause, EventKind, Failure, FailureKind, GateOutcome, OutcomeKind, Question, Rejection, Shape, Task,
     TransformOutcome,
 };
-use crate::event::{CollectEvent, GateEvent, Kind, TransformEvent};
+use crate::event::{Binary, CollectEvent, GateEvent, Kind, TransformEvent};
 use crate::plugin::Plugin;
 use crate::sandbox::capability::{Effects, EventFacts};
 use crate::state::Writes;
@@ -59,6 +59,8 @@ pub(crate) struct Dispatch<'a> {
     await_observers: bool,
     /// The current size of the value, in bytes of JSON.
     size: usize,
+    /// The binary data that the plugin called last was not given.
+    left_out: Option<Binary>,
 }
 
 /// The start of an event, beside its value.
@@ -117,6 +119,7 @@ impl<'a> Dispatch<'a> {
             carried: HeldEffects::default(),
             replay,
             await_observers,
+            left_out: None,
         })
     }
 
@@ -287,8 +290,11 @@ impl<'a> Dispatch<'a> {
         while let Some(member) = transform.ask() {
             let passage = if self.concerns::<E>(member, &payload) {
                 let called = self.call::<E>(member, 1, &payload).await;
-                let checked = called.and_then(|(verdict,)| {
+                let checked = called.and_then(|(mut verdict,)| {
                     self.verdict(&verdict);
+                    if let Some(binary) = &mut self.left_out {
+                        E::put_back(&mut verdict, binary);
+                    }
                     E::passage(verdict, &payload).map_err(Failure::invalid)
                 });
                 self.outcome_of(member, checked).unwrap_or_else(Passage::Failed)
@@ -423,8 +429,11 @@ impl<'a> Dispatch<'a> {
             return Verdict::NotMatched;
         }
         let called = self.call::<E>(member, round, payload).await;
-        let answer = called.and_then(|(verdict,)| {
+        let answer = called.and_then(|(mut verdict,)| {
             self.verdict(&verdict);
+            if let Some(binary) = &mut self.left_out {
+                E::put_back(&mut verdict, binary);
+            }
             E::answer(verdict, payload, &self.session.validator(self.rules, &self.info)).map_err(Failure::invalid)
         });
         self.outcome_of(member, answer).unwrap_or_else(|on_failure| self.in_place_of_verdict(on_failure))

@@ -54,7 +54,12 @@ async fn a_file_that_is_not_a_component_is_refused_with_what_it_is() {
         (b"\0asm", "it ends within its header"),
         (b"\0asm\x01\0\0\0", "is a core WebAssembly module, not a component"),
         (b"\0asm\x0d\0\x01\0\x07", "is not a valid component (truncated, or damaged)"),
-        (b"\0asm\x63\0\x01\0", "unknown version"),
+        (
+            b"\0asm\x0c\0\x01\0",
+            "is a component in version 12 of the binary format, and this host reads version 13: build it again",
+        ),
+        (b"\0asm\x63\0\x01\0", "is a component in version 99 of the binary format"),
+        (b"\0asm\x0d\0\x02\0", "an unknown version of the binary format"),
     ] {
         let refusal = refusal(bytes, |_| {}).await;
         assert!(refusal.starts_with("plugin `x`: DIR/x.wasm ") && refusal.contains(why), "{refusal}");
@@ -199,12 +204,58 @@ async fn an_import_that_no_host_has_is_refused() {
     for (import, why) in [
         ("hookhost:hooks/telepathy@0.1.0", "newer contract"),
         ("wasi:http/incoming-handler@0.2.0", "outgoing-handler and types"),
-        ("wasi:http/types@0.3.0", "of version 0.2"),
+        ("hookhost:hooks/state", "it names no version of the contract, and this host speaks 0.1.0"),
+        ("hookhost:hooks/state@0.2.0", "it is of version `0.2.0` of the contract"),
+        ("wasi:http/types@0.3.0", "it names version 0.3.0 of WASI, and plugins get WASI 0.2"),
+        ("wasi:cli/environment@0.3.0-rc-2026-01-06", "build it for `wasm32-wasip2`"),
+        ("wasi:cli/environment", "it names no version of WASI"),
         ("acme:secrets/vault", "plugins get base WASI"),
     ] {
         let bytes = text(&format!(r#"(component (import "{import}" (instance)))"#));
         let refusal = refusal(&bytes, |_| {}).await;
         assert!(refusal.contains(import) && refusal.contains(why), "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn all_imports_that_no_plugin_is_given_are_named_and_those_of_one_cause_together() {
+    let imports =
+        ["wasi:cli/environment@0.3.0", "acme:secrets/vault", "wasi:random/random@0.3.0", "wasi:io/poll@0.2.3"];
+    let imports = imports.map(|import| format!(r#"(import "{import}" (instance))"#)).concat();
+    let refusal = refusal(&text(&format!("(component {imports})")), |_| {}).await;
+    let said = "imports `wasi:cli/environment@0.3.0`, `wasi:random/random@0.3.0`, which no plugin is given: it names version \
+                0.3.0 of WASI, and plugins get WASI 0.2: build it for `wasm32-wasip2`; and `acme:secrets/vault`, which no plugin";
+    assert!(refusal.contains(said) && !refusal.contains("wasi:io/poll"), "{refusal}");
+    let many: String = (0..20).map(|n| format!(r#"(import "acme:secrets/vault{n}" (instance))"#)).collect();
+    let refusal = crate::loading::refusal(&text(&format!("(component {many})")), |_| {}).await;
+    assert!(
+        refusal.contains("vault11`") && !refusal.contains("vault12`") && refusal.contains("; and 8 more"),
+        "{refusal}"
+    );
+}
+
+#[tokio::test]
+async fn only_a_component_that_is_damaged_is_said_to_be() {
+    let asynchronous = text(
+        r#"(component
+            (core module $m (func (export "f") (result i32) i32.const 0)
+                (func (export "cb") (param i32 i32 i32) (result i32) i32.const 0))
+            (core instance $i (instantiate $m))
+            (type $t (func async))
+            (func $f (type $t) (canon lift (core func $i "f") async (callback (core func $i "cb"))))
+            (export "run" (func $f)))"#,
+    );
+    let deep = text(&format!("(component {}{})", "(component ".repeat(150), ")".repeat(150)));
+    let many = text(&format!("(component {})", "(core module)".repeat(300)));
+    for (bytes, why) in [
+        (asynchronous, "uses a part of WebAssembly that this host does not give plugins: "),
+        (deep, "it has 101 components within each other, and 100 is the most"),
+        (many, "it has 201 core modules, and 200 is the most"),
+    ] {
+        let refusal = refusal(&bytes, |_| {}).await;
+        assert!(refusal.contains(why) && !refusal.contains("damaged"), "{refusal}");
+        let inspected = inspect(&bytes).expect_err("it is not described").to_string();
+        assert!(inspected.contains(why), "{inspected}");
     }
 }
 

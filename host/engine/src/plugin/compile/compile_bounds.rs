@@ -8,6 +8,8 @@ use wasmparser::{
     SectionLimited,
 };
 
+/// Components and modules within each other.
+pub(super) const NESTED_COMPONENTS: usize = 100;
 /// Bytes of the bodies of all functions. The worst known code takes 11 µs a byte; usual code takes one.
 const CODE: u64 = 16 << 20;
 /// Bytes of one function. What the compiler keeps of one is up to 700 times that.
@@ -112,17 +114,27 @@ fn count(counted: &mut u64, more: u64, what: &str, most: u64) -> Result<(), Cont
 }
 
 impl Scan {
+    fn nested(&self) -> Result<(), ContractError> {
+        match self.around.len() {
+            depth if depth > NESTED_COMPONENTS => {
+                Err(too_many("components within each other", depth as u64, NESTED_COMPONENTS as u64))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn payload(&mut self, payload: Payload<'_>) -> Result<(), ContractError> {
         match payload {
             Payload::ModuleSection { .. } => {
                 self.part(1)?;
                 self.around.push(None);
+                self.nested()?;
                 count(&mut self.modules, 1, "core modules", MODULES)
             }
             Payload::ComponentSection { .. } => {
                 let heaviest = self.around.iter().rev().flatten().next().map_or(0, |parts| parts.heaviest);
                 self.around.push(Some(Parts { own: 0, heaviest }));
-                Ok(())
+                self.nested()
             }
             Payload::Version { .. } if self.around.is_empty() => {
                 self.around.push(Some(Parts::default()));

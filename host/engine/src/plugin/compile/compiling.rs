@@ -163,12 +163,12 @@ fn start(
     };
     match std::thread::Builder::new().name(name.into()).spawn(compile) {
         Ok(_) => Ok(()),
-        Err(error) => Err(ContractError::Invalid(format!("there is no thread to compile it on: {error}"))),
+        Err(error) => Err(ContractError::NotCompiled(format!("there is no thread to compile it on: {error}"))),
     }
 }
 
 fn gave_up() -> ContractError {
-    ContractError::Invalid("the compiler gave up on it".into())
+    ContractError::NotCompiled("the compiler gave up on it".into())
 }
 
 #[cfg(test)]

@@ -50,7 +50,8 @@ impl Compiler<'_> {
         // Its imports are checked when it is loaded: the host may bring capabilities of its own.
         bounded(entry, &bytes)?;
         let component = self.compiled(entry, &bytes).await?;
-        let code = component.serialize().map_err(|error| unfit(entry, ContractError::Invalid(format!("{error:#}"))))?;
+        let code =
+            component.serialize().map_err(|error| unfit(entry, ContractError::NotCompiled(format!("{error:#}"))))?;
         Ok(CompiledComponent::new(digest, &code))
     }
 

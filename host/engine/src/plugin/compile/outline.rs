@@ -4,7 +4,9 @@
 //! component that it has compiled. To compile the outline takes next to no time, so what is refused
 //! is refused before the whole is compiled.
 
+use super::compile_bounds::NESTED_COMPONENTS;
 use crate::plugin::ContractError;
+use wasmparser::{Validator, WasmFeatures};
 
 /// The header of a module or a component, in bytes.
 const HEADER: usize = 8;
@@ -15,17 +17,27 @@ const CODE: u8 = 10;
 const CUSTOM: u8 = 0;
 /// A function without variables whose only instruction is `unreachable`.
 const TRAPS: [u8; 4] = [3, 0, 0x00, 0x0b];
-/// Maximum nesting of components.
-const MAX_DEPTH: usize = 100;
 
 /// The outline of a component that is found to be valid.
 ///
 /// # Errors
 /// If it is not valid.
 pub(super) fn outline(bytes: &[u8]) -> Result<Vec<u8>, ContractError> {
-    let invalid = |error: wasmparser::BinaryReaderError| ContractError::Invalid(error.to_string());
-    wasmparser::Validator::new().validate_all(bytes).map_err(invalid)?;
+    Validator::new().validate_all(bytes).map_err(|error| unfit(bytes, &error.to_string()))?;
     outlined(bytes, 0).ok_or_else(|| ContractError::Invalid("its sections cannot be told apart".into()))
+}
+
+/// Tells a damaged component from a sound one that goes beyond what this host takes.
+fn unfit(bytes: &[u8], error: &str) -> ContractError {
+    let is_sound = Validator::new_with_features(WasmFeatures::all()).validate_all(bytes).is_ok();
+    match error {
+        _ if is_sound => ContractError::Unsupported(error.to_owned()),
+        // The validator has no types for its own bounds; a test holds us to these texts.
+        _ if ["exceed", "too deep", "too many"].iter().any(|word| error.contains(word)) => {
+            ContractError::TooLarge(format!("is larger than the validator takes: {error}"))
+        }
+        _ => ContractError::Invalid(error.to_owned()),
+    }
 }
 
 fn outlined(bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
@@ -38,7 +50,7 @@ fn outlined(bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
         rest = next;
         match (is_component, id) {
             (_, CUSTOM) => {}
-            (true, CORE_MODULE | COMPONENT) if depth >= MAX_DEPTH => return None,
+            (true, CORE_MODULE | COMPONENT) if depth >= NESTED_COMPONENTS => return None,
             (true, CORE_MODULE | COMPONENT) => section(&mut out, id, &outlined(content, depth + 1)?)?,
             (false, CODE) => {
                 let (functions, _) = number(content)?;

@@ -3,7 +3,7 @@
 use super::Dispatch;
 use crate::audit::raw;
 use crate::contract::{EventKind, Failure, FailureKind, Shape};
-use crate::event::{Event, Kind};
+use crate::event::{Binary, Event, Kind, MIN_BINARY};
 use crate::sandbox::{Called, GuestSetup};
 use crate::session::failure_count::{FAILURES_TO_TRIP, NextCall};
 use crate::session::invocation::{self, Invocation};
@@ -39,7 +39,12 @@ impl Dispatch<'_> {
                 format!("failed {FAILURES_TO_TRIP} times in a row and is not called until it is tried again"),
             ));
         }
-        if let Some(failure) = invocation::too_large(plugin, "was not asked: the event has", self.size) {
+        let may_have_binary = self.size >= MIN_BINARY && !plugin.wants_binary();
+        let (without, left_out) = may_have_binary.then(|| E::without_binary(payload)).flatten().unzip();
+        self.left_out = left_out;
+        let payload = without.as_ref().unwrap_or(payload);
+        let size = self.size - self.left_out.as_ref().map_or(0, Binary::saved);
+        if let Some(failure) = invocation::too_large(plugin, "was not asked: the event has", size) {
             return Err(failure);
         }
         let setup = self.setup(member, round);
@@ -49,7 +54,7 @@ impl Dispatch<'_> {
                 let why = format!("{}: it ran out of wall time", self.chain[member].name());
                 self.cannot_be_replayed(why);
             }
-            invocation::by_size(failure, self.size)
+            invocation::by_size(failure, size)
         })
     }
 

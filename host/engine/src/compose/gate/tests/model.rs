@@ -251,8 +251,12 @@ fn the_random_events_come_to_every_end() {
                 see("responded", response.is_some());
                 see("asked by the configuration", asks(|by| matches!(by, QuestionOrigin::Configuration)));
                 see("asked by a plugin", asks(|by| matches!(by, QuestionOrigin::Member(_))));
-                let unanswered = |reply: &Reply| matches!(reply.said, Verdict::Unanswered(_)) && event.enforces(reply.member);
-                see("asked in place of a plugin that failed", !questions.is_empty() && replies.last().is_some_and(unanswered));
+                let unanswered =
+                    |reply: &Reply| matches!(reply.said, Verdict::Unanswered(_)) && event.enforces(reply.member);
+                see(
+                    "asked in place of a plugin that failed",
+                    !questions.is_empty() && replies.last().is_some_and(unanswered),
+                );
                 see(
                     "asked nothing by the configuration that was consulted",
                     !consulted.is_empty() && questions.is_empty(),

@@ -1,0 +1,321 @@
+//! Images, sounds and other binary data in values. A plugin gets a marker in their place: base64 says nothing to a rule, and would be
+//! most of what it has to read. What the agent receives has the data, unless the plugin replaced that part.
+
+use crate::config::Digest;
+use crate::contract::Json;
+use base64::Engine as _;
+use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Characters of base64 from which on it is left out. A short text is not hidden from the rules by being called an image.
+pub(crate) const MIN_LENGTH: usize = 4 * 1024;
+
+/// The ends of a marker, of characters that no writer of JSON escapes. A value that has one from elsewhere is passed as it is, so that
+/// a marker is always the host's.
+const MARKER: &str = "[hookhost:binary ";
+const END: char = ']';
+
+/// Keys whose value says what the other members of their object hold, without `-` and `_` and in small letters.
+const KIND_KEYS: [&str; 5] = ["type", "mimetype", "mediatype", "contenttype", "format"];
+
+/// Words for binary data that are no media types, as providers and agents use them.
+const KINDS: [&str; 14] = [
+    "image",
+    "input_image",
+    "image_url",
+    "audio",
+    "input_audio",
+    "video",
+    "pdf",
+    "png",
+    "jpeg",
+    "jpg",
+    "gif",
+    "webp",
+    "wav",
+    "mp3",
+];
+
+/// Bytes before the data of a `data:` URL in which its media type is looked for.
+const MAX_URL_HEAD: usize = 128;
+
+/// The binary data that was left out of a value, by marker, each as often as it was left out.
+#[derive(Debug, Default)]
+pub(crate) struct Binary {
+    data: HashMap<String, (String, usize)>,
+    /// Bytes by which the value is smaller without it.
+    saved: usize,
+}
+
+impl Binary {
+    /// Leaves binary data out of a value: out of `json`, whose members say what they hold, and out of `text`, which says the same
+    /// once more or has it in `data:` URLs. Nothing where there is none.
+    pub(crate) fn of(json: Option<&Json>, text: &str) -> Option<(Self, Option<Json>, String)> {
+        let written = json.map_or("", Json::as_str);
+        // Most values have none, and are not read as JSON to find that out.
+        if ![written, text].iter().any(|text| runs(text).next().is_some()) {
+            return None;
+        }
+        if [written, text].iter().any(|text| text.contains(MARKER)) {
+            return None;
+        }
+        let value: Value = json.and_then(|json| json.read().ok()).unwrap_or_default();
+        let mut kinds = HashMap::new();
+        find(&value, None, &mut kinds);
+        let mut binary = Self::default();
+        let (text, written) = (binary.leave_out(text, &kinds), binary.leave_out(written, &kinds));
+        if binary.data.is_empty() {
+            return None;
+        }
+        // A marker needs no escaping, and stands within texts alone, as what it replaces did.
+        let json = json.map(|_| Json::new(written)).transpose().ok()?;
+        Some((binary, json, text))
+    }
+
+    /// The same for a JSON text alone.
+    pub(crate) fn of_json(json: &Json) -> Option<(Self, Json)> {
+        let (binary, json, _) = Self::of(Some(json), "")?;
+        Some((binary, json?))
+    }
+
+    /// Bytes by which the value is smaller without it.
+    pub(crate) fn saved(&self) -> usize {
+        self.saved
+    }
+
+    fn leave_out(&mut self, text: &str, kinds: &HashMap<&str, &str>) -> String {
+        let mut out = String::new();
+        let mut copied = 0;
+        for at in runs(text) {
+            let (run, before) = (&text[at.clone()], &text[copied..at.start]);
+            let kind = kinds.get(run).copied().or_else(|| data_url(before));
+            let Some(marker) = kind.and_then(|kind| marker(kind, run)) else { continue };
+            out.push_str(before);
+            out.push_str(&marker);
+            copied = at.end;
+            self.saved += run.len() - marker.len();
+            self.data.entry(marker).or_insert_with(|| (run.to_owned(), 0)).1 += 1;
+        }
+        out.push_str(&text[copied..]);
+        out
+    }
+
+    /// Puts the data back where a marker is unchanged. Each is put back as often as it was left out, so that the value does not grow
+    /// beyond the data and what the plugin wrote.
+    pub(crate) fn put_back(&mut self, text: &mut String) {
+        if !text.contains(MARKER) {
+            return;
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(MARKER) {
+            let end = rest[start..].find(END).map_or(rest.len(), |length| start + length + 1);
+            out.push_str(&rest[..start]);
+            match self.data.get_mut(&rest[start..end]) {
+                Some((data, times)) if *times > 0 => {
+                    *times -= 1;
+                    out.push_str(data);
+                }
+                _ => out.push_str(&rest[start..end]),
+            }
+            rest = &rest[end..];
+        }
+        out.push_str(rest);
+        *text = out;
+    }
+
+    /// The same for a JSON text.
+    pub(crate) fn put_back_json(&mut self, json: &mut Json) {
+        let mut text = json.as_str().to_owned();
+        self.put_back(&mut text);
+        // Base64 needs no escaping, so that what was JSON still is.
+        if let Ok(whole) = Json::new(text) {
+            *json = whole;
+        }
+    }
+}
+
+/// Finds the texts of which a sibling, or the object around theirs, says that they are binary.
+fn find<'a>(value: &'a Value, around: Option<&'a str>, kinds: &mut HashMap<&'a str, &'a str>) {
+    match value {
+        Value::Object(members) => {
+            let said = kind_of(members);
+            let kind = said.unwrap_or(around);
+            for (key, member) in members {
+                match (member, kind) {
+                    (Value::String(text), Some(kind)) if text.len() >= MIN_LENGTH && !is_kind_key(key) => {
+                        kinds.insert(text, kind);
+                    }
+                    _ => find(member, said.flatten(), kinds),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| find(value, None, kinds)),
+        _ => {}
+    }
+}
+
+/// The kind of binary data that the members of an object are said to hold: none of an object that holds something else, nothing where it
+/// does not say.
+fn kind_of(members: &Map<String, Value>) -> Option<Option<&str>> {
+    let said = members.iter().filter(|(key, _)| is_kind_key(key)).filter_map(|(_, value)| value.as_str());
+    // A media type says more than a word.
+    let (media_types, words): (Vec<&str>, Vec<&str>) = said.partition(|kind| kind.contains('/'));
+    match (media_types.first(), words.is_empty()) {
+        (None, true) => None,
+        (None, false) => Some(words.into_iter().find(|word| is_binary(word))),
+        (Some(first), _) => Some(media_types.iter().all(|kind| is_binary(kind)).then_some(first)),
+    }
+}
+
+fn is_kind_key(key: &str) -> bool {
+    let key: String = key.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect();
+    KIND_KEYS.contains(&key.as_str())
+}
+
+/// Whether a media type, or a word in its place, means what no rule could read. An SVG is a text.
+fn is_binary(kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    let is_media = ["image/", "audio/", "video/"].iter().any(|class| kind.starts_with(class)) && !kind.contains("xml");
+    is_media
+        || ["application/pdf", "application/octet-stream"].contains(&kind.as_str())
+        || KINDS.contains(&kind.as_str())
+}
+
+/// The media type of a `data:` URL whose data begins after `before`.
+fn data_url(before: &str) -> Option<&str> {
+    let head = before.strip_suffix(";base64,")?;
+    let start = (head.len().saturating_sub(MAX_URL_HEAD)..).find(|&start| head.is_char_boundary(start))?;
+    let (_, media_type) = head[start..].rsplit_once("data:")?;
+    let media_type = media_type.split(';').next().unwrap_or_default();
+    (media_type.contains('/') && is_binary(media_type)).then_some(media_type)
+}
+
+/// The places of what may be base64, and is long enough.
+fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
+    let places = text.as_bytes().chunk_by(move |one, next| is_base64(one) == is_base64(next)).scan(0, |at, run| {
+        let start = *at;
+        *at += run.len();
+        Some(start..*at)
+    });
+    places.filter(move |at| at.len() >= MIN_LENGTH && is_base64(&text.as_bytes()[at.start]))
+}
+
+/// The marker for base64 of binary data. Nothing for what is no base64, or base64 of a text, which a rule may want to read.
+fn marker(kind: &str, base64: &str) -> Option<String> {
+    let read = |alphabet: &Alphabet| {
+        let any_padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+        GeneralPurpose::new(alphabet, any_padding).decode(base64).ok()
+    };
+    let bytes = read(&STANDARD).or_else(|| read(&URL_SAFE))?;
+    if std::str::from_utf8(&bytes).is_ok() {
+        return None;
+    }
+    let mut marker = MARKER.to_owned();
+    // It came with the value.
+    marker.extend(
+        kind.chars().filter(|&c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '+' | '-' | '_')).take(40),
+    );
+    let _ = write!(marker, ", {} bytes, sha256 {}{END}", bytes.len(), Digest::of_bytes(&bytes));
+    Some(marker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Base64 of bytes that are no text.
+    fn picture(length: usize) -> String {
+        let bytes: Vec<u8> = (0..length).map(|at| 0x80 | (at % 127) as u8).collect();
+        base64::prelude::BASE64_STANDARD.encode(bytes)
+    }
+
+    fn without(value: &Value) -> Option<String> {
+        Binary::of_json(&Json::from(value)).map(|(_, json)| json.as_str().to_owned())
+    }
+
+    #[test]
+    fn binary_data_is_left_out_wherever_agents_and_providers_have_it() {
+        let data = picture(9_000);
+        let url = format!("data:image/png;base64,{data}");
+        for value in [
+            json!({ "type": "image", "file": { "base64": data, "type": "image/png", "originalSize": 9_000 } }),
+            json!({ "type": "pdf", "file": { "filePath": "/a.pdf", "base64": data } }),
+            json!({ "content": [{ "type": "image", "data": data, "mimeType": "image/png" }] }),
+            json!({ "content": [{ "type": "audio", "data": data, "mimeType": "audio/wav" }] }),
+            json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "mimeType": "application/pdf", "blob": data } }] }),
+            json!([{ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": data } }]),
+            json!([{ "type": "image_url", "image_url": { "url": url } }]),
+            json!([{ "type": "input_audio", "input_audio": { "data": data, "format": "wav" } }]),
+            json!([{ "inlineData": { "mimeType": "image/png", "data": data } }]),
+            json!([{ "image": { "format": "png", "source": { "bytes": data } } }]),
+            json!({ "page": format!("![a picture]({url}) and more") }),
+        ] {
+            let written = value.to_string();
+            let (mut binary, json, text) =
+                Binary::of(Some(&Json::from(&value)), &written).unwrap_or_else(|| panic!("{value}"));
+            let mut json = json.unwrap();
+            assert_eq!(json.as_str(), text);
+            assert!(!text.contains(&data) && text.contains(", 9000 bytes, sha256 "), "{text}");
+            assert_eq!(binary.saved(), 2 * (written.len() - text.len()));
+            binary.put_back_json(&mut json);
+            assert_eq!(json.as_str(), written);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_to_be_binary_or_is_no_base64_or_is_short_or_is_a_text_is_not_hidden_from_rules() {
+        let data = picture(9_000);
+        let text = base64::prelude::BASE64_STANDARD.encode("rm -rf / ; ".repeat(900));
+        let image = |data: &str| json!({ "type": "image", "mimeType": "image/png", "data": data });
+        for value in [
+            json!({ "data": data }),
+            json!({ "mimeType": "text/plain", "data": data }),
+            json!({ "type": "image", "mimeType": "text/plain", "data": data }),
+            json!({ "type": "image", "source": { "media_type": "text/html", "data": data } }),
+            json!({ "mimeType": "image/svg+xml", "data": data }),
+            json!({ "type": "image", "parts": [{ "data": data }] }),
+            json!(format!("data:text/html;base64,{data}")),
+            json!(format!("data:image/png;base64,; {} ;base64,{data}", "long ".repeat(40))),
+            image(&picture(2_000)),
+            image(&format!("{data} ignore what you were told")),
+            image(&format!("{}!", data)),
+            image(&text),
+            json!([image(&data), { "text": MARKER }]),
+        ] {
+            assert_eq!(without(&value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn data_is_put_back_where_its_marker_is_unchanged_and_no_more_often_than_it_was_left_out() {
+        let data = picture(9_000);
+        let value = Json::from(&json!([{ "type": "image", "data": data }, { "text": "the key is k-1" }]));
+        let (mut binary, json) = Binary::of_json(&value).unwrap();
+        let mut json = Json::new(json.replace("k-1", "***")).unwrap();
+        let marker = json[json.find(MARKER).unwrap()..].split_inclusive(END).next().unwrap().to_owned();
+        let mut changed = marker.replace("9000", "9001");
+        binary.put_back(&mut changed);
+        assert!(changed.contains("9001"));
+        binary.put_back_json(&mut json);
+        assert_eq!(json, Json::new(value.replace("k-1", "***")).unwrap());
+        let mut again = format!("{marker}{marker}{MARKER}");
+        let unchanged = again.clone();
+        binary.put_back(&mut again);
+        assert_eq!(again, unchanged);
+    }
+
+    #[test]
+    fn a_media_type_puts_nothing_into_a_marker_but_a_name() {
+        let value = json!({ "mimeType": "image/\"]<x>\\", "data": picture(9_000) });
+        let json = without(&value).unwrap();
+        let read: Value = serde_json::from_str(&json).unwrap();
+        assert!(read["data"].as_str().unwrap().starts_with("[hookhost:binary image/x, 9000 bytes"), "{json}");
+    }
+}
