@@ -88,12 +88,19 @@ fn inspect_runs_nothing() {
 #[test]
 fn inspect_tells_what_a_large_stack_costs() {
     let user = User::new();
-    let text = r#"(component
-        (core module (memory 17) (global $__stack_pointer (mut i32) (i32.const 1048576))
-            (data (i32.const 1048576) "behind the stack")))"#;
-    user.write("large.wasm", wat::parse_str(text).unwrap());
+    let text_of_stack = |size: u32| {
+        format!(
+            r#"(component (core module (memory 17) (global $__stack_pointer (mut i32) (i32.const {size}))
+                (data (i32.const {size}) "behind the stack")))"#
+        )
+    };
+    user.write("large.wasm", wat::parse_str(text_of_stack(1 << 20)).unwrap());
     let text = user.run(["inspect", "large.wasm"]).stdout;
     assert!(text.contains("1MiB, which is large") && text.contains("-zstack-size=49152"), "{text}");
+    // What a plugin that reads deeply nested values has is no reason for a word.
+    user.write("deep.wasm", wat::parse_str(text_of_stack(192 << 10)).unwrap());
+    let text = user.run(["inspect", "deep.wasm"]).stdout;
+    assert!(text.contains("192KiB\n"), "{text}");
     // Data below the pointer: the stack is not first, and its size is not known.
     let text =
         r#"(component (core module (memory 17) (global (mut i32) (i32.const 1048576)) (data (i32.const 1024) "x")))"#;
@@ -106,7 +113,9 @@ fn with_section(mut bytes: Vec<u8>, name: &str, text: &[u8]) -> Vec<u8> {
     let mut section = vec![u8::try_from(name.len()).unwrap()];
     section.extend(name.as_bytes());
     section.extend(text);
-    bytes.extend([0, u8::try_from(section.len()).unwrap()]);
+    // The length in LEB128, of two bytes.
+    let length = u16::try_from(section.len()).unwrap();
+    bytes.extend([0, (length & 0x7f) as u8 | 0x80, u8::try_from(length >> 7).unwrap()]);
     bytes.extend(section);
     bytes
 }
@@ -137,6 +146,55 @@ fn a_priority_that_a_plugin_proposes_is_shown_and_written_unless_another_is_give
 }
 
 #[test]
+fn a_plugin_can_propose_that_a_person_decides_where_it_fails_and_not_that_its_failures_are_skipped() {
+    let proposing = |text: &[u8]| with_section(WatPlugin::default().build(), "hookhost:on-failure", text);
+    let user = User::new();
+    user.write("asks.wasm", proposing(b"ask"));
+    let text = user.run(["inspect", "asks.wasm"]).stdout;
+    assert!(text.contains("  failure   ask, which it proposes as `on-failure`: only its entry counts\n"), "{text}");
+    assert_eq!(inspect(&user, "asks.wasm")["metadata"]["on-failure"], "ask");
+    user.run(["allow", "asks.wasm", "--yes"]).expect(0, &["on-failure = \"ask\", as the plugin proposes"]);
+    let file = || std::fs::read_to_string(user.config_file()).unwrap();
+    assert!(file().contains("on-failure = \"ask\"\n"), "{}", file());
+
+    let user = User::new();
+    user.write("asks.wasm", proposing(b"ask"));
+    user.run(["allow", "asks.wasm", "--yes", "--entry", "on-failure = \"reject\""]).expect(0, &[]);
+    let file = std::fs::read_to_string(user.config_file()).unwrap();
+    assert!(file.contains("on-failure = \"reject\"\n") && !file.contains("ask\""), "{file}");
+
+    let user = User::new();
+    user.write("skips.wasm", proposing(b"skip"));
+    let said = ["the `on-failure` that the plugin proposes cannot be used: ", "says \"skip\", and must say `ask` or `reject`"];
+    user.run(["allow", "skips.wasm", "--yes"]).expect(2, &said);
+}
+
+#[test]
+fn a_new_digest_whose_proposals_differ_from_its_entry_says_so_and_changes_nothing_of_it() {
+    let user = User::new();
+    let of = |texts: [&[u8]; 2]| {
+        let plain = WatPlugin::default().build();
+        let with = with_section(plain, "hookhost:priority", texts[0]);
+        with_section(with, "hookhost:on-failure", texts[1])
+    };
+    user.write("one.wasm", of([b"50", b"reject"]));
+    user.run(["allow", "one.wasm", "--yes"]).expect(0, &["at priority 50, as the plugin proposes"]);
+    user.write("one.wasm", of([b"40", b"ask"]));
+    let said = [
+        "at priority 50, as its entry says; it proposes 40: `priority` in the entry",
+        "its entry says reject for `on-failure`; it proposes \"ask\": `on-failure` in the entry",
+    ];
+    user.run(["allow", "one.wasm", "--yes"]).expect(0, &said);
+    assert_eq!(written_priority(&user), Some(50));
+    let file = std::fs::read_to_string(user.config_file()).unwrap();
+    assert!(file.contains("on-failure = \"reject\"\n"), "{file}");
+    user.write("one.wasm", of([b"50", b"reject"]));
+    let ended = user.run(["allow", "one.wasm", "--yes"]);
+    ended.expect(0, &[]);
+    assert!(!ended.stderr.contains("in the entry"), "{ended:#?}");
+}
+
+#[test]
 fn at_run_time_only_the_priority_of_the_file_counts() {
     let user = User::new();
     let bytes = WatPlugin::default().build();
@@ -162,7 +220,7 @@ fn a_proposal_that_is_not_a_priority_is_reported_and_allowed_only_with_one() {
         (&[b"2147483648"], range),
         (&[b""], range),
         (&[b"\xff\x1b[2J"], range),
-        (&[b"1", b"2"], "it has several sections `hookhost:priority` that say different numbers"),
+        (&[b"1", b"2"], "it has several sections `hookhost:priority` that say different things"),
     ] {
         let user = User::new();
         user.write("odd.wasm", says(texts));
@@ -185,6 +243,22 @@ fn what_a_component_says_of_itself_cannot_steer_the_terminal() {
     user.write("rude.wasm", with_section(wat::parse_str("(component)").unwrap(), "description", b"nice\x1b[2J"));
     let text = user.run(["inspect", "rude.wasm"]).stdout;
     assert!(text.contains("nice\u{fffd}[2J"), "{text}");
+}
+
+#[test]
+fn what_a_component_says_of_itself_is_cut_to_what_one_reads() {
+    let user = User::new();
+    // One field `processed-by` with one tool, whose name is long: the strings have lengths of two bytes.
+    let name = "n".repeat(4_000);
+    let tool = [&[0xa0, 0x1f][..], name.as_bytes(), b"\x011"].concat();
+    let producers = [&b"\x01\x0cprocessed-by\x01"[..], &tool].concat();
+    let plain = || wat::parse_str("(component)").unwrap();
+    user.write("long.wasm", with_section(plain(), "producers", &producers));
+    let text = user.run(["inspect", "long.wasm"]).stdout;
+    assert!(text.contains(&format!("made with {}…\n", "n".repeat(40))), "{text}");
+    user.write("told.wasm", with_section(plain(), "description", "d".repeat(4_000).as_bytes()));
+    let text = user.run(["inspect", "told.wasm"]).stdout;
+    assert!(text.contains(&format!("{}…\n", "d".repeat(500))) && !text.contains(&"d".repeat(501)), "{text}");
 }
 
 fn two(user: &User) {

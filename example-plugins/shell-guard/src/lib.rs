@@ -94,7 +94,7 @@
 //! sandbox as well.
 //!
 //! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not
-//! reach the plugin at all: that is a failure, and its `on-failure`, by default a refusal, decides.
+//! reach the plugin at all: `on-failure` decides, and the plugin proposes `ask` for it.
 
 use hookhost_guest::prelude::*;
 use shell_guard_rules::{Config, Guard};
@@ -105,7 +105,7 @@ static GUARD: Configured<Guard> = Configured::new();
 #[derive(Debug)]
 pub struct ShellGuard;
 
-#[plugin]
+#[plugin(priority = 90, on_failure = "ask")]
 impl Plugin for ShellGuard {
     fn configure(config: Config) -> Result<(), String> {
         GUARD.set(Guard::new(config)?);

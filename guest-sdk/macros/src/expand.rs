@@ -5,7 +5,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitByteStr, LitInt, Token, Type, parse_quote};
+use syn::{Error, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitByteStr, LitInt, LitStr, Token, Type, parse_quote};
 
 /// The methods of `Plugin` that are no events, with the interface that each belongs to.
 const CONFIGURE: &str = "configure";
@@ -57,51 +57,69 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     let native = native_constants(&items);
     item.items.splice(0..0, native);
     let exports = exports(&item.self_ty, &contract, &items);
-    let priority = arguments.priority.map(priority_section);
-    Ok(quote!(#item #exports #priority))
+    let proposals = arguments.sections();
+    Ok(quote!(#item #exports #proposals))
 }
 
-/// The words in the brackets of the attribute.
+/// The words in the brackets of the attribute: what the plugin proposes for its entry.
 #[derive(Default)]
 struct Arguments {
     priority: Option<i32>,
+    on_failure: Option<String>,
 }
 
 impl Parse for Arguments {
     fn parse(input: ParseStream<'_>) -> Result<Self, Error> {
-        const TAKES: &str = "`#[plugin]` takes `priority = NUMBER` or nothing: the methods are the subscriptions";
-        if input.is_empty() {
-            return Ok(Self::default());
-        }
+        const TAKES: &str = "`#[plugin]` takes `priority = NUMBER`, `on_failure = \"ask\"`, both or nothing: the methods are the \
+                             subscriptions";
         let wrong = |at: Span| Error::new(at, TAKES);
-        let name: Ident = input.parse().map_err(|error| wrong(error.span()))?;
-        if name != "priority" {
-            return Err(wrong(name.span()));
+        let mut arguments = Self::default();
+        while !input.is_empty() {
+            let name: Ident = input.parse().map_err(|error| wrong(error.span()))?;
+            input.parse::<Token![=]>().map_err(|error| wrong(error.span()))?;
+            if name == "priority" && arguments.priority.is_none() {
+                let number: LitInt = input.parse().map_err(|error| wrong(error.span()))?;
+                let out_of_range = |_| {
+                    let (least, most) = (i32::MIN, i32::MAX);
+                    Error::new(number.span(), format!("a priority is a whole number from {least} to {most}"))
+                };
+                arguments.priority = Some(number.base10_parse().map_err(out_of_range)?);
+            } else if name == "on_failure" && arguments.on_failure.is_none() {
+                let word: LitStr = input.parse().map_err(|error| wrong(error.span()))?;
+                if !["ask", "reject"].contains(&word.value().as_str()) {
+                    return Err(Error::new(word.span(), "`on_failure` can propose \"ask\" or \"reject\""));
+                }
+                arguments.on_failure = Some(word.value());
+            } else {
+                return Err(wrong(name.span()));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>().map_err(|error| wrong(error.span()))?;
+            }
         }
-        input.parse::<Token![=]>().map_err(|error| wrong(error.span()))?;
-        let number: LitInt = input.parse().map_err(|error| wrong(error.span()))?;
-        if !input.is_empty() {
-            return Err(wrong(input.span()));
-        }
-        let out_of_range = |_| {
-            let (least, most) = (i32::MIN, i32::MAX);
-            Error::new(number.span(), format!("a priority is a whole number from {least} to {most}"))
-        };
-        Ok(Self { priority: Some(number.base10_parse().map_err(out_of_range)?) })
+        Ok(arguments)
     }
 }
 
-/// The proposal, where a host reads it without running anything.
-fn priority_section(priority: i32) -> TokenStream {
-    let text = priority.to_string();
+impl Arguments {
+    /// The proposals, where a host reads them without running anything.
+    fn sections(&self) -> TokenStream {
+        let priority = self.priority.map(|priority| section("hookhost:priority", &priority.to_string()));
+        let on_failure = self.on_failure.as_ref().map(|word| section("hookhost:on-failure", word));
+        quote!(#priority #on_failure)
+    }
+}
+
+/// A custom section of the component.
+fn section(name: &str, text: &str) -> TokenStream {
     let (length, bytes) = (text.len(), LitByteStr::new(text.as_bytes(), Span::call_site()));
     quote! {
         #[cfg(target_arch = "wasm32")]
         #[allow(warnings, unsafe_code, clippy::all, clippy::allow_attributes_without_reason)]
         const _: () = {
             #[used]
-            #[unsafe(link_section = "hookhost:priority")]
-            static PRIORITY: [u8; #length] = *#bytes;
+            #[unsafe(link_section = #name)]
+            static PROPOSAL: [u8; #length] = *#bytes;
         };
     }
 }
@@ -355,18 +373,25 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_is_proposed_in_a_section_and_nothing_else_is_taken() {
+    fn a_priority_and_what_a_failure_leads_to_are_proposed_in_sections_and_nothing_else_is_taken() {
         let item = || quote! { impl Plugin for X { fn stream_end(session: &Session, text: &str) {} } };
         assert!(!expansion(item()).contains("link_section"));
         for (attribute, text) in [(quote!(priority = 50), "b\"50\""), (quote!(priority = -7), "b\"-7\"")] {
             let expansion = expand(&attribute, item()).unwrap().to_string();
             assert!(expansion.contains("\"hookhost:priority\"") && expansion.contains(text), "{expansion}");
         }
+        let both = expand(&quote!(priority = 5, on_failure = "ask"), item()).unwrap().to_string();
+        for text in ["\"hookhost:priority\"", "b\"5\"", "\"hookhost:on-failure\"", "b\"ask\""] {
+            assert!(both.contains(text), "{both}");
+        }
         for (attribute, said) in [
-            (quote!(prio = 1), "takes `priority = NUMBER` or nothing"),
-            (quote!(priority), "takes `priority = NUMBER` or nothing"),
-            (quote!(priority = "1"), "takes `priority = NUMBER` or nothing"),
-            (quote!(priority = 1, more), "takes `priority = NUMBER` or nothing"),
+            (quote!(prio = 1), "takes `priority = NUMBER`, `on_failure = \"ask\"`, both or nothing"),
+            (quote!(priority), "takes `priority = NUMBER`"),
+            (quote!(priority = "1"), "takes `priority = NUMBER`"),
+            (quote!(priority = 1, more), "takes `priority = NUMBER`"),
+            (quote!(priority = 1, priority = 2), "takes `priority = NUMBER`"),
+            (quote!(on_failure = ask), "takes `priority = NUMBER`"),
+            (quote!(on_failure = "skip"), "can propose \"ask\" or \"reject\""),
             (quote!(priority = 2147483648), "a whole number from -2147483648 to 2147483647"),
         ] {
             let error = expand(&attribute, item()).expect_err("should not expand").to_string();

@@ -15,7 +15,8 @@ mod sdk;
 ///
 /// `#[plugin(priority = 50)]` proposes when the plugin is asked: lower is earlier, and any 32-bit
 /// number will do. `hookhost allow` writes it into the plugin's entry unless the user who allows it
-/// says otherwise; only the entry counts.
+/// says otherwise; only the entry counts. `#[plugin(on_failure = "ask")]` proposes in the same way that a person decides where
+/// the plugin gives no answer, such as about a value that is too large for it.
 ///
 /// # Errors
 /// Does not compile, and says what to write instead, where the item is no `impl Plugin for …`, is generic, or holds a

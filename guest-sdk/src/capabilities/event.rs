@@ -29,7 +29,8 @@ pub fn parent_session() -> Option<String> {
     host::parent_session()
 }
 
-/// The agent's own message as JSON, where the event came from outside, as it came.
+/// The agent's own message as JSON, where the event came from outside, as it came. A plugin that calls this also gets the images and
+/// other binary data in the values of events, which the host otherwise replaces by markers.
 #[must_use]
 pub fn raw() -> Option<String> {
     host::raw()

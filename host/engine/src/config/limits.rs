@@ -59,7 +59,8 @@ pub struct Limits {
     /// timers; 1 to 100 000, default 256. Each occupies memory of the host, and a file one of its descriptors.
     #[serde(with = "Handles")]
     pub handles: NonZeroU32,
-    /// `input`: bytes of the event; 1 to 1 GiB, default 1 MiB. A larger event is a failure, never cut.
+    /// `input`: bytes of the event as JSON, without the binary data that the plugin is not given; 1 to 1 GiB, default 1 MiB. A larger
+    /// event is a failure, never cut.
     #[serde(with = "Size")]
     pub input: NonZeroUsize,
     /// `output`: bytes of the verdict; 1 to 1 GiB, default 2 MiB.

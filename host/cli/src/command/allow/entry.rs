@@ -5,9 +5,16 @@ use crate::args::AllowArgs;
 use crate::configuration::SECTIONS;
 use crate::exit::CliError;
 use hookhost::command::Inspection;
-use hookhost::config::{Code, Config, ConfigError, Entry, Layer, Source, UserDirectories};
+use hookhost::config::{Code, Config, ConfigError, Entry, Layer, OnFailure, Source, UserDirectories};
 use std::path::Path;
 use toml::{Table, Value};
+
+/// What a plugin proposes for its entry.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Proposed {
+    pub(super) priority: Option<i32>,
+    pub(super) on_failure: Option<OnFailure>,
+}
 
 /// A grant that a plugin needs.
 struct Needed<'a> {
@@ -49,7 +56,7 @@ pub(super) fn new(
     args: &AllowArgs,
     named: &Path,
     inspection: &Inspection,
-    proposed_priority: Option<i32>,
+    proposed: Proposed,
     file: &Path,
     places: &UserDirectories,
 ) -> Result<Entry, CliError> {
@@ -59,8 +66,11 @@ pub(super) fn new(
     entry.insert("name".into(), Value::String(args.name.clone().unwrap_or_else(|| name_of(named))));
     entry.insert("path".into(), Value::String(path.to_owned()));
     entry.insert("sha256".into(), Value::String(inspection.digest.to_string()));
-    if let Some(priority) = args.priority.or(proposed_priority) {
+    if let Some(priority) = args.priority.or(proposed.priority) {
         entry.insert("priority".into(), Value::Integer(priority.into()));
+    }
+    if let Some(on_failure) = proposed.on_failure {
+        entry.entry("on-failure").or_insert_with(|| on_failure.name().into());
     }
     if args.disabled {
         entry.insert("enabled".into(), Value::Boolean(false));

@@ -16,7 +16,8 @@ use crate::output::{
 };
 use anyhow::anyhow;
 use hookhost::command::{self, Change, Edited, Inspection, ProjectFile, TrustStore};
-use hookhost::config::{Config, Entry, FILE_NAME, Layer, Source, UserDirectories};
+use entry::Proposed;
+use hookhost::config::{Config, Entry, FILE_NAME, Layer, OnFailure, Source, UserDirectories};
 use std::path::{Path, PathBuf};
 
 pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
@@ -31,10 +32,12 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     let places = configuration::places()?;
     let file = target(args, &places)?;
     let present = present(args, &file, &places)?;
+    let proposed = proposed(args, &bytes);
     let (entry, proposed) = match present.entry_at(wasm) {
-        Some(old) => (entry::renewed(args, old, &inspection)?, None),
+        // What it proposes then is a remark, and so is what is wrong with it.
+        Some(old) => (entry::renewed(args, old, &inspection)?, proposed.unwrap_or_default()),
         None => {
-            let proposed = proposed_priority(args, &bytes)?;
+            let proposed = proposed?;
             (entry::new(args, wasm, &inspection, proposed, &file, &places)?, proposed)
         }
     };
@@ -54,16 +57,25 @@ pub(crate) async fn run(args: &AllowArgs) -> Result<Exit, CliError> {
     Ok(Exit::Done)
 }
 
-/// The priority that the plugin proposes, where nobody has given one.
-fn proposed_priority(args: &AllowArgs, bytes: &[u8]) -> Result<Option<i32>, CliError> {
-    if args.priority.is_some() {
-        return Ok(None);
-    }
-    let wrong = |problem: &str| {
-        CliError::usage(format!("the priority that the plugin proposes cannot be used: {}", one_line(problem)))
-            .advise(output::this_command_and("--priority 100"))
+/// What the plugin proposes for its entry, as far as nobody has said otherwise.
+fn proposed(args: &AllowArgs, bytes: &[u8]) -> Result<Proposed, CliError> {
+    let wrong = |what: &str, problem: &str, instead: &str| {
+        CliError::usage(format!("the {what} that the plugin proposes cannot be used: {}", one_line(problem)))
+            .advise(output::this_command_and(instead))
     };
-    Metadata::of(bytes).priority().map_err(wrong)
+    let metadata = Metadata::of(bytes);
+    let priority = match args.priority {
+        Some(_) => None,
+        None => metadata.priority().map_err(|problem| wrong("priority", problem, "--priority 100"))?,
+    };
+    let is_given = args.entry.iter().any(|line| line.trim_start().starts_with("on-failure"));
+    let on_failure = match is_given {
+        true => None,
+        false => metadata
+            .on_failure()
+            .map_err(|problem| wrong("`on-failure`", problem, "--entry 'on-failure = \"reject\"'"))?,
+    };
+    Ok(Proposed { priority, on_failure })
 }
 
 /// What the file has by now. A project's file counts by what was approved, and by where it lies: whose it is does not
@@ -106,7 +118,7 @@ fn ask(args: &AllowArgs) -> Result<(), CliError> {
     }
 }
 
-fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: Option<&Entry>, file: &Path) -> String {
+fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Option<&Entry>, file: &Path) -> String {
     let mut text = format!(
         "{NAME}{}{NAME:#} {DIM}{}{DIM:#}\n  {DIM}digest {DIM:#} sha256 {}\n",
         entry.name,
@@ -122,8 +134,28 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Option<i32>, old: 
     row("exports", &one_line(&interfaces::grouped(&inspection.exports)));
     let imports = interfaces::grouped(&interfaces::beyond_wasi(&inspection.imports));
     row("imports", &if imports.is_empty() { "nothing but base WASI".to_owned() } else { one_line(&imports) });
-    if let Some(priority) = proposed {
-        row("asked", &format!("at priority {priority}, as the plugin proposes; --priority says otherwise"));
+    match proposed.priority {
+        Some(priority) if priority == entry.priority => {
+            row("asked", &format!("at priority {priority}, as the plugin proposes; --priority says otherwise"));
+        }
+        Some(other) => {
+            let own = entry.priority;
+            row("asked", &format!("at priority {own}, as its entry says; it proposes {other}: `priority` in the entry"));
+        }
+        None => {}
+    }
+    if let Some(on_failure) = proposed.on_failure {
+        let word = on_failure.name();
+        let text = match entry.on_failure {
+            Some(own) if own == on_failure => {
+                format!("on-failure = \"{word}\", as the plugin proposes; --entry 'on-failure = …' says otherwise")
+            }
+            own => {
+                let own = own.map_or("nothing", OnFailure::name);
+                format!("its entry says {own} for `on-failure`; it proposes \"{word}\": `on-failure` in the entry")
+            }
+        };
+        row("fails", &text);
     }
     row("gets", &one_line(&output::entry::grants(&entry.grants)));
     if entry.grants.http.is_empty() {

@@ -1,8 +1,10 @@
 //! What a component says of itself in custom sections, and how large a stack its main module has.
 
+use crate::output::truncate::cut;
+use hookhost::config::OnFailure;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use wasmparser::{ConstExpr, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType};
+use wasmparser::{ConstExpr, CustomSectionReader, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType};
 
 /// What a component says of itself. A part that cannot be read is absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -21,6 +23,12 @@ pub(in crate::command) struct Metadata {
     /// What is wrong with its proposal, if it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     priority_problem: Option<String>,
+    /// What it proposes for its entry where it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_failure: Option<OnFailure>,
+    /// What is wrong with that proposal, if it is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_failure_problem: Option<String>,
     /// Stack of the main module, in bytes.
     pub(super) stack: Option<usize>,
 }
@@ -28,11 +36,13 @@ pub(in crate::command) struct Metadata {
 /// The custom sections that hold one text each, as `wasm-tools metadata add` writes them.
 const ANNOTATIONS: [&str; 7] = ["authors", "description", "licenses", "source", "homepage", "revision", "version"];
 
-/// The custom section that proposes a priority: its text is the number. The component has it, or a module of it.
+/// The custom sections that propose a key of the entry: the text is the value. The component has them, or a module of it.
 const PRIORITY: &str = "hookhost:priority";
+const ON_FAILURE: &str = "hookhost:on-failure";
 
-/// Most characters of a proposal that are shown.
+/// Most characters that are shown of a proposal or of a tool's name, and of a row.
 const SHOWN: usize = 40;
+const ROW: usize = 500;
 
 impl Metadata {
     pub(in crate::command) fn of(bytes: &[u8]) -> Self {
@@ -48,7 +58,16 @@ impl Metadata {
                 }
                 Payload::End(_) => modules.extend(open.pop().flatten()),
                 Payload::CustomSection(section) if section.name() == PRIORITY && open.len() <= 2 => {
-                    metadata.propose(section.data());
+                    let range = format!("a whole number from {} to {}", i32::MIN, i32::MAX);
+                    let Self { priority, priority_problem, .. } = &mut metadata;
+                    propose(&section, priority, priority_problem, |text| text.parse().ok(), &range);
+                }
+                Payload::CustomSection(section) if section.name() == ON_FAILURE && open.len() <= 2 => {
+                    // Nobody proposes for itself that its failures do not matter.
+                    let words = [OnFailure::Ask, OnFailure::Reject];
+                    let read = |text: &str| words.into_iter().find(|word| word.name() == text);
+                    let Self { on_failure, on_failure_problem, .. } = &mut metadata;
+                    propose(&section, on_failure, on_failure_problem, read, "`ask` or `reject`");
                 }
                 Payload::CustomSection(section) if open.len() <= 1 => metadata.custom(&section),
                 other => {
@@ -64,23 +83,6 @@ impl Metadata {
         metadata
     }
 
-    /// Two different proposals count as none.
-    fn propose(&mut self, text: &[u8]) {
-        let range = || format!("a whole number from {} to {}", i32::MIN, i32::MAX);
-        match std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
-            None => {
-                let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN).collect();
-                self.priority_problem =
-                    Some(format!("its section `{PRIORITY}` says {shown:?}, and must say {}", range()));
-            }
-            Some(other) if self.priority.is_some_and(|priority| priority != other) => {
-                self.priority_problem =
-                    Some(format!("it has several sections `{PRIORITY}` that say different numbers"));
-            }
-            Some(priority) => self.priority = Some(priority),
-        }
-    }
-
     /// The priority that it proposes, if any.
     ///
     /// # Errors
@@ -89,7 +91,15 @@ impl Metadata {
         self.priority_problem.as_deref().map_or(Ok(self.priority), Err)
     }
 
-    fn custom(&mut self, section: &wasmparser::CustomSectionReader<'_>) {
+    /// What it proposes for its entry where it fails, if anything.
+    ///
+    /// # Errors
+    /// What is wrong with the proposal.
+    pub(in crate::command) fn on_failure(&self) -> Result<Option<OnFailure>, &str> {
+        self.on_failure_problem.as_deref().map_or(Ok(self.on_failure), Err)
+    }
+
+    fn custom(&mut self, section: &CustomSectionReader<'_>) {
         match section.as_known() {
             KnownCustom::ComponentName(names) => {
                 for name in names.into_iter().flatten() {
@@ -114,16 +124,37 @@ impl Metadata {
         }
     }
 
-    /// The rows for a person.
+    /// The rows for a person, each cut to what one reads.
     pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         rows.extend(self.name.clone().map(|name| ("named", name)));
-        let producers: Vec<_> = self.producers.values().flatten().map(String::as_str).collect();
+        let producers: Vec<_> = self.producers.values().flatten().map(|tool| cut(tool, SHOWN)).collect();
         rows.push(("made with", producers.join(", ")));
         for key in ANNOTATIONS {
             rows.extend(self.annotations.get(key).cloned().map(|value| (key, value)));
         }
-        rows
+        rows.into_iter().map(|(label, value)| (label, cut(&value, ROW))).collect()
+    }
+}
+
+/// Takes a proposal. Two different ones count as none.
+fn propose<T: Copy + PartialEq>(
+    section: &CustomSectionReader<'_>,
+    proposed: &mut Option<T>,
+    problem: &mut Option<String>,
+    read: impl Fn(&str) -> Option<T>,
+    must: &str,
+) {
+    let (name, text) = (section.name(), String::from_utf8_lossy(section.data()));
+    match read(&text) {
+        None => {
+            let shown: String = text.chars().take(SHOWN).collect();
+            *problem = Some(format!("its section `{name}` says {shown:?}, and must say {must}"));
+        }
+        Some(other) if proposed.is_some_and(|proposed| proposed != other) => {
+            *problem = Some(format!("it has several sections `{name}` that say different things"));
+        }
+        Some(value) => *proposed = Some(value),
     }
 }
 

@@ -120,6 +120,16 @@ fn as_text(args: &InspectArgs, inspection: &Inspection, metadata: &Metadata, all
             Err(problem) => format!("{WARNING}proposes none that can be used{WARNING:#}: {}", one_line(problem)),
         },
     );
+    row(
+        "failure",
+        &match metadata.on_failure() {
+            Ok(None) => String::new(),
+            Ok(Some(on_failure)) => {
+                format!("{}, which it proposes as `on-failure`: only its entry counts", on_failure.name())
+            }
+            Err(problem) => format!("{WARNING}proposes nothing that can be used{WARNING:#}: {}", one_line(problem)),
+        },
+    );
     row("stack", &metadata.stack.map(stack_in_words).unwrap_or_default());
     for (label, value) in metadata.rows() {
         row(label, &one_line(&value));
@@ -144,13 +154,17 @@ fn allowed_in_words(allowed: &Allowed) -> String {
 /// The stack that a plugin is linked with where it follows the project template, in bytes.
 const TEMPLATE_STACK: usize = 48 * 1024;
 
+/// The least stack that costs an event more than a small plugin's whole work, in bytes. One that reads what is nested deeply has several
+/// times the template's for a reason.
+const LARGE_STACK: usize = 512 * 1024;
+
 fn stack_in_words(stack: usize) -> String {
     let size = entry::size(stack);
-    if stack <= TEMPLATE_STACK {
+    if stack < LARGE_STACK {
         return size;
     }
     format!(
-        "{size}, {WARNING}which is large{WARNING:#}: each event gets a fresh instance, and pages so far up are not kept for \
-         it; link with `-C link-arg=-zstack-size={TEMPLATE_STACK}` (in .cargo/config.toml)"
+        "{size}, {WARNING}which is large{WARNING:#}: each event gets a fresh instance, for which all of it is written anew; \
+         link with `-C link-arg=-zstack-size={TEMPLATE_STACK}` (in .cargo/config.toml)"
     )
 }

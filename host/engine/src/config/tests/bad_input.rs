@@ -67,7 +67,7 @@ const AFTER_A_GOOD_ENTRY: &[(&str, &str)] = &[
     ("stop = 'runs'", "5:8 plugin.stop [run] `plugin.stop`: unknown word \"runs\": did you mean `run`?"),
     (
         "on-failure = 'allow'",
-        "5:14 plugin.on-failure [] `plugin.on-failure`: unknown word \"allow\": the words here are `reject`, `skip`",
+        "5:14 plugin.on-failure [] `plugin.on-failure`: unknown word \"allow\": the words here are `reject`, `skip`, `ask`",
     ),
     ("limits = 3", "5:10 plugin.limits [] `plugin.limits`: expected a table, found a whole number"),
     (

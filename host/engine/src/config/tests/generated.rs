@@ -125,7 +125,7 @@ prop_compose! {
         tools in option::of(collection::vec("[a-z_*\"\\\\']{1,8}".prop_map(|text| text.parse().unwrap()), 1..3)),
         mode in sample::select(&[Mode::Enforce, Mode::Audit][..]),
         stop in sample::select(&[Stop::Run, Stop::Session][..]),
-        on_failure in option::of(sample::select(&[OnFailure::Reject, OnFailure::Skip][..])),
+        on_failure in option::of(sample::select(&[OnFailure::Reject, OnFailure::Skip, OnFailure::Ask][..])),
         config in config(),
     ) -> Entry {
         let digest = Digest::of_bytes(&bytes);
