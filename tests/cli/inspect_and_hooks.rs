@@ -165,7 +165,8 @@ fn a_plugin_can_propose_that_a_person_decides_where_it_fails_and_not_that_its_fa
 
     let user = User::new();
     user.write("skips.wasm", proposing(b"skip"));
-    let said = ["the `on-failure` that the plugin proposes cannot be used: ", "says \"skip\", and must say `ask` or `reject`"];
+    let said =
+        ["the `on-failure` that the plugin proposes cannot be used: ", "says \"skip\", and must say `ask` or `reject`"];
     user.run(["allow", "skips.wasm", "--yes"]).expect(2, &said);
 }
 

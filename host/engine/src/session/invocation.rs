@@ -81,12 +81,14 @@ pub(super) fn too_large(plugin: &Plugin, had: &str, bytes: usize) -> Option<Fail
     })
 }
 
-/// The failure of a call about an event of so many bytes: of a large one, the limits that only its reading may have used up were used
-/// up by its size.
+/// The failure of a call about an event of so many bytes: of a large one, its size may have used up the limits that grow with what a
+/// plugin reads and answers.
 pub(super) fn by_size(failure: Failure, bytes: usize) -> Failure {
     match failure.kind {
-        FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory if bytes >= LARGE_EVENT => {
-            Failure::new(FailureKind::Oversized, format!("could not read an event of {bytes} bytes: it {failure}"))
+        FailureKind::OutOfFuel | FailureKind::Compute | FailureKind::OutOfMemory | FailureKind::AnswerTooLarge
+            if bytes >= LARGE_EVENT =>
+        {
+            Failure::new(FailureKind::Oversized, format!("could not handle an event of {bytes} bytes: it {failure}"))
         }
         _ => failure,
     }

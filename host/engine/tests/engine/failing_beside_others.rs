@@ -8,12 +8,19 @@ use hookhost::contract::{EventKind, OutcomeKind, Shape};
 use hookhost::{GateOutcome, Host};
 use serde_json::{Value, json};
 
-/// What the operator can say of a plugin's failures, and whether it lets them reject.
-const POLICIES: [(Mode, OnFailure, bool); 3] = [
-    (Mode::Enforce, OnFailure::Reject, true),
-    (Mode::Enforce, OnFailure::Skip, false),
-    (Mode::Audit, OnFailure::Reject, false),
+/// What the operator can say of a plugin's failures.
+const POLICIES: [(Mode, OnFailure); 4] = [
+    (Mode::Enforce, OnFailure::Reject),
+    (Mode::Enforce, OnFailure::Skip),
+    (Mode::Enforce, OnFailure::Ask),
+    (Mode::Audit, OnFailure::Reject),
 ];
+
+/// Whether that lets a failure reject. Nobody is asked about a value on its way.
+fn rejects(mode: Mode, on_failure: OnFailure, event: EventKind) -> bool {
+    let is_gate = event.shape() == Shape::Gate;
+    mode == Mode::Enforce && (on_failure == OnFailure::Reject || on_failure == OnFailure::Ask && !is_gate)
+}
 
 fn failing_under(name: &str, kind: &str, mode: Mode, on_failure: OnFailure) -> Failing {
     let mut failing = failing(name, kind);
@@ -41,7 +48,7 @@ fn refused(event: EventKind) -> OutcomeKind {
 async fn a_failing_plugin_erases_no_other_plugins_refusal() {
     let reject = json!({"any": {"verdict": "reject", "reason": "no"}});
     for kind in kinds() {
-        for (mode, on_failure, failure_rejects) in POLICIES {
+        for (mode, on_failure) in POLICIES {
             for (name, rejecting) in [("a", "b"), ("b", "a")] {
                 let failing = failing_under(name, &kind, mode, on_failure);
                 let host = host(vec![failing.entry.clone(), other(rejecting, &reject)]).await;
@@ -52,7 +59,7 @@ async fn a_failing_plugin_erases_no_other_plugins_refusal() {
                     let session = failing.session(&host, event).await;
                     let settled = dispatch(&session, event).await;
                     assert_eq!(settled.record.outcome, refused(event), "{case}");
-                    let (by, cause, asked) = match (name, failure_rejects) {
+                    let (by, cause, asked) = match (name, rejects(mode, on_failure, event)) {
                         ("a", true) => ("a", json!({ "failed": kind }), 1),
                         ("a", false) => ("b", json!("verdict"), 2),
                         _ => ("a", json!("verdict"), 1),
@@ -87,7 +94,7 @@ async fn beside_a_failing_plugin_the_final_change_is_what_the_others_saw() {
     let watching = json!({"any": {"do": [{"log": "{value}"}]}});
     let changer = host(vec![other("changer", &changing())]).await;
     for kind in kinds() {
-        for (mode, on_failure, failure_rejects) in POLICIES {
+        for (mode, on_failure) in POLICIES {
             for place in [1, 15, 25] {
                 let mut failing = failing_under("failing", &kind, mode, on_failure);
                 failing.entry.priority = place;
@@ -106,7 +113,15 @@ async fn beside_a_failing_plugin_the_final_change_is_what_the_others_saw() {
                     let settled = dispatch(&session, event).await;
                     let calls = &settled.record.calls;
                     assert!(calls.iter().any(|call| call.failure.is_some()), "{case}: {calls:?}");
-                    if failure_rejects {
+                    if on_failure == OnFailure::Ask && event.shape() == Shape::Gate {
+                        // The final value is what nobody could say no to, and a person is asked about it.
+                        assert_eq!(settled.record.outcome, OutcomeKind::Escalated, "{case}");
+                        assert_eq!(settled.record.questions.len(), 1, "{case}");
+                        assert_eq!(settled.record.questions[0].by.to_string(), "failing", "{case}");
+                        assert_eq!(settled.record.last, alone.record.last, "{case}");
+                        continue;
+                    }
+                    if rejects(mode, on_failure, event) {
                         assert_eq!(settled.record.outcome, refused(event), "{case}");
                         assert_eq!(settled.outcome["by"], json!(["failing"]), "{case}");
                         assert_eq!(settled.outcome.get("value"), None, "{case}");

@@ -3,11 +3,17 @@
 use crate::failure_kinds::with_limits;
 use crate::stillborn::{EXIT, stillborn};
 use crate::support::{bash, plugin, session, session_on, texts};
+use futures_util::future::BoxFuture;
+use hookhost::approval::{Approval, ApprovalRequest, Approver};
+use hookhost::audit;
 use hookhost::config::{Entry, Limits, OnFailure, Settings};
 use hookhost::contract::{Cause, ToolCall};
+use hookhost::replay::replay;
+use hookhost::store::Log;
 use hookhost::{Config, Engine, FailureKind, GateOutcome, Host, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn misbehaving(name: &str, how: &str) -> Entry {
@@ -78,6 +84,124 @@ async fn an_event_larger_than_the_input_limit_is_a_failure_and_never_cut() {
     let session = session(vec![entry]).await;
     assert!(matches!(ask(&session, "short").await, GateOutcome::Allowed { .. }));
     assert_eq!(failure(&ask(&session, &"x".repeat(300)).await), FailureKind::Oversized);
+}
+
+#[tokio::test]
+async fn an_event_that_is_larger_than_the_input_limit_trips_no_plugin() {
+    let mut entry = plugin("p", json!({}));
+    entry.limits.input = NonZeroUsize::new(300).unwrap();
+    let session = session(vec![entry]).await;
+    for _ in 0..5 {
+        let outcome = ask(&session, &"x".repeat(300)).await;
+        assert_eq!(failure(&outcome), FailureKind::Oversized);
+        let said = "Rejected because the plugin p was not asked: the event has ";
+        assert!(outcome.to_string().starts_with(said), "{outcome}");
+        assert!(outcome.to_string().ends_with(" bytes, limits.input is 300"), "{outcome}");
+    }
+    assert!(matches!(ask(&session, "short").await, GateOutcome::Allowed { .. }));
+    assert_eq!(texts(session.take_notices()), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_a_large_event_uses_up_trips_no_plugin_and_a_plugin_that_loops_on_small_ones_is_tripped() {
+    let large = format!("bad {}", "x".repeat(8 * 1024));
+    let cases: [(Entry, FailureKind, &str); 3] = [
+        (
+            with_limits(misbehaving("p", "loop"), |limits| limits.fuel = NonZeroU64::new(5_000_000).unwrap()),
+            FailureKind::OutOfFuel,
+            "it used up its fuel of 5000000 (limits.fuel)",
+        ),
+        (
+            with_limits(misbehaving("p", "loop"), |limits| limits.compute = Some(Duration::from_millis(20))),
+            FailureKind::Compute,
+            "it computed for longer than 20ms (limits.compute)",
+        ),
+        (with_limits(misbehaving("p", "allocate"), |_| {}), FailureKind::OutOfMemory, "(limits.memory)"),
+    ];
+    for (entry, kind, why) in cases {
+        let session = session(vec![entry]).await;
+        for _ in 0..4 {
+            let outcome = ask(&session, &large).await;
+            assert_eq!(failure(&outcome), FailureKind::Oversized, "{kind:?}");
+            let said = outcome.to_string();
+            assert!(said.starts_with("Rejected because the plugin p could not handle an event of "), "{said}");
+            assert!(said.contains(" bytes: it ") && said.ends_with(why), "{said}");
+        }
+        assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{kind:?}");
+        for _ in 0..3 {
+            assert_eq!(failure(&ask(&session, "bad").await), kind);
+            // It neither counts nor ends the row.
+            assert!(matches!(failure(&ask(&session, &large).await), FailureKind::Oversized | FailureKind::Tripped));
+        }
+        assert_eq!(failure(&ask(&session, "good").await), FailureKind::Tripped, "{kind:?}");
+    }
+    // A trap is the plugin's own, whatever the size.
+    let session = session(vec![misbehaving("p", "trap")]).await;
+    assert_eq!(failure(&ask(&session, &large).await), FailureKind::Trap);
+}
+
+#[tokio::test]
+async fn a_person_who_decides_about_a_failure_says_yes_to_exactly_the_value_that_the_plugin_did_not_judge() {
+    struct Says(bool, Mutex<Vec<ApprovalRequest>>);
+    impl Approver for Says {
+        fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Approval> {
+            self.1.lock().unwrap().push(request);
+            let approval = if self.0 { Approval::yes() } else { Approval::no() };
+            Box::pin(async { approval })
+        }
+    }
+    let large = "x".repeat(400);
+    for says_yes in [true, false] {
+        let mut guard = plugin("guard", json!({}));
+        guard.limits.input = NonZeroUsize::new(300).unwrap();
+        guard.on_failure = Some(OnFailure::Ask);
+        let adds = json!({"before-tool-call": {"verdict": "modify", "value": {"command": "{command} -n"}, "when": {"round": 1}}});
+        let (_directory, log, builder) = crate::support::recording(vec![guard, plugin("tidy", adds)]);
+        let person = Arc::new(Says(says_yes, Mutex::default()));
+        let host = builder.approver(Arc::clone(&person) as _).build().await.unwrap();
+        let session = host.open_session(crate::support::spec()).unwrap();
+        let settled = session.before_tool_call(bash(&session, &large)).await;
+        let asked = person.1.lock().unwrap().clone();
+        let [request] = &asked[..] else { panic!("{asked:?}") };
+        let [question] = &request.questions[..] else { panic!("{request:?}") };
+        assert_eq!(question.by.to_string(), "guard");
+        let words = &question.escalation.question;
+        assert!(words.starts_with("guard was not asked: the event has "), "{words}");
+        assert!(words.ends_with(" bytes, limits.input is 300. Allow it without its answer?"), "{words}");
+        assert!(request.value.get().contains(&format!("{large} -n")), "{}", request.value);
+        match settled.outcome {
+            GateOutcome::Allowed { value } if says_yes => {
+                assert_eq!(value.arguments.as_str(), json!({ "command": format!("{large} -n") }).to_string());
+            }
+            GateOutcome::Rejected(rejection) if !says_yes => {
+                assert_eq!((rejection.cause, &rejection.by[..]), (Cause::NotApproved, &["guard".to_owned()][..]));
+            }
+            other => panic!("{other:?}"),
+        }
+        // It is in the log, and replayed as it was.
+        drop(session);
+        host.drain(Duration::from_secs(20)).await.unwrap();
+        let written = crate::support::written(&log);
+        let calls = written.iter().flat_map(audit::Record::calls);
+        let failures: Vec<_> = calls.filter_map(|call| call.failure.as_ref()).map(|failure| failure.kind).collect();
+        assert_eq!(failures, [FailureKind::Oversized; 2]);
+        let summary = replay(&host, &Log::open(&log).unwrap(), |event| assert!(event.is_same(), "{event:?}")).await;
+        assert_eq!(summary.unwrap().different, 0);
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_about_a_failure_and_on_a_transform_it_rejects() {
+    let mut guard = plugin("guard", json!({"any": {"misbehave": "trap"}}));
+    guard.on_failure = Some(OnFailure::Ask);
+    let session = session(vec![guard]).await;
+    let GateOutcome::Rejected(rejection) = ask(&session, "ls").await else { panic!("it passed") };
+    assert_eq!(rejection.cause, Cause::NotApproved);
+    assert!(rejection.to_string().contains("guard failed: it trapped: "), "{rejection}");
+    let TransformOutcome::Withheld(rejection) = session.finalize_content("secret".into()).await.outcome else {
+        panic!("it passed")
+    };
+    assert_eq!(rejection.cause, Cause::Failed(FailureKind::Trap));
 }
 
 #[tokio::test]

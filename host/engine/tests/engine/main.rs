@@ -4,6 +4,7 @@
 
 mod asks;
 mod audit;
+mod binary;
 mod callbacks;
 mod careless;
 mod compiled_ahead;

@@ -15,8 +15,8 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
 };
 use anyhow::anyhow;
-use hookhost::command::{self, Change, Edited, Inspection, ProjectFile, TrustStore};
 use entry::Proposed;
+use hookhost::command::{self, Change, Edited, Inspection, ProjectFile, TrustStore};
 use hookhost::config::{Config, Entry, FILE_NAME, Layer, OnFailure, Source, UserDirectories};
 use std::path::{Path, PathBuf};
 
@@ -140,7 +140,10 @@ fn describe(entry: &Entry, inspection: &Inspection, proposed: Proposed, old: Opt
         }
         Some(other) => {
             let own = entry.priority;
-            row("asked", &format!("at priority {own}, as its entry says; it proposes {other}: `priority` in the entry"));
+            row(
+                "asked",
+                &format!("at priority {own}, as its entry says; it proposes {other}: `priority` in the entry"),
+            );
         }
         None => {}
     }

@@ -4,7 +4,9 @@ use crate::output::truncate::cut;
 use hookhost::config::OnFailure;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use wasmparser::{ConstExpr, CustomSectionReader, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType};
+use wasmparser::{
+    ConstExpr, CustomSectionReader, DataKind, Encoding, KnownCustom, Operator, Parser, Payload, TypeRef, ValType,
+};
 
 /// What a component says of itself. A part that cannot be read is absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
