@@ -31,7 +31,7 @@ pub enum FailureKind {
     OutOfMemory,
     /// It called capabilities more often than `limits.capability-calls`, or gave more effects than one event may have.
     CapabilityCalls,
-    /// The event is larger than `limits.input`, or has 8 KiB and more and used up what the plugin may compute and hold. Not the
+    /// The event is larger than `limits.input`, or has 8 KiB and more and used up what the plugin may compute, hold and answer. Not the
     /// plugin's fault: it counts towards no tripping.
     #[serde(alias = "input-too-large")]
     Oversized,

@@ -18,8 +18,7 @@ use std::time::{Duration, SystemTime};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// The version of a file's layout: the content, then its authentication code. Compiled code comes
-/// first, so that it can be mapped in place.
+/// The version of a file's layout: the content, then its authentication code.
 const LAYOUT: u8 = 5;
 
 /// Bytes of a file's authentication code.
@@ -120,7 +119,7 @@ impl Cache {
     #[cfg(feature = "compile")]
     pub(super) fn code(&self, engine: &Engine, entry: &Entry, component: &Digest) -> Option<Component> {
         let path = self.path(CacheFile::Code(component));
-        mapped(engine, entry, &path, self.vouched_for(&path))
+        loaded(engine, entry, &path, self.vouched_for(&path))
     }
 
     /// Reads what is kept of an entry, and checks that this user's key vouches for it.
@@ -138,8 +137,8 @@ impl Cache {
         let Read { outcome, code } = read;
         let (outcome, file) = counted(outcome, entry, &self.path(CacheFile::Outcome(entry)))?;
         file.touch();
-        let (opened, path) = code?;
-        Some((mapped(engine, entry, &path, opened)?, outcome))
+        let (code, path) = code?;
+        Some((loaded(engine, entry, &path, code)?, outcome))
     }
 
     /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
@@ -265,23 +264,25 @@ impl Cache {
         self.directory.join(name).with_extension(extension)
     }
 
-    /// Opens a file whose authentication code this user's key made.
-    fn vouched_for(&self, path: &Path) -> io::Result<Opened> {
+    /// Copies the content of a file whose authentication code this user's key made.
+    fn vouched_for(&self, path: &Path) -> io::Result<(Opened, CodeCopy)> {
         let opened = Opened::of(path)?;
         let mut file = &opened.file;
         let mut left = opened.metadata.len().checked_sub(TAG as u64).ok_or_else(cut_off)?;
         let mut tag = self.tag(path);
         let mut piece = vec![0; PIECE];
+        let mut copy = CodeCopy::new();
         while left > 0 {
             let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
             file.read_exact(&mut piece[..length])?;
             tag.update(&piece[..length]);
+            copy.write_all(&piece[..length])?;
             left -= length as u64;
         }
         let mut expected = [0; TAG];
         file.read_exact(&mut expected)?;
         // Compared in constant time.
-        if tag.finalize() == expected { Ok(opened) } else { Err(io::Error::other(WRONG)) }
+        if tag.finalize() == expected { Ok((opened, copy)) } else { Err(io::Error::other(WRONG)) }
     }
 
     /// The authentication code of a file, begun with its name.
@@ -400,7 +401,7 @@ fn bounds_of_configuring(entry: &Entry) -> String {
 /// What was read of an entry: its outcome, and then the file of the code that this names.
 pub(super) struct Read {
     outcome: io::Result<(Outcome, Opened)>,
-    code: Option<(io::Result<Opened>, PathBuf)>,
+    code: Option<(io::Result<(Opened, CodeCopy)>, PathBuf)>,
 }
 
 impl Read {
@@ -410,27 +411,75 @@ impl Read {
     }
 }
 
+/// Compiled code in memory of this process alone. Mapped from the file in the cache, it would end the process when somebody cuts the file.
+enum CodeCopy {
+    /// A file that is nowhere in the file system and that nobody can change any more, so that it need not be copied again to be mapped.
+    #[cfg(target_os = "linux")]
+    Sealed(File),
+    Bytes(Vec<u8>),
+}
+
+impl CodeCopy {
+    #[cfg(target_os = "linux")]
+    fn new() -> Self {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        let file = memfd_create("hookhost-code", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
+        file.map_or_else(|_| Self::Bytes(Vec::new()), |file| Self::Sealed(file.into()))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new() -> Self {
+        Self::Bytes(Vec::new())
+    }
+
+    fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Sealed(file) => file.write_all(piece),
+            Self::Bytes(bytes) => bytes.write_all(piece),
+        }
+    }
+
+    /// Loads what is in it. It has to be what `Component::serialize` gave to `put_code`.
+    fn component(self, engine: &Engine) -> io::Result<Component> {
+        #[cfg(target_os = "linux")]
+        let bytes = match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Sealed(mut file) => {
+                use rustix::fs::{SealFlags, fcntl_add_seals};
+                use std::io::Seek as _;
+                use std::os::fd::AsRawFd as _;
+                fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
+                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+                #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
+                // SAFETY: the code over it is made with a key that only this user can read, and the file's name, which says which
+                // component, is part of what it is made over. It was computed over what is in the copy, which cannot change. What
+                // another engine has compiled, wasmtime refuses.
+                match unsafe { Component::deserialize_file(engine, path) } {
+                    Ok(component) => return Ok(component),
+                    // Where `/proc` is missing, or nothing may be executed from a file in memory.
+                    Err(_) => {
+                        file.rewind()?;
+                        let mut bytes = Vec::new();
+                        file.read_to_end(&mut bytes)?;
+                        bytes
+                    }
+                }
+            }
+        };
+        #[cfg(not(target_os = "linux"))]
+        let Self::Bytes(bytes) = self;
+        #[expect(unsafe_code, reason = "as above")]
+        // SAFETY: as above.
+        let component = unsafe { Component::deserialize(engine, &bytes) };
+        component.map_err(io::Error::other)
+    }
+}
+
 /// The code in a file that was found to be authentic.
-fn mapped(engine: &Engine, entry: &Entry, path: &Path, opened: io::Result<Opened>) -> Option<Component> {
-    let map = || {
-        #[expect(unsafe_code, reason = "wasmtime cannot check compiled code, so it leaves that to us")]
-        // SAFETY: the file is what `Component::serialize` gave to `put_code`: the code over it is
-        // made with a key that only this user can read, and the file's name, which says which
-        // component, is part of what it is made over. What another engine has compiled, wasmtime refuses. When it is mapped, it is still
-        // that file, or another one of that name that a process of this user has written with the same key: nobody else can reach
-        // the directory. A file is written once, under another name, and then only replaced or removed.
-        let component = unsafe { Component::deserialize_file(engine, path) };
-        component.or_else(|_| {
-            // Where nothing may be executed from the file system it is on, it can be copied.
-            let mut code = fs::read(path)?;
-            code.truncate(code.len().saturating_sub(TAG));
-            #[expect(unsafe_code, reason = "as above")]
-            // SAFETY: as above.
-            let component = unsafe { Component::deserialize(engine, &code) };
-            component.map_err(io::Error::other)
-        })
-    };
-    let (found, file) = counted(opened.and_then(|opened| Ok((map()?, opened))), entry, path)?;
+fn loaded(engine: &Engine, entry: &Entry, path: &Path, code: io::Result<(Opened, CodeCopy)>) -> Option<Component> {
+    let component = code.and_then(|(opened, copy)| Ok((copy.component(engine)?, opened)));
+    let (found, file) = counted(component, entry, path)?;
     file.touch();
     Some(found)
 }
@@ -660,6 +709,25 @@ mod tests {
 
     fn mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn code_that_runs_does_not_change_with_the_file_that_it_came_from() {
+        let place = Place::new();
+        let module = "(core module (func (export \"f\") (result i32) i32.const 7))";
+        let text = format!(
+            "(component {module} (core instance $i (instantiate 0)) (func (export \"f\") (result u32) (canon lift (core func $i \"f\"))))"
+        );
+        let component = Component::new(&place.engine, wat::parse_str(text).unwrap()).unwrap();
+        let digest = place.entry.code.digest().unwrap();
+        place.cache().put_code(&place.entry, &digest, &component);
+        let kept = place.cache().code(&place.engine, &place.entry, &digest).unwrap();
+        // A process that has a file mapped is ended by the system when it touches what was cut off.
+        fs::OpenOptions::new().write(true).open(place.path()).unwrap().set_len(0).unwrap();
+        let mut store = wasmtime::Store::new(&place.engine, ());
+        let instance = wasmtime::component::Linker::new(&place.engine).instantiate(&mut store, &kept).unwrap();
+        let f = instance.get_typed_func::<(), (u32,)>(&mut store, "f").unwrap();
+        assert_eq!(f.call(&mut store, ()).unwrap(), (7,));
     }
 
     #[test]
