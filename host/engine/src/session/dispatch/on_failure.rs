@@ -3,6 +3,7 @@
 use super::Dispatch;
 use crate::compose::OnFailure;
 use crate::contract::Failure;
+use crate::session::notice::TOLD;
 
 impl Dispatch<'_> {
     /// Takes the effects of a call with a valid answer, or notes its failure, applies the plugin's `on-failure`, and trips the
@@ -21,7 +22,7 @@ impl Dispatch<'_> {
                 Ok(value)
             }
             Err(failure) => {
-                tracing::warn!(plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
+                tracing::warn!(target: TOLD, plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
                 self.session.failed(plugin, self.observes(), &failure);
                 if failure.kind.is_wall_time() {
                     let why = format!("{}: it ran out of wall time", plugin.name());
