@@ -432,6 +432,11 @@ pub(super) fn root_in(session: &str, row: &SessionRow) -> Option<String> {
     parse(session, &row.state).root
 }
 
+/// The project files that have counted, according to a session's row.
+pub(super) fn project_files_in(session: &str, row: &SessionRow) -> BTreeMap<PathBuf, PathBuf> {
+    parse(session, &row.state).project_files
+}
+
 /// Parses a row's content. An invalid row counts as that of a new session: it contains nothing that a verdict depends on
 /// except failures, which are counted again.
 fn parse(session: &str, state: &str) -> SessionState {
