@@ -2,7 +2,6 @@
 //! answer.
 
 use crate::call_key::{CallId, CallKey};
-use hookhost::contract::ToolResult;
 use hookhost_adapters::{Answer, Outcome};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -143,10 +142,9 @@ impl Slot {
 }
 
 fn weight(outcome: &Outcome) -> usize {
-    let of_result = |result: &ToolResult| json_length(result);
     let answer = match &outcome.answer {
         Answer::Changed { arguments, .. } => json_length(arguments),
-        Answer::Responded { result, .. } | Answer::ReplacedResult(result) => of_result(result),
+        Answer::Responded { result, .. } | Answer::ReplacedResult(result) => json_length(result),
         Answer::Rejected(no) => json_length(no),
         Answer::Ask { questions, arguments } => json_length(questions) + json_length(arguments),
         Answer::Replaced(text) => text.len(),
@@ -158,7 +156,7 @@ fn weight(outcome: &Outcome) -> usize {
 }
 
 /// The length of a value as JSON, without making it.
-fn json_length(value: &impl Serialize) -> usize {
+pub(crate) fn json_length(value: &impl Serialize) -> usize {
     struct Length(usize);
     impl io::Write for Length {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
