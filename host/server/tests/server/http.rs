@@ -300,7 +300,8 @@ async fn a_request_with_two_origins_is_refused() {
     let (_lab, address) = started().await;
     let of = async |origins: &str| {
         let denied = bash("PreToolUse", "1", "ls").to_string();
-        let mut stream = asked(address, "/hooks/claude-code", &format!("{origins}connection: close\r\n"), &denied).await;
+        let mut stream =
+            asked(address, "/hooks/claude-code", &format!("{origins}connection: close\r\n"), &denied).await;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
         answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
