@@ -1,7 +1,7 @@
 //! The agents' sessions: the same for all calls that name the same one, whichever process reports them.
 
 use crate::call_key::digest;
-use crate::rules::{DirectoryRules, real};
+use crate::rules::{Directories, DirectoryRules, real};
 use data_encoding::HEXLOWER;
 use hookhost::audit::DeliveryKind;
 use hookhost::contract::Task;
@@ -161,6 +161,11 @@ fn identifier(agent: &str, id: &str) -> String {
     format!("{agent}:sha256-{digest}")
 }
 
+/// The directories that a session names.
+pub(crate) fn directories(session: &AgentSession) -> Directories {
+    Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
+}
+
 /// The project's root: what the agent says, or the nearest directory above that has a `.git`.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
@@ -217,15 +222,14 @@ impl Handle {
         allowed.is_some_and(|allowed| allowed != of_arguments(arguments))
     }
 
-    /// Notes the project files that count for an event in these directories, under the rules of `directory`. What was approved and
-    /// has counted goes on counting in a session, until the user revokes the approval.
+    /// Notes the project files that count for an event in these directories. What was approved and has counted goes on counting in a
+    /// session, until the user revokes the approval.
     ///
     /// # Errors
     /// One sentence, if a file does not count any more and nobody decided so: its project was moved, or a link leads elsewhere.
     pub(crate) fn keeps_project_files(
         &self,
         named: &AgentSession,
-        directory: &Path,
         counting: &[PathBuf],
         is_revoked: impl Fn(&Path) -> bool,
     ) -> Result<(), String> {
@@ -237,9 +241,9 @@ impl Handle {
         if counting.iter().all(|file| known.contains_key(file)) && known.len() == counting.len() {
             return Ok(());
         }
-        let root = real(&workspace(named));
+        let (root, directory) = (real(&workspace(named)), directories(named).of_rules());
         for (file, project) in &known {
-            if counting.contains(file) || is_elsewhere(file, project, &root, named, directory) {
+            if counting.contains(file) || is_elsewhere(file, project, &root, named, &directory) {
                 continue;
             }
             if is_revoked(file) {

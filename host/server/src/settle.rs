@@ -5,8 +5,8 @@ use crate::claims::{Claim, Claims};
 use crate::events::{self, Said};
 use crate::once::{Once, Settled};
 use crate::proxies;
-use crate::rules::{Configurations, Directories, DirectoryRules, RulesByDirectory, real};
-use crate::sessions::{Handle, MAX_CONTINUED, Sessions, identifiers};
+use crate::rules::{Configurations, DirectoryRules, RulesByDirectory, real};
+use crate::sessions::{Handle, MAX_CONTINUED, Sessions, directories, identifiers};
 use data_encoding::HEXLOWER;
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::config::{Entry, Settings};
@@ -357,9 +357,8 @@ impl Settler {
     fn handle(&self, adapter: &dyn Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<Handle>, String> {
         let handle = self.sessions.of(&self.host, adapter.agent().name, &call.session, rules);
         let handle = handle.map_err(|error| error.to_string())?;
-        let directory = directories(&call.session).of_rules();
         let is_revoked = |file: &Path| self.rules.is_revoked(file);
-        handle.keeps_project_files(&call.session, &directory, &rules.project_files, is_revoked)?;
+        handle.keeps_project_files(&call.session, &rules.project_files, is_revoked)?;
         Ok(handle)
     }
 
@@ -488,11 +487,6 @@ fn too_long(session: &AgentSession) -> Option<String> {
     let is_long = |path: &Path| path.as_os_str().len() > MAX_PATH;
     let why = || format!("its directory is longer than {MAX_PATH} bytes");
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
-}
-
-/// The directories that a session names.
-fn directories(session: &AgentSession) -> Directories {
-    Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
 /// A reply, as another process reads it.
