@@ -60,14 +60,7 @@ pub struct Settler {
 /// A message that was settled: by another process, or here, with the claim of this process on it.
 enum Done {
     Elsewhere(Reply),
-    Here(Vec<EventOutcome>, Option<(Claim, [u8; 32])>),
-}
-
-/// The outcome of an event, as its agent can be told it.
-struct EventOutcome {
-    outcome: Outcome,
-    event: Option<String>,
-    kept: Duration,
+    Here(Vec<Settled>, Option<(Claim, [u8; 32])>),
 }
 
 /// An event that an agent reports.
@@ -226,9 +219,11 @@ impl Settler {
             let (_, session) = identifiers(adapter.agent().name, &own.session);
             let claim = self.claim(adapter, &own, &session).await;
             let rules = self.rules_of(&call).await?;
-            let key = CallKey::new(&session, &own, &rules.digest);
-            let terms = key.map(|key| digest(&[&HEXLOWER.encode(&key.terms), &call.point]));
-            let claim = claim.zip(terms);
+            let claim = claim.and_then(|claim| {
+                let key = CallKey::new(&session, &own, &rules.digest)?;
+                // The reply is one at this point.
+                Some((claim, digest(&[&HEXLOWER.encode(&key.terms), &call.point])))
+            });
             if let Some((claim, terms)) = &claim
                 && let Some(kept) = claim.answer(terms)
                 && let Some(reply) = reply_of(&kept.answer)
@@ -287,7 +282,7 @@ impl Settler {
     }
 
     /// Forgets the outcomes of calls, which have run.
-    fn end(&self, calls: &[CallId]) {
+    fn forget(&self, calls: &[CallId]) {
         self.once.end(calls);
         if let Some(claims) = &self.claims {
             claims.end(calls);
@@ -320,7 +315,7 @@ impl Settler {
     }
 
     /// Settles each event of a message, in order; `rules` are those of its first. What the agent cannot express is made stricter.
-    async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<EventOutcome>, String> {
+    async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<Settled>, String> {
         if reported.call.further.is_empty() {
             return Ok(vec![self.one_settled(reported, rules).await?]);
         }
@@ -332,7 +327,7 @@ impl Settler {
         Ok(outcomes)
     }
 
-    async fn one_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<EventOutcome, String> {
+    async fn one_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Settled, String> {
         let (settled, handle) = self.settled(reported, rules).await?;
         let Reported { adapter, call, .. } = reported;
         let Settled { outcome, event, kept } = settled;
@@ -341,7 +336,7 @@ impl Settler {
             let note = degradation.sentence();
             handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
         }
-        Ok(EventOutcome { outcome, event, kept })
+        Ok(Settled { outcome, event, kept })
     }
 
     /// The rules that count for a call now.
@@ -383,7 +378,7 @@ impl Settler {
         };
         asked.start().await;
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
-            self.end(&CallKey::of_call_that_ran(handle.session.id(), tool));
+            self.forget(&CallKey::of_call_that_ran(handle.session.id(), tool));
         }
         let key = CallKey::new(handle.session.id(), call, &rules.digest);
         let settled = match key.map(|key| self.once.slot(&key, rules.revision)) {
