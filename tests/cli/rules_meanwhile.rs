@@ -13,14 +13,7 @@ fn rule(behaviour: &Value) -> String {
 
 /// A person who is asked by that plugin whether a command may run, while the rules change to these.
 fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
-    user.configure(&rule(&json!({ "verdict": "escalate", "question": "Run it?" })));
-    user.write(
-        "script.toml",
-        "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\n[[turn]]\ntext = \"Bye.\"\n",
-    );
-    let mut session = Session::start(user.command(["run", "go", "--script", "script.toml"]).env("TERM", "dumb"));
-    session.sees("guard asks: Run it?");
-    session.yes();
+    let session = asked(user);
     user.configure(&rule(to));
     // The note about it comes after the question, which is alone on the screen.
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -29,6 +22,30 @@ fn asked_while_the_rules_change(user: &User, to: &Value) -> Session {
     }
     assert!(!user.project().join("made").exists(), "it ran before anybody answered");
     session
+}
+
+/// A person who is asked by that plugin whether a command may run.
+fn asked(user: &User) -> Session {
+    user.configure(&rule(&json!({ "verdict": "escalate", "question": "Run it?" })));
+    user.write(
+        "script.toml",
+        "[[turn]]\ncall = [{ tool = \"bash\", arguments = { command = \"touch made\" } }]\n[[turn]]\ntext = \"Bye.\"\n",
+    );
+    let mut session = Session::start(user.command(["run", "go", "--script", "script.toml"]).env("TERM", "dumb"));
+    session.sees("guard asks: Run it?");
+    session.yes();
+    session
+}
+
+#[test]
+fn a_yes_waits_for_rules_that_have_changed_a_moment_before() {
+    let user = User::new();
+    let mut session = asked(&user);
+    user.configure(&rule(&json!({ "verdict": "reject", "reason": "not any more" })));
+    session.agrees();
+    let (code, screen) = session.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(!user.project().join("made").exists() && screen.contains("did not count"), "{screen}");
 }
 
 #[test]

@@ -74,4 +74,8 @@ impl Configurations for UserConfigurations {
         files.dedup();
         files
     }
+
+    fn is_revoked(&self, file: &Path) -> bool {
+        configuration::places().is_ok_and(|places| TrustStore::of(&places).is_revoked(file))
+    }
 }

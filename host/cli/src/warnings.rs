@@ -16,6 +16,9 @@ struct Says {
     tells_progress: bool,
 }
 
+/// Target of warnings that the user reads in a refusal or a notice as well.
+const TOLD: &str = "hookhost::told";
+
 /// What is said while something is compiled.
 const PROGRESS: &str = "hookhost::compiling";
 
@@ -28,7 +31,7 @@ pub(crate) fn say() {
 impl Subscriber for Says {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let is_warning = *metadata.level() <= Level::WARN && metadata.target().starts_with("hookhost");
-        is_warning || (self.tells_progress && metadata.target() == PROGRESS)
+        (is_warning && metadata.target() != TOLD) || (self.tells_progress && metadata.target() == PROGRESS)
     }
 
     fn event(&self, event: &Event<'_>) {

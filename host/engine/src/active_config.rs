@@ -13,7 +13,8 @@ use crate::plugin::{Compiler, LoadError, Plugin, PluginTool};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
-use std::sync::Arc;
+use futures_util::future::BoxFuture;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Why a configuration cannot become active.
 #[derive(Debug, thiserror::Error)]
@@ -218,11 +219,42 @@ impl ActiveConfig {
 #[derive(Clone)]
 pub struct RuleSet {
     active: Arc<ArcSwap<ActiveConfig>>,
+    source: Arc<Mutex<Option<Weak<dyn RuleSource>>>>,
+}
+
+/// Keeps a rule set as its files are ([`RuleSet::follow`]).
+pub trait RuleSource: Send + Sync {
+    /// Looks at the files, and returns once the rules that they now contain are in force. Called when a person has said yes,
+    /// before the yes is judged: it may have to wait for a load in progress, and must not send an event of the session that
+    /// asked.
+    ///
+    /// # Errors
+    /// One sentence, where it is not known which rules are in force: the yes does not count then. Files that cannot be read are
+    /// no error if the rules that were loaded stay in force.
+    fn refresh(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
 impl RuleSet {
     pub(crate) fn new(config: ActiveConfig) -> Self {
-        Self { active: Arc::new(ArcSwap::from_pointee(config)) }
+        Self { active: Arc::new(ArcSwap::from_pointee(config)), source: Arc::default() }
+    }
+
+    /// Has `source` bring the rules up to date before a person's yes is judged under them. Without it, a yes is judged under what
+    /// [`Host::reload_rules`](crate::Host::reload_rules) replaced last. The caller keeps `source`: once it is dropped, no yes
+    /// counts under these rules.
+    pub fn follow(&self, source: &Arc<impl RuleSource + 'static>) {
+        let source = Arc::downgrade(source);
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+    }
+
+    /// Brings the rules up to date.
+    pub(crate) async fn refresh(&self) -> Result<(), String> {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match source.map(|source| source.upgrade()) {
+            None => Ok(()),
+            Some(Some(source)) => source.refresh().await,
+            Some(None) => Err("its rules are no longer kept up to date: send the call again".to_owned()),
+        }
     }
 
     /// What events that begin now are settled under.

@@ -1,6 +1,6 @@
 //! The host: the active rules, and what an embedder provides.
 
-pub use crate::active_config::{Changes, RuleSet};
+pub use crate::active_config::{Changes, RuleSet, RuleSource};
 
 use crate::active_config::{ActiveConfig, Loading, NotActive};
 use crate::approval::{Approval, ApprovalRequest, Approver};

@@ -163,7 +163,7 @@ pub use contract::{EventKind, Failure, FailureKind, GateOutcome, TransformOutcom
 #[cfg(feature = "compile")]
 pub use engine::CompileError;
 pub use engine::Engine;
-pub use host::{Changes, Error, Host, HostBuilder, RuleSet};
+pub use host::{Changes, Error, Host, HostBuilder, RuleSet, RuleSource};
 pub use native::Rule;
 pub use plugin::Plugin;
 pub use sandbox::SandboxError;

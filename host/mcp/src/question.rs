@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How a state of ours begins; others are the server's.
 const PREFIX: &str = "hookhost.1.";
@@ -59,6 +59,7 @@ pub struct Sealed {
     pub inner: Map<String, Value>,
     /// The server, and the request as the client sent it.
     about: String,
+    /// In seconds since the key was made.
     expires: u64,
     once: String,
 }
@@ -85,6 +86,8 @@ pub enum BadState {
 pub struct Seals {
     key: [u8; 32],
     used: Mutex<HashMap<String, Instant>>,
+    /// States expire by the time since then, whatever happens to the clock.
+    began: Instant,
 }
 
 impl Seals {
@@ -93,7 +96,7 @@ impl Seals {
     /// # Errors
     /// If the system gives no random number.
     pub fn new() -> Result<Self, String> {
-        Ok(Self { key: random()?, used: Mutex::default() })
+        Ok(Self { key: random()?, used: Mutex::default(), began: Instant::now() })
     }
 
     /// Whether a state is ours to read.
@@ -115,7 +118,7 @@ impl Seals {
         inner: Map<String, Value>,
     ) -> Result<String, String> {
         let once = BASE64.encode(random()?);
-        let expires = now().saturating_add(EXPIRES.as_secs());
+        let expires = (self.began.elapsed() + EXPIRES).as_secs();
         let sealed = Sealed { asked, round, inner, about: about(server, operation), expires, once };
         let text = serde_json::to_string(&sealed).map_err(|error| error.to_string())?;
         let body = BASE64.encode(text);
@@ -135,7 +138,7 @@ impl Seals {
         if sealed.about != about(server, operation) {
             return Err(BadState::OtherRequest);
         }
-        if sealed.expires <= now() {
+        if sealed.expires <= self.began.elapsed().as_secs() {
             return Err(BadState::Expired);
         }
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,10 +203,6 @@ pub(crate) fn random() -> Result<[u8; 32], String> {
     Ok(bytes)
 }
 
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Asked, BadState, Seals};
@@ -249,5 +248,14 @@ mod tests {
         let opened = seals.open(&state, &server, &call("a")).unwrap();
         assert_eq!((opened.asked, opened.round), (asked, 1));
         assert_eq!(seals.open(&state, &server, &call("a")), Err(BadState::Replayed));
+    }
+
+    #[test]
+    fn an_answer_counts_for_ten_minutes_of_the_process_whatever_the_clock_says() {
+        let (mut seals, server) = (Seals::new().unwrap(), ServerName::new("files").unwrap());
+        let call = Operation { method: Method::CallTool, tool: "say".to_owned(), arguments: json!({}) };
+        let state = seals.seal(&server, &call, Asked::of(&call, &[], &json!({}), ""), 1, Map::new()).unwrap();
+        seals.began = seals.began.checked_sub(super::EXPIRES).unwrap();
+        assert_eq!(seals.open(&state, &server, &call), Err(BadState::Expired));
     }
 }

@@ -1,20 +1,17 @@
 //! What is settled once although two processes could settle it: while a resident host starts or ends, hooks have processes of
 //! their own. A claim is a file, locked as long as its event is under way; what it holds then is the answer.
 
+use crate::call_key::{CallId, KEPT};
 use data_encoding::HEXLOWER;
-use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an answer is kept for a second report.
-const KEPT: Duration = Duration::from_secs(60);
-
-/// The interval at which it is looked whether another process has settled an event.
+/// Poll interval while another process settles an event.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The claims of a user's processes.
@@ -27,20 +24,19 @@ pub struct Claims {
     mine: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
-/// Whose an event is.
+/// A call that this process alone can settle as long as it holds this. Dropped without an answer, it is anybody's again.
 #[derive(Debug)]
-pub(crate) enum Claim {
-    /// This process settles it.
-    Mine(Claimed),
-    /// It was settled, with this answer.
-    Settled(Vec<u8>),
-}
-
-/// An event that this process settles. Dropped without an answer, it is anybody's again.
-#[derive(Debug)]
-pub(crate) struct Claimed {
+pub(crate) struct Claim {
     file: File,
     _mine: Mine,
+}
+
+/// The answer of another process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KeptAnswer {
+    /// The identifier of the event's record.
+    pub(crate) event: Option<String>,
+    pub(crate) answer: Vec<u8>,
 }
 
 /// What this process claims, or is about to, until this is dropped.
@@ -73,45 +69,59 @@ impl Claims {
         Self { directory, until: first.map(|first| Instant::now() + first), mine: Arc::default() }
     }
 
-    /// Claims what this key names, as soon as no other process is settling it. Absent where nobody else can be, or this cannot
-    /// be found out.
-    pub(crate) async fn claim(&self, key: &[&str]) -> Option<Claim> {
-        let path = self.directory.join(name(key));
+    /// Claims a call, as soon as no other process is settling it. Absent where nobody else can be, or this cannot be found out.
+    pub(crate) async fn claim(&self, call: &CallId) -> Option<Claim> {
+        let path = self.path(call);
         let is_early = self.until.is_none_or(|until| Instant::now() < until);
         if !is_early && !path.exists() {
             return None;
         }
         let mine = Mine::insert(&path, &self.mine)?;
-        let found = match locked(&path, &self.directory).await {
-            Ok(file) => answered(&file).map(|answer| match answer {
-                Some(answer) => Claim::Settled(answer),
-                None => Claim::Mine(Claimed { file, _mine: mine }),
-            }),
-            Err(error) => Err(error),
-        };
-        found
+        let file = locked(&path, &self.directory).await;
+        file.map(|file| Claim { file, _mine: mine })
             .inspect_err(|error| tracing::warn!(%error, "whether another process settles an event cannot be found out"))
             .ok()
     }
+
+    /// Removes the answers to calls, where there are some.
+    pub(crate) fn end(&self, calls: &[CallId]) {
+        for call in calls {
+            let _ = fs::remove_file(self.path(call));
+        }
+    }
+
+    fn path(&self, call: &CallId) -> PathBuf {
+        self.directory.join(HEXLOWER.encode(call))
+    }
 }
 
-impl Claimed {
-    /// Leaves the answer to anyone who reports the event again.
-    pub(crate) fn settled(mut self, answer: &[u8]) {
-        let written = self.file.set_len(0).and_then(|()| self.file.write_all(answer));
+impl Claim {
+    /// The answer that another process gave under these terms, unless it is too old.
+    pub(crate) fn answer(&self, terms: &[u8; 32]) -> Option<KeptAnswer> {
+        let mut bytes = Vec::new();
+        let mut file = &self.file;
+        file.rewind().and_then(|()| file.read_to_end(&mut bytes)).ok()?;
+        let (head, answer) = bytes.split_at(bytes.iter().position(|byte| *byte == b'\n')?);
+        let head = str::from_utf8(head).ok()?;
+        let (of, rest) = head.split_once(' ')?;
+        let (seconds, event) = rest.split_once(' ')?;
+        let kept = Duration::from_secs(seconds.parse().ok()?).min(KEPT);
+        let counts = of == HEXLOWER.encode(terms) && is_young(file, kept);
+        let event = (!event.is_empty()).then(|| event.to_owned());
+        counts.then(|| KeptAnswer { event, answer: answer[1..].to_vec() })
+    }
+
+    /// Leaves the answer to anyone who reports the call again under the same terms, for so long.
+    pub(crate) fn settled(mut self, terms: &[u8; 32], kept: Duration, event: Option<&str>, answer: &[u8]) {
+        let head = format!("{} {} {}\n", HEXLOWER.encode(terms), kept.as_secs(), event.unwrap_or_default());
+        let bytes = [head.as_bytes(), answer].concat();
+        let written = self.file.set_len(0).and_then(|()| self.file.write_all(&bytes));
         if let Err(error) = written {
             // Half an answer would be none.
             let _ = self.file.set_len(0);
             tracing::warn!(%error, "an answer cannot be left to other processes");
         }
     }
-}
-
-/// The answer of another process, if it is there and not too old.
-fn answered(mut file: &File) -> io::Result<Option<Vec<u8>>> {
-    let mut answer = Vec::new();
-    file.read_to_end(&mut answer)?;
-    Ok((is_young(file) && !answer.is_empty()).then_some(answer))
 }
 
 /// The file, locked by this process.
@@ -138,16 +148,16 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// A clock that was set back makes an answer too old: the event is then settled once more.
-fn is_young(file: &File) -> bool {
+fn is_young(file: &File, kept: Duration) -> bool {
     let changed = file.metadata().and_then(|metadata| metadata.modified());
-    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < KEPT))
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age < kept))
 }
 
 fn remove_old(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         if let Ok(file) = File::open(&path)
-            && !is_young(&file)
+            && !is_young(&file, KEPT)
             && file.try_lock().is_ok()
         {
             let _ = fs::remove_file(path);
@@ -155,56 +165,85 @@ fn remove_old(directory: &Path) {
     }
 }
 
-/// The name of a claim's file: nobody can find another event with the same one.
-fn name(key: &[&str]) -> String {
-    let mut digest = Sha256::new();
-    for part in key {
-        digest.update(part.len().to_le_bytes());
-        digest.update(part);
-    }
-    HEXLOWER.encode(&digest.finalize())
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Claim, Claims};
-    use std::time::Duration;
+    use crate::call_key::{KEPT, digest};
+    use std::path::Path;
+    use std::time::{Duration, SystemTime};
 
-    async fn mine(claims: &Claims, key: &[&str]) -> super::Claimed {
-        match claims.claim(key).await {
-            Some(Claim::Mine(claimed)) => claimed,
-            other => panic!("{other:?}"),
-        }
+    const TERMS: [u8; 32] = [7; 32];
+
+    async fn claim(claims: &Claims, call: &str) -> Claim {
+        let claim = claims.claim(&digest(&[call])).await.unwrap();
+        assert_eq!(claim.answer(&TERMS), None);
+        claim
+    }
+
+    /// The claims of two processes in one directory.
+    fn two(directory: &Path) -> (Claims, Claims) {
+        (Claims::new(directory.into(), None), Claims::new(directory.into(), None))
+    }
+
+    async fn answer(claims: &Claims, call: &str, terms: &[u8; 32]) -> Option<Vec<u8>> {
+        claims.claim(&digest(&[call])).await.unwrap().answer(terms).map(|kept| kept.answer)
     }
 
     #[tokio::test]
     async fn what_one_process_settles_another_waits_for_and_gets_the_same_answer() {
         let directory = tempfile::tempdir().unwrap();
-        // Two processes.
-        let (first, second) = (Claims::new(directory.path().into(), None), Claims::new(directory.path().into(), None));
-        let claimed = mine(&first, &["s", "1"]).await;
-        drop(mine(&second, &["s1"]).await);
-        let waiting = second.claim(&["s", "1"]);
+        let (first, second) = two(directory.path());
+        let claimed = claim(&first, "1").await;
+        drop(claim(&second, "another").await);
+        let call = digest(&["1"]);
+        let waiting = second.claim(&call);
         tokio::pin!(waiting);
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut waiting).await.is_err());
-        claimed.settled(b"no");
-        assert!(matches!(waiting.await, Some(Claim::Settled(answer)) if answer == b"no"));
-        assert!(matches!(first.claim(&["s", "1"]).await, Some(Claim::Settled(answer)) if answer == b"no"));
+        claimed.settled(&TERMS, KEPT, Some("s.1"), b"no");
+        let kept = waiting.await.unwrap().answer(&TERMS).unwrap();
+        assert_eq!((kept.event.as_deref(), &*kept.answer), (Some("s.1"), &b"no"[..]));
+        assert_eq!(answer(&first, "1", &TERMS).await.as_deref(), Some(&b"no"[..]));
         // One that ends without an answer leaves it to the next.
-        drop(mine(&first, &["s", "2"]).await);
-        drop(mine(&second, &["s", "2"]).await);
+        drop(claim(&first, "2").await);
+        drop(claim(&second, "2").await);
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_under_its_own_rules_alone_and_until_its_call_has_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, second) = two(directory.path());
+        claim(&first, "1").await.settled(&TERMS, KEPT, None, b"yes");
+        assert_eq!(answer(&second, "1", &[8; 32]).await, None, "other rules");
+        assert_eq!(answer(&second, "1", &TERMS).await.as_deref(), Some(&b"yes"[..]));
+        second.end(&[digest(&["1"])]);
+        assert_eq!(answer(&first, "1", &TERMS).await, None, "it has run");
+    }
+
+    #[tokio::test]
+    async fn neither_a_clock_that_is_set_back_nor_one_that_is_set_forward_keeps_an_answer() {
+        let directory = tempfile::tempdir().unwrap();
+        let (first, second) = two(directory.path());
+        let hour = Duration::from_secs(3600);
+        for written in [SystemTime::now() - hour, SystemTime::now() + hour] {
+            claim(&first, "1").await.settled(&TERMS, KEPT, None, b"yes");
+            let held = second.claim(&digest(&["1"])).await.unwrap();
+            held.file.set_modified(written).unwrap();
+            assert_eq!(held.answer(&TERMS), None);
+            drop(held);
+            second.end(&[digest(&["1"])]);
+        }
     }
 
     #[tokio::test]
     async fn within_a_process_and_later_than_others_can_be_at_work_nothing_is_claimed() {
         let directory = tempfile::tempdir().unwrap();
         let claims = Claims::new(directory.path().into(), None);
-        let _claimed = mine(&claims, &["s", "1"]).await;
-        assert!(claims.claim(&["s", "1"]).await.is_none());
+        let _claimed = claim(&claims, "1").await;
+        assert!(claims.claim(&digest(&["1"])).await.is_none());
         let later = Claims::new(directory.path().into(), Some(Duration::ZERO));
-        assert!(later.claim(&["s", "2"]).await.is_none());
-        mine(&claims, &["s", "3"]).await.settled(b"yes");
-        assert!(matches!(later.claim(&["s", "3"]).await, Some(Claim::Settled(_))));
+        assert!(later.claim(&digest(&["2"])).await.is_none());
+        claim(&claims, "3").await.settled(&TERMS, KEPT, None, b"yes");
+        assert_eq!(answer(&later, "3", &TERMS).await.as_deref(), Some(&b"yes"[..]));
     }
 
     #[test]

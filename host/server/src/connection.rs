@@ -27,6 +27,9 @@ const FOR_A_REQUEST: Duration = Duration::from_secs(10);
 /// Upper bound of the messages of one connection that are under way.
 const MAX_UNDER_WAY: usize = 4096;
 
+/// Upper bound of their bytes together, where there is more than one.
+const MAX_BYTES_UNDER_WAY: usize = 64 * 1024 * 1024;
+
 /// Bytes of responses that the other side has not read yet, from which on no further message of it is read.
 const MAX_UNREAD: usize = 1 << 20;
 
@@ -201,8 +204,9 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
         match (numbered, &send) {
             (Ok(Numbered::Hook { number, request }), Some(send)) => {
                 let at_work = AtWork::begin(shared);
-                let Some(gone) = under_way.begin(number) else {
-                    let why = format!("{MAX_UNDER_WAY} messages are under way, and no more are taken");
+                let Some(gone) = under_way.begin(number, request.message.len()) else {
+                    let most = MAX_BYTES_UNDER_WAY / 1024 / 1024;
+                    let why = format!("{MAX_UNDER_WAY} messages, or {most} MiB, are under way, and no more are taken");
                     let frame = Response::Refused(why).to_numbered_frame(number);
                     output.add(Said { frame, at_work: Some(at_work) });
                     continue;
@@ -232,7 +236,7 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
             (Ok(Numbered::Gone { number }), _) => under_way.end(number),
             // It has gone, or it breaks the protocol.
             (Err(()), _) | (Ok(Numbered::Hook { .. }), None) => {
-                under_way.all().clear();
+                under_way.clear();
                 send = None;
             }
         }
@@ -255,34 +259,50 @@ struct NobodyWaits<'a>(&'a UnderWay);
 
 impl Drop for NobodyWaits<'_> {
     fn drop(&mut self) {
-        self.0.all().clear();
+        self.0.clear();
     }
 }
 
 /// The messages of one connection that are under way, by their numbers. Nobody waits for one that is taken out.
 #[derive(Clone, Default)]
-struct UnderWay(Arc<Mutex<HashMap<u64, oneshot::Sender<()>>>>);
+struct UnderWay(Arc<Mutex<Messages>>);
+
+#[derive(Default)]
+struct Messages {
+    /// Each with its length.
+    by_number: HashMap<u64, (oneshot::Sender<()>, usize)>,
+    bytes: usize,
+}
 
 impl UnderWay {
-    /// Takes a message up. What is returned ends when nobody waits for it any more; absent where there are too many, or its number
-    /// is taken.
-    fn begin(&self, number: u64) -> Option<impl Future<Output = ()> + use<>> {
+    /// Takes a message of this length up. What is returned ends when nobody waits for it any more; absent where there are too many,
+    /// or its number is taken.
+    fn begin(&self, number: u64, length: usize) -> Option<impl Future<Output = ()> + use<>> {
         let mut all = self.all();
-        if all.len() >= MAX_UNDER_WAY || all.contains_key(&number) {
+        let has_room = all.by_number.is_empty() || all.bytes.saturating_add(length) <= MAX_BYTES_UNDER_WAY;
+        if !has_room || all.by_number.len() >= MAX_UNDER_WAY || all.by_number.contains_key(&number) {
             return None;
         }
         let (waits, gone) = oneshot::channel();
-        all.insert(number, waits);
+        all.by_number.insert(number, (waits, length));
+        all.bytes += length;
         Some(async move {
             let _ = gone.await;
         })
     }
 
     fn end(&self, number: u64) {
-        self.all().remove(&number);
+        let mut all = self.all();
+        if let Some((_, length)) = all.by_number.remove(&number) {
+            all.bytes -= length;
+        }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<()>>> {
+    fn clear(&self) {
+        *self.all() = Messages::default();
+    }
+
+    fn all(&self) -> MutexGuard<'_, Messages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -406,4 +426,22 @@ fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> boo
 async fn say(stream: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
     stream.write_all(&response.to_frame()).await?;
     stream.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BYTES_UNDER_WAY, UnderWay};
+
+    #[test]
+    fn the_messages_of_a_connection_that_are_under_way_have_a_bound_in_bytes() {
+        let under_way = UnderWay::default();
+        let large = MAX_BYTES_UNDER_WAY / 2 + 1;
+        assert!(under_way.begin(1, large).is_some());
+        assert!(under_way.begin(2, large).is_none());
+        under_way.end(1);
+        assert!(under_way.begin(2, large).is_some() && under_way.begin(3, 1).is_some());
+        under_way.clear();
+        // One alone always has room.
+        assert!(under_way.begin(4, 2 * MAX_BYTES_UNDER_WAY).is_some());
+    }
 }

@@ -12,8 +12,10 @@
 //!
 //! A person is waited for as long as the agent's hook waits, or for less where the header `Hookhost-Within` says so.
 //!
-//! Pages in a browser send the header `Origin`: one of a page elsewhere is refused, and `/acs` takes none at all, since its requests
-//! need no token.
+//! Pages in a browser send the header `Origin`: one of a page elsewhere is refused, as are two, and `/acs` takes none at all, since its
+//! requests need no token.
+//!
+//! Clients that do not know the token share places of their own, so that they keep none from those who do.
 
 use crate::acs::Acs;
 use crate::mcp;
@@ -30,14 +32,15 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 /// The header in which a client says for how many seconds it waits for the answer.
 const WITHIN: &str = "hookhost-within";
@@ -52,8 +55,15 @@ const MAX_SIGNED: usize = 1024 * 1024;
 /// How long it may take to send the body.
 const FOR_A_BODY: Duration = Duration::from_secs(10);
 
-/// Upper bound of the connections at once: each is an open file, of which the hooks' socket needs some, too.
-const MAX_CONNECTIONS: usize = 256;
+/// Upper bound of the connections at once that have not brought the token. Beyond, the oldest of them makes room: each is an open
+/// file, of which the hooks' socket needs some, too.
+const MAX_STRANGERS: usize = 128;
+
+/// How long one of them stays in any case: a client that knows the token sends its request at once.
+const MIN_FOR_A_HEAD: Duration = Duration::from_millis(25);
+
+/// Upper bound of the connections that have brought the token and are kept between requests.
+const MAX_KNOWN: usize = 128;
 
 /// The secret that each request brings.
 #[derive(Clone)]
@@ -85,6 +95,92 @@ struct Served {
     acs: Acs,
     /// The directory of messages that name none.
     home: PathBuf,
+    /// Places of connections that have brought the token.
+    known: Arc<Semaphore>,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Connection {
+    accepted: Instant,
+    has_asked: AtomicBool,
+    /// Whether it makes room for no other: it has brought the token, or its request is being answered.
+    stays: AtomicBool,
+    makes_room: Notify,
+}
+
+/// The connections that may have to make room, the oldest first.
+#[derive(Debug, Default)]
+struct Strangers(Mutex<VecDeque<Weak<Connection>>>);
+
+impl Strangers {
+    fn accepted(&self) -> Arc<Connection> {
+        let connection = Arc::new(Connection {
+            accepted: Instant::now(),
+            has_asked: AtomicBool::new(false),
+            stays: AtomicBool::new(false),
+            makes_room: Notify::new(),
+        });
+        self.all().push_back(Arc::downgrade(&connection));
+        connection
+    }
+
+    /// Waits until there is room for another connection.
+    async fn room(&self) {
+        while let Err(wait) = self.make_room() {
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Has the oldest make room where there is none.
+    ///
+    /// # Errors
+    /// How long the oldest still stays.
+    fn make_room(&self) -> Result<(), Duration> {
+        let mut all = self.all();
+        all.retain(|connection| {
+            connection.upgrade().is_some_and(|connection| !connection.stays.load(Ordering::Relaxed))
+        });
+        if all.len() < MAX_STRANGERS {
+            return Ok(());
+        }
+        let oldest = all.front().and_then(Weak::upgrade);
+        if let Some(oldest) = oldest {
+            let stays = MIN_FOR_A_HEAD.saturating_sub(oldest.accepted.elapsed());
+            if !stays.is_zero() {
+                return Err(stays);
+            }
+            oldest.makes_room.notify_one();
+        }
+        all.pop_front();
+        Ok(())
+    }
+
+    fn all(&self) -> MutexGuard<'_, VecDeque<Weak<Connection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Ready where the connection has to end: it has not sent a request in time, or has to make room for others.
+    async fn has_to_end(&self) {
+        let never_asks = async {
+            tokio::time::sleep(FOR_A_HEAD).await;
+            if self.has_asked.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
+        let makes_room = async {
+            self.makes_room.notified().await;
+            if self.stays.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = never_asks => {}
+            () = makes_room => {}
+        }
+    }
 }
 
 /// Serves until `stop` is ready, and ends once the requests under way are answered. `home` is the directory of messages that name
@@ -97,19 +193,20 @@ pub async fn serve(
     home: PathBuf,
     stop: impl Future<Output = ()>,
 ) {
-    let served = Arc::new(Served { settler, token, acs, home });
-    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let known = Arc::new(Semaphore::new(MAX_KNOWN));
+    let served = Arc::new(Served { settler, token, acs, home, known });
+    let strangers = Strangers::default();
     let open = GracefulShutdown::new();
     tokio::pin!(stop);
     loop {
         let accepted = async {
-            let connection = Arc::clone(&connections).acquire_owned().await;
-            (connection, listener.accept().await)
+            strangers.room().await;
+            listener.accept().await
         };
-        let (connection, stream) = tokio::select! {
+        let stream = tokio::select! {
             () = &mut stop => break,
-            (connection, accepted) = accepted => match accepted {
-                Ok((stream, _)) => (connection, stream),
+            accepted = accepted => match accepted {
+                Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -119,32 +216,32 @@ pub async fn serve(
         };
         // An answer is small, and the agent waits for it.
         let _ = stream.set_nodelay(true);
-        let served = Arc::clone(&served);
-        let has_asked = Arc::new(AtomicBool::new(false));
+        let connection = strangers.accepted();
         let service = service_fn({
-            let has_asked = Arc::clone(&has_asked);
+            let (served, connection) = (Arc::clone(&served), Arc::clone(&connection));
+            let place = Arc::new(OnceLock::new());
             move |request| {
-                has_asked.store(true, Ordering::Relaxed);
-                let served = Arc::clone(&served);
-                async move { Ok::<_, Infallible>(respond(&served, request).await) }
+                connection.has_asked.store(true, Ordering::Relaxed);
+                let (served, connection, place) = (Arc::clone(&served), Arc::clone(&connection), Arc::clone(&place));
+                async move {
+                    let answer = respond(&served, &connection, request).await;
+                    let is_kept = connection.stays.load(Ordering::Relaxed)
+                        && place.get_or_init(|| Arc::clone(&served.known).try_acquire_owned().ok()).is_some();
+                    Ok::<_, Infallible>(if is_kept { answer } else { last(answer) })
+                }
             }
         });
         let mut server = http1::Builder::new();
         server.header_read_timeout(None);
         let answered = open.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
-            let _connection = connection;
-            let never_asks = async {
-                tokio::time::sleep(FOR_A_HEAD).await;
-                if has_asked.load(Ordering::Relaxed) {
-                    std::future::pending::<()>().await;
-                }
-            };
             tokio::select! {
+                // The request of one that has to end may have come meanwhile.
+                biased;
                 ended = answered => if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
                 },
-                () = never_asks => {}
+                () = connection.has_to_end() => {}
             }
         });
     }
@@ -154,19 +251,19 @@ pub async fn serve(
 
 type Answer = Response<Full<Bytes>>;
 
-async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
+async fn respond(served: &Served, connection: &Connection, request: Request<Incoming>) -> Answer {
     let path = request.uri().path().to_owned();
     if request.method() == Method::GET && path == "/health" {
         return last(text(StatusCode::OK, "hookhost is there\n"));
     }
     let route = Route::of(&path);
     let is_acs = matches!(route, Some(Route::Acs));
-    if let Some(origin) = request.headers().get(ORIGIN)
-        && (is_acs || !is_of_this_machine(origin))
-    {
+    let origins: Vec<_> = request.headers().get_all(ORIGIN).iter().collect();
+    if origins.len() > 1 || origins.iter().any(|origin| is_acs || !is_of_this_machine(origin)) {
         return last(text(StatusCode::FORBIDDEN, "hookhost answers no page of a browser\n"));
     }
     let is_known = is_known(served, &request);
+    connection.stays.store(is_known, Ordering::Relaxed);
     let may_ask = is_known || (is_acs && served.acs.is_signed());
     if !may_ask {
         let mut answer =
@@ -191,6 +288,8 @@ async fn respond(served: &Served, request: Request<Incoming>) -> Answer {
         Ok(Err(error)) => Err(format!("its message did not come: {error}")),
         Err(_) => Err(format!("its message did not come within {} s", FOR_A_BODY.as_secs())),
     };
+    // From here on it can take as long as a person takes.
+    connection.stays.store(true, Ordering::Relaxed);
     match (route, body) {
         (Route::Hook { agent, point }, body) => hook(served, agent, point, body, within).await,
         (Route::Mcp, Ok(body)) => model_context(served, &body, within).await,

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`rules`] | which rules count in which directory, loaded again as their files change |
 //! | [`sessions`] | the agents' sessions, kept across calls |
+//! | `call_key` | the key of a call, under which it is settled once |
 //! | [`claims`] | what is settled once although two processes could settle it |
 //! | `proxies` | hookhost's own proxies, which ask like agents |
 //! | `once` | calls that are reported twice, and settled once |
@@ -30,6 +31,7 @@
 
 #[cfg(feature = "resident")]
 pub mod acs;
+mod call_key;
 pub mod claims;
 #[cfg(feature = "resident")]
 mod connection;

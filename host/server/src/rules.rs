@@ -1,14 +1,14 @@
 //! Which rules count in which directory. The files that say so are looked at with each event, so that no event is settled under
 //! rules that were replaced before it.
 
-use data_encoding::HEXLOWER;
 use hookhost::config::Config;
-use hookhost::{Host, RuleSet};
-use sha2::{Digest as _, Sha256};
+use hookhost::{Host, RuleSet, RuleSource};
 use std::collections::HashMap;
 use std::fs;
+use std::future::Future;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -30,6 +30,16 @@ pub trait Configurations: Send + Sync {
 
     /// The files that say what counts in `directory`, whether or not they are there.
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf>;
+
+    /// Whether the user has revoked the approval of a project's file.
+    fn is_revoked(&self, _file: &Path) -> bool {
+        false
+    }
+
+    /// Whether changed files are read again. If not, no yes counts once one of them has changed.
+    fn takes_up_changes(&self) -> bool {
+        true
+    }
 }
 
 /// A configuration that was found.
@@ -68,24 +78,33 @@ pub struct DirectoryRules {
     pub number: u64,
     /// What tells these rules from those that were loaded before.
     pub revision: u64,
-    /// SHA-256 of the files that they come from, in hexadecimal.
+    /// A digest of all that decides about an event ([`Config::digest`]), in hexadecimal.
     pub digest: Arc<str>,
+    /// The project's files among those that they come from.
+    pub project_files: Arc<[PathBuf]>,
     /// How long an event can take in which each plugin takes all of its time, without a person's.
     pub longest: Duration,
 }
 
 /// The rules of all directories.
 pub struct RulesByDirectory {
-    host: Host,
-    configurations: Arc<dyn Configurations>,
+    loader: Arc<Loader>,
     known: Mutex<HashMap<PathBuf, Arc<Known>>>,
     looks: Mutex<HashMap<Directories, Weak<Look>>>,
     uses: AtomicU64,
+}
+
+/// Loads rules.
+struct Loader {
+    host: Host,
+    configurations: Arc<dyn Configurations>,
     revisions: AtomicU64,
 }
 
-#[derive(Default)]
+/// A directory whose rules were asked for.
 struct Known {
+    directory: PathBuf,
+    loader: Arc<Loader>,
     used: AtomicU64,
     /// What was found last. Events read it at once; it is replaced by those who hold `state`.
     current: Mutex<Option<Arc<Current>>>,
@@ -138,6 +157,35 @@ impl Known {
         let current = self.current().clone();
         current.filter(|current| current.counts())
     }
+
+    /// The rules that count now. Waits for a load in progress.
+    async fn rules(&self) -> Result<DirectoryRules, String> {
+        if let Some(current) = self.counting() {
+            return current.rules.clone();
+        }
+        let mut state = self.state.lock().await;
+        // Another event may have loaded them meanwhile.
+        if let Some(current) = self.counting() {
+            return current.rules.clone();
+        }
+        let (stamps, rules) = self.loader.load(&self.directory, &mut state).await;
+        *self.current() = Some(Arc::new(Current { stamps, rules: rules.clone() }));
+        rules
+    }
+}
+
+/// A yes is judged under the rules of the directory as its files are then.
+impl RuleSource for Known {
+    fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async move {
+            let rules = self.rules().await?;
+            let not_taken_up = rules.notes.first().filter(|note| note.starts_with(NOT_TAKEN_UP));
+            match not_taken_up {
+                Some(note) if !self.loader.configurations.takes_up_changes() => Err(note.clone()),
+                _ => Ok(()),
+            }
+        })
+    }
 }
 
 impl Directories {
@@ -166,8 +214,8 @@ impl RulesByDirectory {
     /// None yet.
     #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
-        let (known, looks) = (Mutex::default(), Mutex::default());
-        Self { host, configurations, known, looks, uses: AtomicU64::new(0), revisions: AtomicU64::new(0) }
+        let loader = Arc::new(Loader { host, configurations, revisions: AtomicU64::new(0) });
+        Self { loader, known: Mutex::default(), looks: Mutex::default(), uses: AtomicU64::new(0) }
     }
 
     /// The rules that count for a session that names these directories now. Where `has_others`, other events may ask at the same
@@ -221,17 +269,9 @@ impl RulesByDirectory {
     /// notes say why.
     pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
         let known = self.known(directory);
-        if let Some(current) = known.counting() {
-            return current.rules.clone();
-        }
-        let mut state = known.state.lock().await;
-        // Another event may have loaded them meanwhile.
-        if let Some(current) = known.counting() {
-            return current.rules.clone();
-        }
-        let (stamps, rules) = self.load(directory, &mut state).await;
-        *known.current() = Some(Arc::new(Current { stamps, rules: rules.clone() }));
-        rules
+        let rules = known.rules().await?;
+        rules.rules.follow(&known);
+        Ok(rules)
     }
 
     /// How many directories are known.
@@ -259,11 +299,24 @@ impl RulesByDirectory {
                 all.remove(&oldest);
             }
         }
-        let known = Arc::new(Known { used: AtomicU64::new(now), ..Known::default() });
+        let known = Arc::new(Known {
+            directory: directory.to_owned(),
+            loader: Arc::clone(&self.loader),
+            used: AtomicU64::new(now),
+            current: Mutex::default(),
+            state: tokio::sync::Mutex::default(),
+        });
         all.insert(directory.to_owned(), Arc::clone(&known));
         known
     }
 
+    /// Whether the user has revoked the approval of a project's file.
+    pub(crate) fn is_revoked(&self, file: &Path) -> bool {
+        self.loader.configurations.is_revoked(file)
+    }
+}
+
+impl Loader {
     async fn load(
         &self,
         directory: &Path,
@@ -307,9 +360,11 @@ impl RulesByDirectory {
         let (rules, number) = loaded.map_err(|error| error.to_string())?;
         let mut notes = found.notes;
         notes.extend(state.config.as_ref().and_then(|before| no_longer_asked(before, &found.config)));
-        let digest = digest_of(found.config.files()).into();
+        let digest = found.config.digest().to_string().into();
+        let project_files = found.config.project_files().into();
         let longest = found.config.enabled().map(|entry| entry.limits.deadline(&entry.grants)).sum();
-        state.loaded = Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, longest });
+        state.loaded =
+            Some(DirectoryRules { rules, notes: notes.into(), number, revision, digest, project_files, longest });
         state.config = Some(found.config);
         Ok(())
     }
@@ -329,17 +384,6 @@ fn no_longer_asked(before: &Config, now: &Config) -> Option<String> {
     let nobody = if is_last { ": no plugin is asked now" } else { "" };
     (!gone.is_empty())
         .then(|| format!("hookhost: the configuration was changed and no longer has {}{nobody}", gone.join(", ")))
-}
-
-/// What tells the files of a configuration from others. Components are in it by the digests that the files name.
-fn digest_of<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
-    let mut digest = Sha256::new();
-    for file in files {
-        let text = fs::read(file).unwrap_or_default();
-        digest.update(Sha256::digest(file.as_os_str().as_encoded_bytes()));
-        digest.update(Sha256::digest(text));
-    }
-    HEXLOWER.encode(&digest.finalize())
 }
 
 fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {

@@ -1,7 +1,9 @@
 //! The agents' sessions: the same for all calls that name the same one, whichever process reports them.
 
-use crate::rules::DirectoryRules;
+use crate::call_key::digest;
+use crate::rules::{Directories, DirectoryRules, real};
 use data_encoding::HEXLOWER;
+use hookhost::audit::DeliveryKind;
 use hookhost::contract::Task;
 use hookhost::session::SessionError;
 use hookhost::{Host, Session, SessionSpec};
@@ -25,6 +27,9 @@ const MAX_REMEMBERED: usize = 256;
 
 /// Upper bound of the texts of which a session knows that they were said.
 const MAX_SAID: usize = 1024;
+
+/// Upper bound of the tasks, and of the notices, that wait until the agent or its user can be told, in bytes.
+const MAX_OWED: usize = 1024 * 1024;
 
 /// How often in a row plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
 pub const MAX_CONTINUED: u32 = 8;
@@ -54,18 +59,19 @@ pub struct Handle {
     memory: Arc<Mutex<Memory>>,
 }
 
-/// What the resident host remembers of a session between two calls.
+/// What the resident host remembers of a session between two calls. It has a bound in bytes: of what an agent sends, digests alone
+/// are kept.
 #[derive(Debug, Default)]
 struct Memory {
     /// The arguments that were allowed for calls that have not run yet, by the number of the call: those of the latest calls, and
     /// those of the calls before them.
-    allowed: [HashMap<String, Value>; 2],
+    allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
     /// Tasks of plugins that the agent could not take yet.
     owed: Vec<Task>,
     /// What the user has to know, and could not be told yet.
     notices: Vec<String>,
     /// Texts that model or user have read.
-    said: HashSet<String>,
+    said: HashSet<[u8; 32]>,
     /// How often in a row the agent was kept from stopping.
     continued: u32,
 }
@@ -82,8 +88,7 @@ impl Sessions {
         named: &AgentSession,
         rules: &DirectoryRules,
     ) -> Result<Arc<Handle>, SessionError> {
-        let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
-        let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
+        let (top, id) = identifiers(agent, named);
         let key = (id.clone(), named.cwd.clone(), named.workspace.clone(), rules.number);
         let mut handles = self.handles();
         if let Some(handle) = handles.get(&key) {
@@ -137,6 +142,13 @@ fn drop_unused(handles: &mut HashMap<Key, Arc<Handle>>) {
     }
 }
 
+/// The identifiers of an agent's session, and of what is settled in it: the same, or that of the sub-agent.
+pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
+    let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
+    let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
+    (top, id)
+}
+
 /// `AGENT:ID`, which no other agent's session has; of a sub-agent it is `AGENT:ID:SUBAGENT`. What the engine does not take as an
 /// identifier, or could be both, is named by its digest.
 fn identifier(agent: &str, id: &str) -> String {
@@ -149,6 +161,11 @@ fn identifier(agent: &str, id: &str) -> String {
     format!("{agent}:sha256-{digest}")
 }
 
+/// The directories that a session names.
+pub(crate) fn directories(session: &AgentSession) -> Directories {
+    Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
+}
+
 /// The project's root: what the agent says, or the nearest directory above that has a `.git`.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
@@ -156,6 +173,20 @@ fn workspace(named: &AgentSession) -> PathBuf {
     }
     let root = named.cwd.ancestors().find(|directory| directory.join(".git").exists());
     root.map_or_else(|| named.cwd.clone(), Path::to_owned)
+}
+
+/// Whether a session that is at work in `directory` is in another part of the project in which this file counts.
+fn is_elsewhere(file: &Path, project: &Path, root: &Path, named: &AgentSession, directory: &Path) -> bool {
+    let Some(of_file) = file.parent() else { return false };
+    let is_in_project = directory.starts_with(project) && root.starts_with(project);
+    is_in_project && !directory.starts_with(of_file) && !named.cwd.starts_with(of_file)
+}
+
+/// What tells arguments from others, in whatever order their members are.
+fn of_arguments(arguments: &Value) -> [u8; 32] {
+    let mut sorted = arguments.clone();
+    sorted.sort_all_objects();
+    digest(&[&sorted.to_string()])
 }
 
 impl Handle {
@@ -167,19 +198,67 @@ impl Handle {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers the arguments that a call may run with.
-    pub(crate) fn remember(&self, call: &str, arguments: Value) {
-        let [latest, before] = &mut self.memory().allowed;
-        before.remove(call);
-        if latest.len() >= MAX_REMEMBERED && !latest.contains_key(call) {
-            *before = std::mem::take(latest);
-        }
-        latest.insert(call.to_owned(), arguments);
+    /// Records that the agent has reported an event once more, whose record has this identifier.
+    pub(crate) fn note_repeated(&self, point: &str, event: Option<&str>) {
+        let note = "the agent reported this event once more, and got the same outcome";
+        self.session.note_delivery(event, point, DeliveryKind::Repeated, note);
     }
 
-    /// The arguments that a call may have run with; absent where they are not known any more.
-    pub(crate) fn allowed(&self, call: &str) -> Option<Value> {
-        self.memory().allowed.iter_mut().find_map(|calls| calls.remove(call))
+    /// Remembers the arguments that a call may run with.
+    pub(crate) fn remember(&self, call: &str, arguments: &Value) {
+        let call = digest(&[call]);
+        let [latest, before] = &mut self.memory().allowed;
+        before.remove(&call);
+        if latest.len() >= MAX_REMEMBERED && !latest.contains_key(&call) {
+            *before = std::mem::take(latest);
+        }
+        latest.insert(call, of_arguments(arguments));
+    }
+
+    /// Whether a call has run with other arguments than it may; false where those are not known any more.
+    pub(crate) fn ran_otherwise(&self, call: &str, arguments: &Value) -> bool {
+        let call = digest(&[call]);
+        let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
+        allowed.is_some_and(|allowed| allowed != of_arguments(arguments))
+    }
+
+    /// Notes the project files that count for an event in these directories. What was approved and has counted goes on counting in a
+    /// session, until the user revokes the approval.
+    ///
+    /// # Errors
+    /// One sentence, if a file does not count any more and nobody decided so: its project was moved, or a link leads elsewhere.
+    pub(crate) fn keeps_project_files(
+        &self,
+        named: &AgentSession,
+        counting: &[PathBuf],
+        is_revoked: impl Fn(&Path) -> bool,
+    ) -> Result<(), String> {
+        // Sessions without a name are not one.
+        if named.id.is_none() {
+            return Ok(());
+        }
+        let known = self.session.project_files();
+        if counting.iter().all(|file| known.contains_key(file)) && known.len() == counting.len() {
+            return Ok(());
+        }
+        let (root, directory) = (real(&workspace(named)), directories(named).of_rules());
+        for (file, project) in &known {
+            if counting.contains(file) || is_elsewhere(file, project, &root, named, &directory) {
+                continue;
+            }
+            if is_revoked(file) {
+                self.session.forget_project_file(file);
+                continue;
+            }
+            let file = file.display();
+            return Err(format!(
+                "the approved rules of {file} counted in this session and do not count in {} any more: put the project back, \
+                 begin a new session, or revoke the approval with `hookhost trust --revoke {file}`",
+                directory.display()
+            ));
+        }
+        self.session.note_project_files(counting, &root);
+        Ok(())
     }
 
     /// Whether a text is said for the first time since the last prompt.
@@ -189,7 +268,7 @@ impl Handle {
             // The text is reported once more, and not kept for ever: some agents tell of no prompt.
             memory.said.clear();
         }
-        memory.said.insert(text.to_owned())
+        memory.said.insert(digest(&[text]))
     }
 
     /// The user has sent a prompt.
@@ -199,9 +278,24 @@ impl Handle {
         memory.continued = 0;
     }
 
-    /// Keeps tasks for the next moment at which the agent can take some.
+    /// Keeps tasks for the next moment at which the agent can take some. The user is told of those for which there is no room.
     pub(crate) fn owe(&self, tasks: Vec<Task>) {
-        self.memory().owed.extend(tasks);
+        let length = |task: &Task| task.prompt.len() + task.title.as_ref().map_or(0, String::len);
+        let mut left_out = 0;
+        for task in tasks {
+            let owed = &mut self.memory().owed;
+            let bytes: usize = owed.iter().map(length).sum();
+            if owed.len() < MAX_REMEMBERED && bytes + length(&task) <= MAX_OWED {
+                owed.push(task);
+            } else {
+                left_out += 1;
+            }
+        }
+        if left_out > 0 {
+            self.owe_notice(format!(
+                "{left_out} tasks of plugins are left out: the agent has not taken those before them"
+            ));
+        }
     }
 
     /// The tasks that were kept.
@@ -211,9 +305,10 @@ impl Handle {
 
     /// Keeps a text for the next moment at which the user can be told something.
     pub(crate) fn owe_notice(&self, text: String) {
-        let mut memory = self.memory();
-        if memory.notices.len() < MAX_REMEMBERED {
-            memory.notices.push(text);
+        let notices = &mut self.memory().notices;
+        let bytes: usize = notices.iter().map(String::len).sum();
+        if notices.len() < MAX_REMEMBERED && bytes + text.len() <= MAX_OWED {
+            notices.push(text);
         }
     }
 
@@ -232,7 +327,16 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use super::identifier;
+    use super::{identifier, of_arguments};
+    use serde_json::json;
+
+    #[test]
+    fn arguments_are_the_same_in_whatever_order_their_members_are() {
+        let text = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let one = of_arguments(&text(r#"{"a":1,"b":{"c":2,"d":3}}"#));
+        assert_eq!(one, of_arguments(&text(r#"{"b":{"d":3,"c":2},"a":1}"#)));
+        assert_ne!(one, of_arguments(&json!({ "a": 1 })));
+    }
 
     #[test]
     fn sessions_of_two_agents_are_never_the_same_one() {

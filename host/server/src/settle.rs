@@ -1,14 +1,16 @@
 //! From an agent's message to its reply.
 
-use crate::claims::{Claim, Claimed, Claims};
+use crate::call_key::{CallId, CallKey, KEPT, KEPT_AFTER_YES, digest};
+use crate::claims::{Claim, Claims};
 use crate::events::{self, Said};
-use crate::once::{Once, Settled, content};
+use crate::once::{Once, Settled};
 use crate::proxies;
-use crate::rules::{Configurations, Directories, DirectoryRules, RulesByDirectory, real};
-use crate::sessions::{Handle, MAX_CONTINUED, Sessions};
+use crate::rules::{Configurations, DirectoryRules, RulesByDirectory, real};
+use crate::sessions::{Handle, MAX_CONTINUED, Sessions, directories, identifiers};
+use data_encoding::HEXLOWER;
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
+use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult, Usage};
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
 use hookhost::{Begun, Config, GateOutcome, Host, Pending};
@@ -20,7 +22,9 @@ use hookhost_hook::frame::Response;
 use hookhost_hook::hook;
 use hookhost_hook::unanswered::Unanswered;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
@@ -53,10 +57,10 @@ pub struct Settler {
     ends: watch::Sender<bool>,
 }
 
-/// A message that was settled: by another process, or here, with this process's claim on it.
+/// A message that was settled: by another process, or here, with the claim of this process on it.
 enum Done {
     Elsewhere(Reply),
-    Here(Vec<Outcome>, Option<Claimed>),
+    Here(Vec<Settled>, Option<(Claim, [u8; 32])>),
 }
 
 /// An event that an agent reports.
@@ -210,17 +214,26 @@ impl Settler {
         }
         let time = Time::of(adapter, &call.point, message.within);
         let work = async {
-            // Another process may be settling it, and wait for a person.
-            let claim = match self.claim(adapter, &call).await {
-                Some(Claim::Settled(answer)) => match reply_of(&answer) {
-                    Some(reply) => return Ok(Done::Elsewhere(reply)),
-                    None => None,
-                },
-                Some(Claim::Mine(claimed)) => Some(claimed),
-                None => None,
-            };
+            // Another process may be settling it, and wait for a person. The rules are looked at after that.
+            let own = in_own_session(&call);
+            let (_, session) = identifiers(adapter.agent().name, &own.session);
+            let claim = self.claim(adapter, &own, &session).await;
+            let rules = self.rules_of(&call).await?;
+            let claim = claim.and_then(|claim| {
+                let key = CallKey::new(&session, &own, &rules.digest)?;
+                // The reply is one at this point.
+                Some((claim, digest(&[&HEXLOWER.encode(&key.terms), &call.point])))
+            });
+            if let Some((claim, terms)) = &claim
+                && let Some(kept) = claim.answer(terms)
+                && let Some(reply) = reply_of(&kept.answer)
+            {
+                let handle = self.handle(adapter, &own, &rules)?;
+                handle.note_repeated(&call.point, kept.event.as_deref());
+                return Ok(Done::Elsewhere(reply));
+            }
             let reported = Reported { adapter, call: &call, until: time.for_others, waits };
-            let outcomes = self.all_settled(reported).await?;
+            let outcomes = self.all_settled(reported, &rules).await?;
             Ok(Done::Here(outcomes, claim))
         };
         let mut ends = self.ends.subscribe();
@@ -233,13 +246,17 @@ impl Settler {
         match done {
             Ok(Done::Elsewhere(reply)) => reply,
             Ok(Done::Here(outcomes, claim)) => {
+                let [first, ..] = outcomes.as_slice() else {
+                    return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled"));
+                };
+                let (event, kept) = (first.event.clone(), first.kept);
+                let outcomes: Vec<Outcome> = outcomes.into_iter().map(|settled| settled.outcome).collect();
                 let reply = match outcomes.as_slice() {
-                    [] => return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
                     [outcome] if call.further.is_empty() => adapter.encode(&call, outcome),
                     outcomes => adapter.encode_all(&call, outcomes),
                 };
-                if let Some(claimed) = claim {
-                    claimed.settled(&answer_of(&reply));
+                if let Some((claim, terms)) = claim {
+                    claim.settled(&terms, kept, event.as_deref(), &answer_of(&reply));
                 }
                 reply
             }
@@ -252,7 +269,7 @@ impl Settler {
 
     /// Whose a call is that has a number; absent where no other process can have been told of it, and for a message of several
     /// events: the reply to it is that to all of them, and a gateway sends the first of them again with each later one.
-    async fn claim(&self, adapter: &dyn Adapter, call: &HookCall) -> Option<Claim> {
+    async fn claim(&self, adapter: &dyn Adapter, call: &HookCall, session: &str) -> Option<Claim> {
         let claims = self.claims.as_ref()?;
         if !call.further.is_empty() || call.once.is_some() {
             return None;
@@ -261,11 +278,15 @@ impl Settler {
         if proxies::by_name(adapter.agent().name).is_some() {
             return None;
         }
-        let (kind, id) = call.key()?;
-        let AgentSession { id: session, subagent, cwd, .. } = &call.session;
-        let (session, subagent) = (session.as_deref().unwrap_or_default(), subagent.as_deref().unwrap_or_default());
-        let (cwd, content) = (cwd.to_string_lossy(), content(call));
-        claims.claim(&[adapter.agent().name, session, subagent, &cwd, &call.point, kind, id, &content]).await
+        claims.claim(&CallKey::id(session, call)?).await
+    }
+
+    /// Forgets the outcomes of calls, which have run.
+    fn forget(&self, calls: &[CallId]) {
+        self.once.end(calls);
+        if let Some(claims) = &self.claims {
+            claims.end(calls);
+        }
     }
 
     /// The reply to a message that was not read: no, as far as the agent can be told so.
@@ -293,72 +314,103 @@ impl Settler {
         }
     }
 
-    /// Settles each event of a message, in order. What the agent cannot express is made stricter.
-    async fn all_settled(&self, reported: Reported<'_>) -> Result<Vec<Outcome>, String> {
+    /// Settles each event of a message, in order; `rules` are those of its first. What the agent cannot express is made stricter.
+    async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<Settled>, String> {
         if reported.call.further.is_empty() {
-            return Ok(vec![self.one_settled(reported).await?]);
+            return Ok(vec![self.one_settled(reported, rules).await?]);
         }
         let mut outcomes = Vec::new();
         for part in reported.call.parts() {
-            outcomes.push(self.one_settled(Reported { call: &part, ..reported }).await?);
+            let rules = self.rules_of(&part).await?;
+            outcomes.push(self.one_settled(Reported { call: &part, ..reported }, &rules).await?);
         }
         Ok(outcomes)
     }
 
-    async fn one_settled(&self, reported: Reported<'_>) -> Result<Outcome, String> {
-        let (outcome, handle, event) = self.settled(reported).await?;
+    async fn one_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Settled, String> {
+        let (settled, handle) = self.settled(reported, rules).await?;
         let Reported { adapter, call, .. } = reported;
+        let Settled { outcome, event, kept } = settled;
         let (outcome, lost) = degrade(call, outcome, adapter.abilities(call));
         for degradation in lost {
             let note = degradation.sentence();
             handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
         }
-        Ok(outcome)
+        Ok(Settled { outcome, event, kept })
     }
 
-    async fn settled(&self, reported: Reported<'_>) -> Result<(Outcome, Arc<Handle>, Option<String>), String> {
-        let Reported { adapter, call, until, waits } = reported;
-        // In a session of its own: one session has one set of rules, and an agent's own must not become that of the canary.
-        let canary = is_canary(call).then(|| in_own_session(call));
+    /// The rules that count for a call now.
+    async fn rules_of(&self, call: &HookCall) -> Result<DirectoryRules, String> {
+        if is_canary(call) {
+            return self.canary().await;
+        }
         let has_others = self.usage().under_way > 1;
-        let rules = match &canary {
-            Some(_) => self.canary().await?,
-            None => self.rules.of_session(directories(&call.session), has_others).await?,
-        };
-        let call = canary.as_ref().unwrap_or(call);
-        let name = adapter.agent().name;
-        let handle = self.sessions.of(&self.host, name, &call.session, &rules).map_err(|error| error.to_string())?;
+        self.rules.of_session(directories(&call.session), has_others).await
+    }
+
+    /// The handle of a call's session, under the project files that have counted in it.
+    fn handle(&self, adapter: &dyn Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<Handle>, String> {
+        let handle = self.sessions.of(&self.host, adapter.agent().name, &call.session, rules);
+        let handle = handle.map_err(|error| error.to_string())?;
+        let is_revoked = |file: &Path| self.rules.is_revoked(file);
+        handle.keeps_project_files(&call.session, &rules.project_files, is_revoked)?;
+        Ok(handle)
+    }
+
+    async fn settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<(Settled, Arc<Handle>), String> {
+        let Reported { adapter, call, until, waits } = reported;
+        let call = &*in_own_session(call);
+        let handle = self.handle(adapter, call, rules)?;
         if rules.longest > hook::WITHIN / 2 {
             waits(whole_seconds(rules.longest.min(left(until))));
         }
-        let (notes, claims, longest) = (&rules.notes, self.claims.as_ref(), rules.longest);
-        let can = adapter.abilities(call);
-        let asked = Asked { adapter, call, can, handle: &handle, notes, rules: &rules.digest, claims, until, longest };
+        let asked = Asked {
+            adapter,
+            call,
+            can: adapter.abilities(call),
+            handle: &handle,
+            notes: &rules.notes,
+            rules: &rules.digest,
+            claims: self.claims.as_ref(),
+            until,
+            longest: rules.longest,
+            is_approved: AtomicBool::new(false),
+        };
         asked.start().await;
         if let HookEvent::AfterToolCall { call: tool, .. } = &call.event {
-            self.once.has_run(handle.session.id(), tool);
+            self.forget(&CallKey::of_call_that_ran(handle.session.id(), tool));
         }
-        let settled = match self.once.slot(handle.session.id(), rules.revision, call) {
+        let key = CallKey::new(handle.session.id(), call, &rules.digest);
+        let settled = match key.map(|key| self.once.slot(&key, rules.revision)) {
             None => asked.settle(waits).await?,
             Some(slot) => {
                 let tell = |seconds| _ = slot.waiting.send_replace(seconds);
                 let mut asking = slot.waiting.subscribe();
-                let answer = slot.answer.get_or_try_init(|| asked.settle(&tell));
+                let answer = self.once.answer(&slot, asked.settle(&tell));
                 tokio::pin!(answer);
-                loop {
+                let (settled, is_ours) = loop {
                     tokio::select! {
                         biased;
-                        settled = &mut answer => break settled?.clone(),
+                        settled = &mut answer => break settled?,
                         // The first report has a person asked: it waits, and anyone who reports it again waits as long.
                         Ok(()) = asking.changed() => waits(*asking.borrow_and_update()),
                     }
+                };
+                if !is_ours {
+                    handle.note_repeated(&call.point, settled.event.as_deref());
                 }
+                settled
             }
         };
-        if matches!(call.event, HookEvent::SessionEnd) {
+        let is_over = matches!(call.event, HookEvent::SessionEnd);
+        if is_proof(&call.session) && !is_over {
+            // `hookhost doctor` makes one call, and tells of no end.
+            let _ = handle.session.session_end(Usage::default()).await;
+        }
+        if is_over || is_proof(&call.session) {
             self.sessions.end(handle.session.id());
         }
-        Ok((settled.outcome, handle, settled.event))
+        Ok((settled, handle))
     }
 
     /// The rules under which each call is rejected.
@@ -371,8 +423,9 @@ impl Settler {
             let entry = Entry::from_rule(CANARY, rule);
             let config = Config::from_entries(vec![entry], Settings::default()).map_err(|error| error.to_string())?;
             let rules = self.host.load_rules(&config).await.map_err(|error| error.to_string())?;
-            let (notes, digest, longest) = (Arc::from([]), Arc::from(""), Duration::ZERO);
-            Ok::<_, String>(DirectoryRules { rules, notes, number: 0, revision: 0, digest, longest })
+            let (notes, project_files) = (Arc::from([]), Arc::from([]));
+            let (digest, longest) = (Arc::from(""), Duration::ZERO);
+            Ok::<_, String>(DirectoryRules { rules, notes, number: 0, revision: 0, digest, project_files, longest })
         };
         self.canary.get_or_try_init(load).await.cloned()
     }
@@ -431,11 +484,6 @@ fn too_long(session: &AgentSession) -> Option<String> {
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
 }
 
-/// The directories that a session names.
-fn directories(session: &AgentSession) -> Directories {
-    Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
-}
-
 /// A reply, as another process reads it.
 fn answer_of(reply: &Reply) -> Vec<u8> {
     let (stdout, stderr) = (reply.stdout.as_bytes().to_vec(), reply.stderr.as_bytes().to_vec());
@@ -463,12 +511,24 @@ fn is_canary(call: &HookCall) -> bool {
     })
 }
 
-/// The call that has to be denied, in a session in which nothing else is settled.
-fn in_own_session(call: &HookCall) -> HookCall {
+/// A call in the session in which it is settled: that of the canary has one of its own. One session has one set of rules, and an
+/// agent's own must not become that of the canary.
+fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
+    if !is_canary(call) {
+        return Cow::Borrowed(call);
+    }
     let mut call = call.clone();
     call.session.id = Some(format!("{}-denied", canary::SESSION));
     call.session.subagent = None;
-    call
+    Cow::Owned(call)
+}
+
+/// Whether nothing but the canary and its neighbour happens in a session.
+fn is_proof(session: &AgentSession) -> bool {
+    session
+        .id
+        .as_deref()
+        .is_some_and(|id| id.strip_prefix(canary::SESSION).is_some_and(|rest| ["", "-denied"].contains(&rest)))
 }
 
 /// An agent's event, and the session in which it is settled.
@@ -485,6 +545,8 @@ struct Asked<'a> {
     until: Instant,
     /// How long the plugins can take, who are asked again after a person has answered.
     longest: Duration,
+    /// Whether a person has said yes to it.
+    is_approved: AtomicBool,
 }
 
 impl Asked<'_> {
@@ -509,15 +571,17 @@ impl Asked<'_> {
             return None;
         }
         let claim = match self.claims {
-            Some(claims) => claims.claim(&["session-start", session.id()]).await,
+            Some(claims) => claims.claim(&digest(&["session-start", session.id()])).await,
             None => None,
         };
-        if matches!(claim, Some(Claim::Settled(_))) {
+        // It begins once, whatever rules count.
+        let terms = [0; 32];
+        if claim.as_ref().is_some_and(|claim| claim.answer(&terms).is_some()) {
             return None;
         }
         let settled = session.session_start().await;
-        if let Some(Claim::Mine(claimed)) = claim {
-            claimed.settled(settled.record.id.as_bytes());
+        if let Some(claim) = claim {
+            claim.settled(&terms, KEPT, Some(&settled.record.id), b"");
         }
         Some((settled.outcome, settled.record.id))
     }
@@ -544,7 +608,8 @@ impl Asked<'_> {
                 }
             }
         }
-        Ok(Settled { outcome, event })
+        let kept = if self.is_approved.load(Ordering::Relaxed) { KEPT_AFTER_YES } else { KEPT };
+        Ok(Settled { outcome, event, kept })
     }
 
     async fn answer(&self, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
@@ -637,14 +702,20 @@ impl Asked<'_> {
     ) -> (Result<O, Rejection>, Recorded) {
         loop {
             let pending = match begun {
-                Begun::Settled(settled) => return (Ok(settled.outcome), Recorded::of(*settled.record)),
+                Begun::Settled(settled) => {
+                    let is_approved = settled.answer.is_some_and(|answer| answer.answer.is_approved());
+                    let is_approved = is_approved || !settled.earlier.is_empty();
+                    self.is_approved.fetch_or(is_approved, Ordering::Relaxed);
+                    return (Ok(settled.outcome), Recorded::of(*settled.record));
+                }
                 Begun::Escalated(pending) => pending,
             };
             let request = pending.request().clone();
             // A second question of the same event has what the first one left.
             let limit = request.deadline.min(left(self.until));
             waits(whole_seconds((limit + self.longest).min(left(self.until))));
-            begun = match tokio::time::timeout(limit, pending.wait()).await {
+            // The question has its own deadline. A load of changed rules, which a yes waits for, is within the agent's time alone.
+            begun = match tokio::time::timeout(left(self.until), pending.wait()).await {
                 Ok(begun) => begun,
                 Err(_) => {
                     let by = request.questions.iter().map(|question| question.by.to_string()).collect();
@@ -673,7 +744,7 @@ impl Asked<'_> {
                 let arguments =
                     value.arguments.read().map_err(|error| format!("its arguments cannot be read: {error}"))?;
                 if recorded.changed_by.is_empty() {
-                    self.remember(tool, arguments);
+                    self.remember(tool, &arguments);
                     match (recorded.approved_by, &self.call.event) {
                         (Some(by), _) => Answer::Approved { by },
                         // A person has said yes to just this, and need not be asked by the agent once more.
@@ -683,7 +754,7 @@ impl Asked<'_> {
                         _ => Answer::Neutral,
                     }
                 } else {
-                    self.remember(tool, Value::clone(&arguments));
+                    self.remember(tool, &arguments);
                     Answer::Changed { arguments, by: recorded.changed_by }
                 }
             }
@@ -701,7 +772,7 @@ impl Asked<'_> {
         let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
         let arguments = value.get("arguments").cloned().unwrap_or_default();
         let changed = (!request.changed_by.is_empty()).then(|| arguments.clone());
-        self.remember(tool, arguments);
+        self.remember(tool, &arguments);
         Ok((Answer::Ask { questions: request.questions, arguments: changed }, Some(request.id)))
     }
 
@@ -722,7 +793,7 @@ impl Asked<'_> {
         })
     }
 
-    fn remember(&self, tool: &ToolUse, arguments: Value) {
+    fn remember(&self, tool: &ToolUse, arguments: &Value) {
         if let Some(id) = &tool.id {
             self.handle.remember(id, arguments);
         }
@@ -732,8 +803,7 @@ impl Asked<'_> {
     /// that is possible.
     fn look_at_arguments(&self, event: Option<&str>) {
         let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
-        let Some(allowed) = call.id.as_deref().and_then(|id| self.handle.allowed(id)) else { return };
-        if allowed == call.arguments {
+        if !call.id.as_deref().is_some_and(|id| self.handle.ran_otherwise(id, &call.arguments)) {
             return;
         }
         let note = format!(

@@ -3,8 +3,9 @@
 
 use crate::asked::{AT_ONCE, Asked, DATABASE};
 use crate::section::AgentsSection;
+use hookhost::command::{self, ProjectFile, TrustStore};
 use hookhost::config::{Config, ConfigError, Entry, UserDirectories};
-use hookhost::{Engine, Host, command, files};
+use hookhost::{Engine, Host, files};
 use hookhost_adapters::Adapter;
 use hookhost_hook::place::Place;
 use hookhost_server::{Claims, Configurations, Found, Settler};
@@ -78,8 +79,19 @@ impl Configurations for OfOneEvent {
         Ok(Found::new(config))
     }
 
-    fn files(&self, _: &Path, _: Option<&Config>) -> Vec<PathBuf> {
-        vec![self.0.user_file()]
+    fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {
+        let mut files = ProjectFile::places(directory);
+        files.extend([self.0.user_file(), TrustStore::of(&self.0).file()]);
+        files.extend(loaded.into_iter().flat_map(|config| config.files().iter().cloned()));
+        files
+    }
+
+    fn is_revoked(&self, file: &Path) -> bool {
+        TrustStore::of(&self.0).is_revoked(file)
+    }
+
+    fn takes_up_changes(&self) -> bool {
+        false
     }
 }
 

@@ -1,4 +1,4 @@
-//! A clock that is set back while agents work.
+//! A clock that is set back, or forward, while agents work.
 
 use super::{Home, Reply, policy, printed, started, wait_for};
 use serde_json::Value;
@@ -41,14 +41,21 @@ fn library(directory: &Path) -> Result<PathBuf, String> {
 }
 
 #[test]
-fn a_clock_that_is_set_back_changes_no_verdict_and_no_deadline() {
+fn a_clock_that_is_set_back_or_forward_changes_no_verdict_and_no_deadline() {
+    for back in [86_400, -3_600] {
+        clock_is_set(back);
+    }
+}
+
+/// Sets the clock back by so many seconds while a question is open.
+fn clock_is_set(back: i64) {
     let home = Home::with(&format!("[settings]\napproval-deadline = \"3s\"\n{}", policy().to_toml()));
     let library = match library(&home.user.path(".")) {
         Ok(library) => library,
         Err(why) => return println!("skipped: the library that sets the clock back cannot be built: {why}"),
     };
     let clock = home.user.path("clock");
-    let set_back = |seconds: u64| {
+    let set_back = |seconds: i64| {
         let new = home.user.path("clock.new");
         fs::write(&new, seconds.to_string()).unwrap();
         fs::rename(new, &clock).unwrap();
@@ -65,14 +72,14 @@ fn a_clock_that_is_set_back_changes_no_verdict_and_no_deadline() {
     Reply::of(tell("claude-code", "1", "touch denied.txt")).is_denied_by_policy();
     wait_for("the resident host", || home.socket().exists());
     Reply::of(tell("claude-code", "2", "ls")).passes();
-    // A question is open when the clock is set back: by then it would have a day more.
+    // A question is open when the clock is set: by it, the question would have a day more, or none.
     let hook = tell("codex", "1", "touch asked.txt");
     let open = || {
         let ended = printed(&mut on_clock(home.command(&["approvals", "--json"])));
         serde_json::from_str::<Vec<Value>>(&ended.stdout).unwrap_or_default().len()
     };
     wait_for("the question", || open() == 1);
-    set_back(86_400);
+    set_back(back);
     Reply::of(tell("claude-code", "3", "touch denied.txt")).is_denied_by_policy();
     Reply::of(tell("claude-code", "4", "ls")).passes();
     let reason = Reply::of(hook).denial();
@@ -84,6 +91,6 @@ fn a_clock_that_is_set_back_changes_no_verdict_and_no_deadline() {
     assert!(reason.starts_with("Rejected by renamed"), "{reason}");
     let times: Vec<u64> =
         home.events("before-tool-call", 6).iter().map(|event| event["time"].as_u64().unwrap()).collect();
-    assert!(times[0] > times[5] + 80_000_000, "the clock was set back: {times:?}");
+    assert!(times[0].abs_diff(times[5]) > 3_000_000, "the clock was set: {times:?}");
     home.verify_log();
 }

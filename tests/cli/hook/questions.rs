@@ -1,9 +1,9 @@
 //! Questions that no agent can show: they wait for a person, who answers in another process.
 
 use super::{Home, Reply, policy, printed, started, wait_for};
-use hookhost_tests::Ended;
+use hookhost_tests::{Ended, Entry};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::Child;
 
 const HOOK: [&str; 2] = ["codex", "PreToolUse"];
@@ -93,5 +93,59 @@ fn a_question_whose_host_is_killed_is_asked_once_more_and_the_first_can_not_be_a
     let reply = Reply::of(hook);
     assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
     home.records(2, |record| record["kind"] == "answer");
+    home.verify_log();
+}
+
+#[test]
+fn a_yes_counts_under_the_rules_of_its_moment_though_no_event_has_come_since_they_changed() {
+    let rejects = |home: &Home| {
+        let rule = json!({ "before-tool-call": { "verdict": "reject", "reason": "no shell at all" } });
+        let all = Entry::all_events("later", rule).to_toml();
+        home.user.configure(&format!("{}{all}", policy().to_toml()));
+    };
+    let (with, without) = (Home::new(), Home::new());
+    with.serve();
+    let _lock = without.without_resident_host();
+    for home in [&with, &without] {
+        let hook = ask(home, "1", "touch asked.txt");
+        let id = waiting(home);
+        rejects(home);
+        approvals(home, &["yes", &id]).expect(0, &[]);
+        let reason = Reply::of(hook).denial();
+        assert!(reason.contains("no shell at all") || reason.contains("did not count"), "{reason}");
+        home.verify_log();
+    }
+    // Rules that ask something else: that is a question of its own.
+    let home = Home::new();
+    home.serve();
+    let hook = ask(&home, "1", "touch asked.txt");
+    let first = waiting(&home);
+    home.user.configure(&format!("{}[[ask]]\ntools = [\"Bash\"]\nquestion = \"Even today?\"\n", policy().to_toml()));
+    approvals(&home, &["yes", &first]).expect(0, &[]);
+    wait_for("the second question", || open(&home).iter().any(|question| question["id"] != first.as_str()));
+    let second = waiting(&home);
+    approvals(&home, &["no", &second]).expect(0, &[]);
+    assert!(Reply::of(hook).denial().contains("Even today?"));
+}
+
+#[test]
+fn a_call_that_has_run_is_asked_about_again_where_its_number_comes_again() {
+    let home = Home::new();
+    let _lock = home.without_resident_host();
+    home.asked("s", "call_0", "ls").passes();
+    let mut ran = home.call("s", "call_0", "ls");
+    ran["hook_event_name"] = "PostToolUse".into();
+    ran["tool_response"] = json!({ "stdout": "", "stderr": "" });
+    home.told(&["claude-code", "PostToolUse"], ran.to_string());
+    home.asked("s", "call_0", "ls").passes();
+    home.events("before-tool-call", 2);
+    // Reported twice it is settled once, which the log says.
+    home.asked("s", "call_0", "ls").passes();
+    home.events("before-tool-call", 2);
+    let [repeated] = home.deliveries(1).try_into().unwrap();
+    assert_eq!(repeated["what"], "repeated");
+    // Under other rules an answer is none.
+    home.user.configure(&format!("{}[[ask]]\ntools = [\"Bash\"]\nquestion = \"Sure?\"\n", policy().to_toml()));
+    assert_eq!(home.asked("s", "call_0", "ls").decision(), "ask");
     home.verify_log();
 }

@@ -63,7 +63,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
-    /// End after so many seconds in which no agent has asked [default: never; 1800 where a hook has started it]
+    /// End after so many seconds in which no agent has asked [default: never; 600 where a hook has started it]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) idle: Option<Duration>,
 

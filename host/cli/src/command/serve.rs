@@ -36,7 +36,7 @@ const MAX_TOKEN: u64 = 4096;
 const MIN_TOKEN: usize = 32;
 
 /// How long a resident host that a hook has started lives without being used.
-const IDLE: Duration = Duration::from_secs(1800);
+const IDLE: Duration = Duration::from_secs(600);
 
 /// How long the resident host has to answer about itself.
 const FOR_STATUS: Duration = Duration::from_secs(5);

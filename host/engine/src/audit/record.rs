@@ -407,6 +407,8 @@ pub enum DeliveryKind {
     ChangeNotApplied,
     /// The agent got no outcome in time. It was told no, or, where the operator chose so, nothing.
     Unanswered,
+    /// The agent reported the event once more, and got the same outcome. No plugin was asked again.
+    Repeated,
 }
 
 impl DeliveryKind {
@@ -417,6 +419,7 @@ impl DeliveryKind {
             Self::Degraded => "degraded",
             Self::ChangeNotApplied => "change-not-applied",
             Self::Unanswered => "unanswered",
+            Self::Repeated => "repeated",
         }
     }
 }

@@ -41,6 +41,7 @@ pub struct Config {
     settings: Settings,
     sections: Table,
     files: Vec<PathBuf>,
+    project_files: Vec<PathBuf>,
 }
 
 impl Config {
@@ -179,6 +180,12 @@ impl Config {
         &self.files
     }
 
+    /// Those of [`Self::files`] that count because the user has approved them.
+    #[must_use]
+    pub fn project_files(&self) -> &[PathBuf] {
+        &self.project_files
+    }
+
     /// The caller's own section, read into the caller's own type; `None` where no file has it. A
     /// key that the type does not have is an error, as in the engine's own sections. What the
     /// user's file and a project's say is added up; a key that both give was refused when the files
@@ -247,6 +254,7 @@ impl Config {
             settings: sum.settings,
             sections: sum.sections,
             files: sum.files,
+            project_files: sum.project_files,
         };
         Ok(Problems::none_or(sum.problems, config)?)
     }
@@ -268,6 +276,7 @@ struct Sum {
     settings_at: Vec<Node>,
     sections: Table,
     files: Vec<PathBuf>,
+    project_files: Vec<PathBuf>,
     problems: Vec<Problem>,
 }
 
@@ -291,6 +300,9 @@ impl Sum {
             let message = format!("`{path}` is already set at {}: keep one of them", place(&theirs.place));
             problems.push(Problem::new(&mine.place, message).about(path));
         });
+        if parsed.layer == Layer::Project {
+            self.project_files.push(parsed.file.clone());
+        }
         self.files.push(parsed.file);
     }
 

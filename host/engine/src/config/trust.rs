@@ -104,6 +104,13 @@ impl TrustStore {
         Ok(self.approval(&file.path)?.is_some_and(|approved| approved.digest == file.digest))
     }
 
+    /// Whether the user's record of approvals is there and has none of this file. A record that was removed tells nothing of what
+    /// the user wants.
+    #[must_use]
+    pub fn is_revoked(&self, path: &Path) -> bool {
+        self.file().exists() && matches!(self.approval(path), Ok(None))
+    }
+
     /// All that is approved, by path.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //! same call later. In memory only.
 
 use crate::active_config::ActiveConfig;
-use crate::audit::KeptAnswer;
+use crate::audit::{KeptAnswer, raw};
+use crate::config::Digest;
 use crate::contract::{Asker, Question, ToolCall};
 use std::sync::{Arc, Weak};
 
@@ -16,8 +17,8 @@ pub(super) struct KeptAnswers {
 
 #[derive(Debug)]
 struct KeptYes {
-    /// The call, without its identifier.
-    call: ToolCall,
+    /// Digest of the call without its identifier: a call can be large.
+    call: Digest,
     question: Question,
     /// The identifier of the event that the person was asked about.
     of: String,
@@ -30,7 +31,7 @@ impl KeptAnswers {
         self.forget_unless(rules);
         self.rules = Arc::downgrade(rules);
         for question in questions.iter().filter(|question| question.by == Asker::Configuration) {
-            let kept = KeptYes { call: without_id(call), question: question.clone(), of: of.to_owned() };
+            let kept = KeptYes { call: digest(call), question: question.clone(), of: of.to_owned() };
             self.answers.push(kept);
         }
     }
@@ -46,7 +47,7 @@ impl KeptAnswers {
         if self.answers.is_empty() {
             return Vec::new();
         }
-        let call = without_id(call);
+        let call = digest(call);
         let mut used = Vec::new();
         questions.retain(|question| {
             let kept = self.answers.iter().find(|kept| kept.question == *question && kept.call == call);
@@ -63,6 +64,7 @@ impl KeptAnswers {
     }
 }
 
-fn without_id(call: &ToolCall) -> ToolCall {
-    ToolCall { id: String::new(), ..call.clone() }
+fn digest(call: &ToolCall) -> Digest {
+    let without_id = ToolCall { id: String::new(), ..call.clone() };
+    Digest::of_bytes(raw(&without_id).get().as_bytes())
 }

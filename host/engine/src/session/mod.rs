@@ -52,7 +52,7 @@ use futures_util::future::BoxFuture;
 use kept_answers::KeptAnswers;
 use serde_json::Value;
 use state::{Change, SessionCopy};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -363,6 +363,10 @@ impl Session {
             }
             if shared.root != shared.id {
                 shared.state.change(Change::Root(shared.root.to_string()));
+                let of_root = shared.services.store.session(&shared.root).unwrap_or_default();
+                for (file, project) in state::project_files_in(&shared.root, &of_root) {
+                    shared.state.change(Change::Counts(file, project));
+                }
             }
         }
         let shared = Arc::new(shared);
@@ -391,6 +395,27 @@ impl Session {
         let header = Header::new(&*shared.id, shared.services.now());
         let (id, point, note) = (of.map(str::to_owned), point.to_owned(), note.to_owned());
         shared.record_soon(&shared.config(), &info, &Delivery { id, header, point, what, note });
+    }
+
+    /// The project files that [`Self::note_project_files`] has noted in this session, or in that at the root of its tree before this
+    /// one began, each with the root of its project.
+    #[must_use]
+    pub fn project_files(&self) -> BTreeMap<PathBuf, PathBuf> {
+        self.shared.state.with(|state| state.project_files.clone())
+    }
+
+    /// Notes that these project files count in the session, in the project with this root. They are written with its next record.
+    pub fn note_project_files(&self, files: &[PathBuf], root: &Path) {
+        let known = self.project_files();
+        for file in files.iter().filter(|file| !known.contains_key(*file) && file.to_str().is_some()) {
+            let root = if root.to_str().is_some() { root } else { file.parent().unwrap_or(root) };
+            self.shared.state.change(Change::Counts(file.clone(), root.to_owned()));
+        }
+    }
+
+    /// Notes that a project file need not count any more in the session: the user has revoked its approval.
+    pub fn forget_project_file(&self, file: &Path) {
+        self.shared.state.change(Change::CountsNoMore(file.to_owned()));
     }
 
     /// Sets the number of model calls so far.

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Target of warnings about what the user reads in a refusal or a notice as well: a program that shows both leaves these out.
+pub(super) const TOLD: &str = "hookhost::told";
+
 /// Something that the user should read once. Its text is one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

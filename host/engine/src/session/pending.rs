@@ -296,7 +296,11 @@ impl<E: GateEvent + Kind> Question<E> {
             return self.refuse(answered).await;
         }
         if session.is_ended.load(Ordering::Acquire) {
-            return self.ended(answered).await;
+            return self.void(answered, Cause::Ended, NotAsked::Ended.to_string()).await;
+        }
+        if let Err(why) = session.rules.refresh().await {
+            let why = format!("your yes to {} did not count: {why}", self.request.event);
+            return self.void(answered, Cause::NotApproved, why).await;
         }
         let rules_now = session.config();
         let are_same_rules = Arc::ptr_eq(&rules_now, &self.rules);
@@ -381,15 +385,20 @@ impl<E: GateEvent + Kind> Question<E> {
         self.finish(GateOutcome::Rejected(rejection), answer)
     }
 
-    /// Records a yes that came after the end of the session, where nothing runs any more.
-    async fn ended(mut self, answered: Answered) -> Begun<GateOutcome<E::Payload, E::Response>> {
+    /// Records a yes that does not count.
+    async fn void(
+        mut self,
+        answered: Answered,
+        cause: Cause,
+        why: String,
+    ) -> Begun<GateOutcome<E::Payload, E::Response>> {
         let with = RecordEffects { question: self.settled(), ..RecordEffects::default() };
         let answer = self.answer(answered.clone(), OutcomeKind::Rejected, false);
         if let Err(error) = self.session.record(&self.rules, &self.info, &answer, with, Durability::Now).await {
             return self.not_recorded(answered, &error);
         }
         self.is_recorded = true;
-        let rejection = Rejection::host(Vec::new(), Cause::Ended, NotAsked::Ended.to_string());
+        let rejection = Rejection::host(Vec::new(), cause, why);
         self.finish(GateOutcome::Rejected(rejection), answer)
     }
 

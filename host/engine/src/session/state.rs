@@ -6,7 +6,7 @@
 mod unwritten;
 
 use super::failure_count::{Caller, FailureCounts, NextCall};
-use super::notice::Notice;
+use super::notice::{Notice, TOLD};
 use super::{MAX_NOTICES, MAX_REMINDERS, now};
 use crate::contract::Failure;
 use crate::sandbox::capability::Reminder;
@@ -15,6 +15,7 @@ use crate::store::{Changed, SessionChanges, SessionRow};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unwritten::Unwritten;
@@ -29,6 +30,9 @@ const MORE_NUMBERS: u64 = 4;
 /// Upper bound of the event numbers that a handle takes at once. The event that takes them waits for a transaction with all
 /// records that wait. With 4096, events themselves wrote most records of a busy session.
 const MAX_NUMBERS: u64 = 65_536;
+
+/// Upper bound of the project files of a session that are remembered.
+const MAX_PROJECT_FILES: usize = 256;
 
 /// The content of the row, stored as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +51,8 @@ pub(super) struct SessionState {
     pub(super) task: Option<String>,
     /// The session at the root of its tree, as its first handle knew it; absent: the session itself.
     pub(super) root: Option<String>,
+    /// The project files that have counted, each with the root of its project.
+    pub(super) project_files: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// A change of a session.
@@ -76,6 +82,10 @@ pub(super) enum Change {
     Task(String),
     /// The tree that it is in.
     Root(String),
+    /// A project file counts, in the project with this root.
+    Counts(PathBuf, PathBuf),
+    /// A project file need not count any more.
+    CountsNoMore(PathBuf),
 }
 
 impl SessionState {
@@ -116,6 +126,11 @@ impl SessionState {
             }
             Change::Task(begins) => self.task = Some(begins.clone()),
             Change::Root(root) => self.root = Some(root.clone()),
+            Change::Counts(file, root) if self.project_files.len() < MAX_PROJECT_FILES => {
+                self.project_files.entry(file.clone()).or_insert_with(|| root.clone());
+            }
+            Change::Counts(..) => {}
+            Change::CountsNoMore(file) => drop(self.project_files.remove(file)),
         }
     }
 }
@@ -284,7 +299,7 @@ impl SessionCopy {
         let mut copy = self.copy();
         self.note(&mut copy, Change::Failed(caller.clone(), now));
         if let Some(notice) = copy.state.failure_counts.notice(caller, failure) {
-            tracing::warn!(plugin = notice.plugin, "a plugin is tripped");
+            tracing::warn!(target: TOLD, plugin = notice.plugin, "a plugin is tripped");
             self.note(&mut copy, Change::Notice(notice));
         }
     }
@@ -415,6 +430,11 @@ impl SessionChanges for PendingWrite {
 /// The root of a session's tree, according to its row.
 pub(super) fn root_in(session: &str, row: &SessionRow) -> Option<String> {
     parse(session, &row.state).root
+}
+
+/// The project files that have counted, according to a session's row.
+pub(super) fn project_files_in(session: &str, row: &SessionRow) -> BTreeMap<PathBuf, PathBuf> {
+    parse(session, &row.state).project_files
 }
 
 /// Parses a row's content. An invalid row counts as that of a new session: it contains nothing that a verdict depends on

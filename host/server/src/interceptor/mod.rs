@@ -14,7 +14,9 @@ mod execute;
 pub mod exposed;
 mod payload;
 
+use crate::call_key::digest;
 use crate::events::{Said, said};
+use crate::once::json_length;
 use exposed::{Exposed, Kind, Phase};
 use hookhost::audit::DeliveryKind;
 use hookhost::contract::{Cause, Rejection};
@@ -46,6 +48,9 @@ const MAX_SESSIONS: usize = 1000;
 /// Upper bound of the payloads of a session about which one name was asked and the other was not yet.
 const MAX_SETTLED: usize = 64;
 
+/// Upper bound of their outcomes, in bytes. A payload whose outcome is larger is settled once more for the other name.
+const MAX_SETTLED_BYTES: usize = 256 * 1024;
+
 /// The outcome of a payload.
 #[derive(Clone, Debug)]
 enum Outcome {
@@ -58,6 +63,18 @@ enum Outcome {
     },
     /// Nobody said no: there was no answer.
     Failed(String),
+}
+
+impl Outcome {
+    /// How many bytes it is counted as.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Passes => 0,
+            Self::Becomes(value) => json_length(value),
+            Self::Denied { why, by, code } => why.len() + by.iter().chain(code).map(String::len).sum::<usize>(),
+            Self::Failed(why) => why.len(),
+        }
+    }
 }
 
 /// One or more chains, served as interceptors.
@@ -81,7 +98,8 @@ struct Served {
 /// What was settled about a payload.
 #[derive(Debug)]
 struct Settled {
-    key: String,
+    /// Digest of the payload.
+    key: [u8; 32],
     /// The name that was asked: its next question is about another message.
     by: usize,
     outcome: Outcome,
@@ -216,7 +234,8 @@ impl Interceptors {
             Ok(served) => served,
             Err(why) => return Outcome::Failed(why),
         };
-        let key = json!([message.event, message.phase.name(), message.payload]).to_string();
+        let key_of = |payload: &Value| digest(&[&json!([message.event, message.phase.name(), payload]).to_string()]);
+        let key = key_of(&message.payload);
         if let Some(outcome) = served.take(&key, index) {
             return outcome;
         }
@@ -224,9 +243,7 @@ impl Interceptors {
         // What the other name will be asked about: after a change the changed payload, unless it is asked first.
         if self.exposed.iter().filter(|exposed| exposed.shares(&self.exposed[index])).count() > 1 {
             let (key, kept) = match (&outcome, message.phase) {
-                (Outcome::Becomes(after), Phase::Request) => {
-                    (json!([message.event, message.phase.name(), after]).to_string(), Outcome::Passes)
-                }
+                (Outcome::Becomes(after), Phase::Request) => (key_of(after), Outcome::Passes),
                 _ => (key, outcome.clone()),
             };
             served.keep(Settled { key, by: index, outcome: kept });
@@ -282,19 +299,21 @@ impl Interceptors {
 
 impl Served {
     /// What was settled about this under another name. It counts once.
-    fn take(&self, key: &str, index: usize) -> Option<Outcome> {
+    fn take(&self, key: &[u8; 32], index: usize) -> Option<Outcome> {
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = settled.iter().position(|settled| settled.key == key && settled.by != index)?;
+        let at = settled.iter().position(|settled| settled.key == *key && settled.by != index)?;
         Some(settled.remove(at).outcome)
     }
 
     fn keep(&self, new: Settled) {
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         settled.retain(|old| old.key != new.key);
-        if settled.len() >= MAX_SETTLED {
+        settled.push(new);
+        while settled.len() > MAX_SETTLED
+            || settled.iter().map(|settled| settled.outcome.weight()).sum::<usize>() > MAX_SETTLED_BYTES
+        {
             settled.remove(0);
         }
-        settled.push(new);
     }
 }
 

@@ -259,3 +259,54 @@ async fn a_message_of_mcp_that_has_a_key_twice_is_not_read() {
     assert!(answer.contains("-32700") && answer.contains("occurs twice"), "{answer}");
     assert_eq!(lab.deliveries().await.len(), 1);
 }
+
+#[tokio::test]
+async fn strangers_on_all_connections_keep_nobody_waiting_who_brings_the_token() {
+    let (_lab, address) = started().await;
+    let mut strangers = Vec::new();
+    for _ in 0..700 {
+        let mut stranger = TcpStream::connect(address).await.unwrap();
+        stranger.write_all(b"P").await.unwrap();
+        strangers.push(stranger);
+    }
+    let denied = bash("PreToolUse", "1", "echo denied").to_string();
+    let answer = post(address, "/hooks/claude-code", SECRET, &denied);
+    let (status, _) = tokio::time::timeout(std::time::Duration::from_secs(2), answer).await.unwrap();
+    assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn a_connection_that_has_brought_the_token_makes_room_for_no_stranger() {
+    let (_lab, address) = started().await;
+    let denied = bash("PreToolUse", "1", "echo denied").to_string();
+    let mut known = asked(address, "/hooks/claude-code", "", &denied).await;
+    let mut first = vec![0; 4096];
+    assert!(known.read(&mut first).await.unwrap() > 0);
+    let mut strangers = Vec::new();
+    for _ in 0..400 {
+        strangers.push(TcpStream::connect(address).await.unwrap());
+    }
+    let request = format!(
+        "POST /hooks/claude-code HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {SECRET}\r\ncontent-length: {}\r\n\r\n{denied}",
+        denied.len()
+    );
+    known.write_all(request.as_bytes()).await.unwrap();
+    let mut second = vec![0; 4096];
+    assert!(known.read(&mut second).await.unwrap() > 0, "it is kept");
+}
+
+#[tokio::test]
+async fn a_request_with_two_origins_is_refused() {
+    let (_lab, address) = started().await;
+    let of = async |origins: &str| {
+        let denied = bash("PreToolUse", "1", "ls").to_string();
+        let mut stream =
+            asked(address, "/hooks/claude-code", &format!("{origins}connection: close\r\n"), &denied).await;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    assert_eq!(of("origin: http://localhost:6274\r\n").await, 200);
+    assert_eq!(of("origin: http://localhost:6274\r\norigin: https://evil.example\r\n").await, 403);
+    assert_eq!(of("origin: http://localhost:6274\r\norigin: http://localhost:6274\r\n").await, 403);
+}

@@ -3,7 +3,7 @@
 use crate::support::{Lab, bash, decision, message, of_rule};
 use hookhost::Config;
 use hookhost::audit::{DeliveryKind, Record};
-use hookhost::config::{Entry, Settings};
+use hookhost::config::{AskRule, Entry, Settings};
 use hookhost::contract::{
     Action, AnswerKind, CompletionVerdict, Escalation, OutcomeKind, Refusal, Task, TextVerdict, ToolCall,
     ToolCallVerdict, ToolResult, ToolResultVerdict,
@@ -232,6 +232,116 @@ async fn a_number_that_is_given_again_after_the_call_or_under_other_rules_is_ano
     *lab.configuration.config.lock().unwrap() = Ok(of_rule(stricter));
     std::fs::write(&lab.configuration.file, "stricter").unwrap();
     assert_eq!(decision(&lab.said(&call).await), "deny");
+}
+
+#[tokio::test]
+async fn a_report_that_is_repeated_is_recorded_and_one_after_a_run_with_changed_arguments_is_another_call() {
+    let lab = Lab::new(rule()).await;
+    let call = bash("PreToolUse", "1", "echo original");
+    let first = lab.said(&call).await;
+    assert_eq!(lab.said(&call).await, first);
+    let [delivery] = lab.deliveries().await.try_into().unwrap();
+    assert_eq!(delivery.what, DeliveryKind::Repeated);
+    assert_eq!(delivery.id, Some(lab.events("before-tool-call")[0].id.clone()));
+    let mut ran = bash("PostToolUse", "1", "echo rewritten");
+    ran["tool_response"] = json!({ "stdout": "rewritten" });
+    lab.said(&ran).await;
+    lab.said(&call).await;
+    assert_eq!(lab.events("before-tool-call").len(), 2);
+}
+
+/// The same settler as another process has it.
+fn other_process(lab: &Lab) -> Settler {
+    let claims = Claims::new(lab.directory.path().join("claims"), None);
+    let configurations = Arc::clone(&lab.configuration) as Arc<dyn Configurations>;
+    Settler::new(lab.settler.host().clone(), configurations).beside_others(claims)
+}
+
+#[tokio::test]
+async fn an_outcome_is_given_again_by_no_process_under_other_rules_or_after_its_call_has_run() {
+    let lab = Lab::new(rule()).await;
+    let said = async |settler: &Settler, message: &Value| {
+        let bytes = message.to_string().into_bytes();
+        settler.reply(by_name("claude-code").unwrap(), &Message::new(&bytes, Path::new("/work")), &|_| {}).await.stdout
+    };
+    let call = bash("PreToolUse", "1", "echo denied");
+    let [first, second, third] = [other_process(&lab), other_process(&lab), other_process(&lab)];
+    let denied = said(&first, &call).await;
+    assert!(denied.contains("deny"), "{denied}");
+    assert_eq!(said(&second, &call).await, denied);
+    assert_eq!(lab.events("before-tool-call").len(), 1);
+    let asks = AskRule::about_tools(["Bash".parse().unwrap()]);
+    let other = Config::empty().with_asks(vec![asks]).unwrap();
+    *lab.configuration.config.lock().unwrap() = Ok(other);
+    std::fs::write(&lab.configuration.file, "others").unwrap();
+    let asked = said(&third, &call).await;
+    assert!(asked.contains("ask") && !asked.contains("deny"), "{asked}");
+    let mut ran = bash("PostToolUse", "1", "echo denied");
+    ran["tool_response"] = json!({ "stdout": "" });
+    said(&second, &ran).await;
+    said(&other_process(&lab), &call).await;
+    assert_eq!(lab.events("before-tool-call").len(), 3);
+}
+
+#[tokio::test]
+async fn a_yes_is_judged_under_the_rules_of_its_moment() {
+    let ask = Rule::new().before_tool_call(|_, _: &ToolCall| Escalation::new("may it?"));
+    let lab = Lab::new(ask).await;
+    let call = bash("PreToolUse", "1", "ls");
+    let reply = lab.reply_of("codex", &call);
+    let answers = async {
+        let host = lab.settler.host();
+        let request = loop {
+            if let Some(request) = host.questions().await.unwrap().first() {
+                break request.clone();
+            }
+            tokio::task::yield_now().await;
+        };
+        let denies = Rule::new().before_tool_call(|_, _: &ToolCall| Some(Refusal::new("not any more")));
+        let entry = Entry::from_rule("other", denies);
+        let config = Config::from_entries(vec![entry], Settings::default()).unwrap();
+        *lab.configuration.config.lock().unwrap() = Ok(config);
+        std::fs::write(&lab.configuration.file, "changed").unwrap();
+        host.answer(&request.id, hookhost::approval::Approval::yes()).await.unwrap();
+    };
+    let (reply, ()) = tokio::join!(reply, answers);
+    assert!(reply.stdout.contains("deny") && reply.stdout.contains("not any more"), "{reply:?}");
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_proof_end_with_it() {
+    let lab = Lab::new(Rule::new()).await;
+    for (id, command) in [("1", canary::DENIED), ("2", canary::PASSED)] {
+        let mut call = bash("PreToolUse", id, command);
+        call["session_id"] = canary::SESSION.into();
+        lab.said(&call).await;
+    }
+    assert_eq!(lab.events("session-end").len(), 2);
+    assert!(lab.settler.sessions().is_empty());
+}
+
+#[tokio::test]
+async fn arguments_of_calls_that_never_report_an_end_take_no_room() {
+    let lab = Lab::new(Rule::new()).await;
+    let large = "x".repeat(4 << 20);
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).map(str::trim).map(str::to_owned);
+        line.and_then(|line| line.split(' ').next()?.parse::<u64>().ok()).unwrap_or_default()
+    };
+    let call = |number: u32| {
+        let input = json!({ "file_path": "/work/a", "content": large });
+        message("PreToolUse", &json!({ "tool_name": "Write", "tool_input": input, "tool_use_id": number.to_string() }))
+    };
+    for number in 0..4 {
+        lab.said(&call(number)).await;
+    }
+    let before = resident();
+    for number in 4..44 {
+        lab.said(&call(number)).await;
+    }
+    let more = resident().saturating_sub(before) / 1024;
+    assert!(more < 80, "40 calls of 4 MiB took {more} MiB");
 }
 
 #[tokio::test]

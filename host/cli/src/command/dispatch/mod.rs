@@ -4,7 +4,7 @@ mod payload;
 mod snippet;
 mod verdict;
 
-use crate::args::DispatchArgs;
+use crate::args::{ConfigArgs, DispatchArgs};
 use crate::audit_log;
 use crate::configuration;
 use crate::exit::{CliError, Exit};
@@ -15,10 +15,13 @@ use crate::terminal_approver;
 use anyhow::anyhow;
 use hookhost::contract::{Cause, Rejection};
 use hookhost::session::{DispatchOptions, SessionSpec};
-use hookhost::{FailureKind, Host, Session, Settled};
+use hookhost::{Config, FailureKind, Host, RuleSource, Session, Settled};
 use payload::Payload;
 use serde_json::{Map, Value, json};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Calls at once: plugins are asked one after another, and beside them an observer may run.
@@ -37,7 +40,9 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
     config.limit_concurrent_calls(AT_ONCE);
     let approver = terminal_approver::of(&args.approve);
     let (spec, turn) = payload.session(&cwd, approver.is_some())?;
-    let host = loading::recording_host(config, approver).await?;
+    let host = loading::recording_host(config.clone(), approver).await?;
+    let rules = Arc::new(FileRules { host: host.clone(), args: args.configuration.clone(), cwd, config });
+    host.rules().follow(&rules);
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let ended = tokio::select! {
@@ -47,6 +52,25 @@ pub(crate) async fn run(args: &DispatchArgs) -> Result<Exit, CliError> {
         }
     };
     audit_log::finish(&host, ended).await
+}
+
+/// The rules as the files say when a person says yes.
+struct FileRules {
+    host: Host,
+    args: ConfigArgs,
+    cwd: PathBuf,
+    config: Config,
+}
+
+impl RuleSource for FileRules {
+    fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async {
+            let again = loading::config_again(&self.args, &self.cwd, &self.config);
+            let (mut config, _) = again.map_err(|stop| stop.message())?;
+            config.limit_concurrent_calls(AT_ONCE);
+            loading::reload(&self.host, &config).await.map(drop).map_err(|stop| stop.message())
+        })
+    }
 }
 
 /// How an outcome is printed.

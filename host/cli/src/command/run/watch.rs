@@ -7,14 +7,15 @@
 use crate::args::ConfigArgs;
 use crate::{configuration, loading};
 use anyhow::anyhow;
-use hookhost::Host;
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
+use hookhost::{Host, RuleSource};
 use hookhost_agent::agent::{AgentEvent, Reporter};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
@@ -36,13 +37,13 @@ const MAX_DEBOUNCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct ConfigWatcher {
     task: JoinHandle<()>,
-    loaded: Arc<Mutex<Config>>,
+    reloader: Arc<Reloader>,
 }
 
 impl ConfigWatcher {
     /// The configuration that was taken up last.
     pub(crate) fn config(&self) -> Config {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.reloader.loaded()
     }
 }
 
@@ -50,6 +51,26 @@ impl Drop for ConfigWatcher {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// Takes up changes, one after another.
+struct Reloader {
+    host: Host,
+    args: ConfigArgs,
+    workspace: PathBuf,
+    reporter: Arc<dyn Reporter>,
+    loaded: Mutex<Config>,
+    state: tokio::sync::Mutex<State>,
+}
+
+/// What is known of the files.
+struct State {
+    watched: Watched,
+    /// How they were when they were read last; empty before that.
+    seen: Vec<Option<(SystemTime, u64)>>,
+    last_problem: Option<String>,
+    /// What was told of files that are not as they were approved.
+    unapproved: Option<String>,
 }
 
 /// What is watched: directories, since a rewritten file may be another one, and the names in them that matter.
@@ -76,75 +97,113 @@ pub(crate) fn watch(
         }
     };
     watched.add(args, workspace, &config);
-    let (args, workspace) = (args.clone(), workspace.to_owned());
+    let changed = Arc::clone(&watched.changed);
+    // Changes between loading and watching are not reported.
+    changed.notify_one();
     // These were told when the configuration was read.
-    let told = loading::config_again(&args, &workspace, &config).ok().and_then(|(_, changes)| changes);
-    let loaded = Arc::new(Mutex::new(config));
-    let task = tokio::spawn(follow(watched, host, args, workspace, Arc::clone(&loaded), told, reporter));
-    Some(ConfigWatcher { task, loaded })
+    let unapproved = loading::config_again(args, workspace, &config).ok().and_then(|(_, changes)| changes);
+    let state = State { watched, seen: Vec::new(), last_problem: None, unapproved };
+    let reloader = Arc::new(Reloader {
+        host,
+        args: args.clone(),
+        workspace: workspace.to_owned(),
+        reporter,
+        loaded: Mutex::new(config),
+        state: state.into(),
+    });
+    // A person's yes is judged under what the files say then.
+    reloader.host.rules().follow(&reloader);
+    let task = tokio::spawn(follow(Arc::clone(&reloader), changed));
+    Some(ConfigWatcher { task, reloader })
 }
 
-async fn follow(
-    mut watched: Watched,
-    host: Host,
-    args: ConfigArgs,
-    workspace: PathBuf,
-    loaded: Arc<Mutex<Config>>,
-    mut unapproved: Option<String>,
-    reporter: Arc<dyn Reporter>,
-) {
-    let now_loaded = || loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let mut last_problem: Option<String> = None;
-    // Changes between loading and watching are not reported.
-    watched.changed.notify_one();
-    let mut seen = watched.stamps();
+async fn follow(reloader: Arc<Reloader>, changed: Arc<Notify>) {
+    let mut is_retried = false;
     loop {
-        let changed = watched.changed.notified();
-        match (&last_problem, &unapproved) {
-            (None, None) => changed.await,
-            _ => {
-                let noticed = tokio::time::timeout(RETRY_INTERVAL, changed).await.is_ok();
-                if !noticed && watched.stamps() == seen {
-                    continue;
-                }
+        let notified = changed.notified();
+        if is_retried {
+            let noticed = tokio::time::timeout(RETRY_INTERVAL, notified).await.is_ok();
+            if !noticed && !reloader.state.lock().await.is_changed() {
+                continue;
             }
+        } else {
+            notified.await;
         }
-        let quiet = async { while tokio::time::timeout(DEBOUNCE, watched.changed.notified()).await.is_ok() {} };
+        let quiet = async { while tokio::time::timeout(DEBOUNCE, changed.notified()).await.is_ok() {} };
         let _ = tokio::time::timeout(MAX_DEBOUNCE, quiet).await;
+        let mut state = reloader.state.lock().await;
+        reloader.take_up(&mut state).await;
+        is_retried = state.last_problem.is_some() || state.unapproved.is_some();
+    }
+}
+
+impl State {
+    /// Whether the files are other ones than those that were read.
+    fn is_changed(&self) -> bool {
+        self.watched.stamps() != self.seen
+    }
+}
+
+impl Reloader {
+    fn loaded(&self) -> Config {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the files, and has what they say loaded.
+    async fn take_up(&self, state: &mut State) {
+        let Self { host, args, workspace, reporter, .. } = self;
         // Before the files are read: what changes from here on is looked at next.
-        seen = watched.stamps();
-        let found = loading::config_again(&args, &workspace, &now_loaded());
+        state.seen = state.watched.stamps();
+        let found = loading::config_again(args, workspace, &self.loaded());
         if let Ok((config, changes)) = &found {
             // Also where it cannot be loaded: a plugin's file may be repaired.
-            watched.add(&args, &workspace, config);
-            if let Some(changes) = changes.as_ref().filter(|changes| unapproved.as_ref() != Some(changes)) {
-                say(&*reporter, changes.clone());
+            state.watched.add(args, workspace, config);
+            if let Some(changes) = changes.as_ref().filter(|changes| state.unapproved.as_ref() != Some(changes)) {
+                say(&**reporter, changes.clone());
             }
-            unapproved.clone_from(changes);
+            state.unapproved.clone_from(changes);
         }
         let taken_up = match found {
-            Ok((config, _)) => loading::reload(&host, &config).await.map(|changes| (config, changes)),
+            Ok((config, _)) => loading::reload(host, &config).await.map(|changes| (config, changes)),
             Err(stop) => Err(stop),
         };
         match taken_up {
             Ok((config, changes)) => {
                 if !changes.is_empty() {
-                    say(&*reporter, format!("other rules count from now on: {changes}"));
-                } else if last_problem.is_some() {
-                    say(&*reporter, "the rules can be loaded again, and are those that count".to_owned());
+                    say(&**reporter, format!("other rules count from now on: {changes}"));
+                } else if state.last_problem.is_some() {
+                    say(&**reporter, "the rules can be loaded again, and are those that count".to_owned());
                 }
-                *loaded.lock().unwrap_or_else(PoisonError::into_inner) = config;
-                last_problem = None;
+                *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = config;
+                state.last_problem = None;
             }
             Err(stop) => {
                 let problem =
                     format!("changed rules are not taken up, those that were loaded stay: {}", stop.message());
-                if last_problem.as_ref() != Some(&problem) {
-                    say(&*reporter, problem.clone());
-                    last_problem = Some(problem);
+                if state.last_problem.as_ref() != Some(&problem) {
+                    say(&**reporter, problem.clone());
+                    state.last_problem = Some(problem);
                 }
             }
         }
+    }
+}
+
+impl RuleSource for Reloader {
+    fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async {
+            let mut state = self.state.lock().await;
+            if state.is_changed() {
+                self.take_up(&mut state).await;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl std::fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reloader").field("workspace", &self.workspace).finish_non_exhaustive()
     }
 }
 

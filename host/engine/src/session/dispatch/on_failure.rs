@@ -3,6 +3,7 @@
 use super::Dispatch;
 use crate::compose::{OnFailure, Verdict};
 use crate::contract::{Escalation, Failure};
+use crate::session::notice::TOLD;
 
 impl Dispatch<'_> {
     /// Replaces the verdict that the plugin called last failed to give.
@@ -33,7 +34,7 @@ impl Dispatch<'_> {
                 Ok(value)
             }
             Err(failure) => {
-                tracing::warn!(plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
+                tracing::warn!(target: TOLD, plugin = plugin.name(), kind = ?failure.kind, "a plugin has failed");
                 self.session.failed(plugin, self.observes(), &failure);
                 let on_failure = plugin.on_failure(self.record.event);
                 if on_failure == OnFailure::Skip || !plugin.enforces() {

@@ -15,10 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The first bytes of a journal.
-const MAGIC: [u8; 8] = *b"hkhsrec1";
+const MAGIC: [u8; 8] = *b"hkhsrec2";
 
-/// Bytes before the first frame: [`MAGIC`], and the hash of the first line of the log that the records are of.
-const HEADER: usize = MAGIC.len() + 32;
+/// The first bytes of a journal of an earlier version, which does not contain its identifier.
+const NAMELESS_MAGIC: [u8; 8] = *b"hkhsrec1";
+
+/// Bytes of [`MAGIC`] and of the hash of the first line of the log that the records are of. The identifier follows.
+const NAMELESS_HEADER: usize = MAGIC.len() + 32;
+
+/// Length of an identifier, in bytes.
+const IDENTIFIER: usize = 16;
+
+/// Bytes before the first frame.
+const HEADER: usize = NAMELESS_HEADER + IDENTIFIER;
 
 /// Bytes of a frame before its record: the record's length, and the checksums of the length and of the record.
 const FRAME_HEADER: usize = 12;
@@ -131,7 +140,7 @@ impl Directory {
 }
 
 fn is_identifier(id: &str) -> bool {
-    id.len() == 16 && id.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
+    id.len() == IDENTIFIER && id.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
 }
 
 impl Journal {
@@ -181,8 +190,7 @@ impl Journal {
         let begin = current.end.load(Ordering::Relaxed);
         self.buffer.clear();
         if begin == 0 {
-            self.buffer.extend(MAGIC);
-            self.buffer.extend(self.log.as_bytes());
+            self.buffer.extend(header(self.log, &current.id));
         }
         self.ends.clear();
         for record in records {
@@ -257,27 +265,20 @@ pub(super) struct Read<'a> {
     pub(super) problem: Option<&'static str>,
 }
 
-/// Reads the bytes of a journal that follow its first `taken` ones, which have been taken in.
-pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest) -> Read<'a> {
+/// The bytes before the first frame.
+fn header(log: Digest, id: &str) -> Vec<u8> {
+    [&MAGIC[..], log.as_bytes(), id.as_bytes()].concat()
+}
+
+/// Reads the bytes of the journal `id` that follow its first `taken` ones, which have been taken in.
+pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest, id: &str) -> Read<'a> {
     let mut read = Read { end: taken, ..Read::default() };
     if taken == 0 {
-        let Some((header, rest)) = bytes.split_at_checked(HEADER) else {
-            let begins = [&MAGIC[..], log.as_bytes()].concat();
-            read.problem = (!begins.starts_with(bytes) && !is_blank(bytes)).then_some("it does not begin like one");
-            return read;
-        };
-        if is_blank(bytes) {
-            return read;
+        match read_header(bytes, log, id) {
+            Ok(Some(length)) => (bytes, read.end) = (&bytes[length..], length as u64),
+            Ok(None) => return read,
+            Err(problem) => return Read { problem: Some(problem), ..read },
         }
-        if !header.starts_with(&MAGIC) {
-            read.problem = Some("it does not begin like one");
-            return read;
-        }
-        if !header.ends_with(log.as_bytes()) {
-            read.problem = Some("its records are those of another log");
-            return read;
-        }
-        (bytes, read.end) = (rest, HEADER as u64);
     }
     loop {
         match next(bytes, read.end) {
@@ -293,6 +294,29 @@ pub(super) fn read<'a>(mut bytes: &'a [u8], taken: u64, log: Digest) -> Read<'a>
             }
         }
     }
+}
+
+/// The length of the header; `None` where its end is missing.
+fn read_header(bytes: &[u8], log: Digest, id: &str) -> Result<Option<usize>, &'static str> {
+    if is_blank(bytes) {
+        return Ok(None);
+    }
+    let nameless = [&NAMELESS_MAGIC[..], log.as_bytes()].concat();
+    for header in [header(log, id), nameless] {
+        if bytes.starts_with(&header) {
+            return Ok(Some(header.len()));
+        }
+        if header.starts_with(bytes) {
+            return Ok(None);
+        }
+    }
+    if ![MAGIC, NAMELESS_MAGIC].iter().any(|magic| bytes.starts_with(magic)) {
+        return Err("it does not begin like one");
+    }
+    if bytes.get(MAGIC.len()..NAMELESS_HEADER) != Some(log.as_bytes()) {
+        return Err("its records are those of another log");
+    }
+    Err("it is a copy, since the name in it is not its own")
 }
 
 /// The frame that begins at the byte `at`, and what follows it; `None` where its end is missing.

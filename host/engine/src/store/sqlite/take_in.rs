@@ -86,7 +86,7 @@ impl Inner {
             }
             let taken = progress::read(connection, id)?;
             let rest = taken.checked_sub(before).and_then(|more| bytes.get(usize::try_from(more).ok()?..));
-            let found = journal::read(rest.unwrap_or_default(), taken, log);
+            let found = journal::read(rest.unwrap_or_default(), taken, log, id);
             if !found.records.is_empty() {
                 progress::take_in(connection, directory, id, &found.records, found.end)?;
             }

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 const LOG: Digest = Digest::from_bytes([7; 32]);
 
+const ID: &str = "0123456789abcdef";
+
 /// The bytes of a journal with these records.
 fn written(records: &[&str]) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(LOG.as_bytes());
+    let mut bytes = header(LOG, ID);
     records.iter().for_each(|record| frame(&mut bytes, 0, record));
     bytes
 }
@@ -35,7 +36,7 @@ fn of_a_journal_that_is_cut_at_any_byte_all_records_before_the_cut_are_read() {
             .find(|some| written(some).len() <= cut)
             .unwrap_or(&[])
             .to_vec();
-        let read = read(&bytes[..cut], 0, LOG);
+        let read = read(&bytes[..cut], 0, LOG, ID);
         assert_eq!((read.records, read.problem), (whole, None), "cut at {cut}");
     }
 }
@@ -48,7 +49,7 @@ fn a_journal_in_which_any_byte_is_another_one_is_damaged_after_what_comes_before
         for change in [1, 0x80, bytes[at]].into_iter().filter(|change| *change != 0) {
             let mut damaged = bytes.clone();
             damaged[at] ^= change;
-            let read = read(&damaged, 0, LOG);
+            let read = read(&damaged, 0, LOG, ID);
             let before = (0..=records.len()).rev().find(|count| written(&records[..*count]).len() <= at).unwrap_or(0);
             assert!(read.problem.is_some(), "byte {at}");
             assert_eq!(read.records, records[..before], "byte {at}");
@@ -61,14 +62,14 @@ fn a_record_in_another_place_is_damage_and_blank_bytes_at_the_end_are_none() {
     let bytes = written(&["one", "two"]);
     let one = written(&["one"]);
     let twice = [&one[..], &one[HEADER..]].concat();
-    assert_eq!(read(&twice, 0, LOG).problem, Some("the length of a record is not as it was written"));
+    assert_eq!(read(&twice, 0, LOG, ID).problem, Some("the length of a record is not as it was written"));
     let blank = [&bytes[..], &[0; 100]].concat();
-    assert_eq!(read(&blank, 0, LOG), Read { records: vec!["one", "two"], end: bytes.len() as u64, problem: None });
-    assert_eq!(read(&[0; 100], 0, LOG).problem, None);
+    assert_eq!(read(&blank, 0, LOG, ID), Read { records: vec!["one", "two"], end: bytes.len() as u64, problem: None });
+    assert_eq!(read(&[0; 100], 0, LOG, ID).problem, None);
     // From where it was taken in.
-    let rest = read(&bytes[one.len()..], one.len() as u64, LOG);
+    let rest = read(&bytes[one.len()..], one.len() as u64, LOG, ID);
     assert_eq!((rest.records, rest.end, rest.problem), (vec!["two"], bytes.len() as u64, None));
-    assert_eq!(read(&bytes, 0, Digest::from_bytes([8; 32])).problem, Some("its records are those of another log"));
+    assert_eq!(read(&bytes, 0, Digest::from_bytes([8; 32]), ID).problem, Some("its records are those of another log"));
 }
 
 /// A database, and its path without links.
@@ -219,7 +220,7 @@ fn what_may_be_late_comes_before_what_is_recorded_after_it_also_where_the_proces
     let [id] = &journals(&path)[..] else { panic!("{:?}", journals(&path)) };
     let bytes = std::fs::read(Directory::of(&path).file(id)).unwrap();
     let log = database::first_hash(&locks).unwrap();
-    assert_eq!(read(&bytes, 0, log).records, records(0..2));
+    assert_eq!(read(&bytes, 0, log, id).records, records(0..2));
     locks.execute_batch("ROLLBACK").unwrap();
     drop(store);
     assert_eq!(numbers(&path), all(2));
@@ -283,6 +284,29 @@ fn a_journal_of_another_log_is_not_taken_in() {
     assert!(stray.exists());
     std::fs::remove_file(stray).unwrap();
     assert_eq!(numbers(&path), all(0));
+}
+
+#[test]
+fn a_copy_of_a_journal_under_another_name_is_not_taken_in_beside_it() {
+    let (_directory, path) = database();
+    let mut other = Other::of(&path);
+    other.records(0..2);
+    let copy = Directory::of(&path).file(ID);
+    // `fs::copy` keeps the mode, as `cp -a` does.
+    std::fs::copy(other.file(), &copy).unwrap();
+    let told = Store::open(&path, 0).err().unwrap().to_string();
+    assert!(told.contains(ID) && told.contains("it is a copy") && told.contains("move it away"), "{told}");
+    let left = other.killed();
+    std::fs::remove_file(copy).unwrap();
+    assert_eq!(numbers(&path), all(2));
+    assert!(!left.exists());
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_taken_in() {
+    let mut bytes = [&NAMELESS_MAGIC[..], LOG.as_bytes()].concat();
+    frame(&mut bytes, 0, "one");
+    assert_eq!(read(&bytes, 0, LOG, ID), Read { records: vec!["one"], end: bytes.len() as u64, problem: None });
 }
 
 #[cfg(unix)]

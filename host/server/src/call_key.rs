@@ -1,0 +1,111 @@
+//! The key of an agent's call: two reports with the same key are one call, which is settled once and has one outcome.
+//!
+//! A key counts until the call has run ([`CallKey::of_call_that_ran`]), and under the rules that it names: an outcome outlives
+//! neither.
+
+use hookhost_adapters::{HookCall, HookEvent, ToolUse};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use std::time::Duration;
+
+/// How long an outcome is kept for a second report of its call.
+pub(crate) const KEPT: Duration = Duration::from_secs(60);
+
+/// The same where a person has said yes: hook files that report a call twice do so at once, and a yes counts once.
+pub(crate) const KEPT_AFTER_YES: Duration = Duration::from_secs(10);
+
+/// Which call of a session: by its number, whatever its content.
+pub(crate) type CallId = [u8; 32];
+
+/// The key of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallKey {
+    pub(crate) call: CallId,
+    /// Digest of the content, the directory and the rules. An agent that gives two calls one number has both settled.
+    pub(crate) terms: [u8; 32],
+}
+
+impl CallKey {
+    /// The key of a call in the session with this identifier of the engine, under rules of this digest; absent for what has no
+    /// number, which is never taken for the same.
+    pub(crate) fn new(session: &str, call: &HookCall, rules: &str) -> Option<Self> {
+        let id = Self::id(session, call)?;
+        let directory = call.session.cwd.to_string_lossy();
+        Some(Self { call: id, terms: digest(&[rules, &directory, &content(call)]) })
+    }
+
+    /// The part of the key that is known before the rules are.
+    pub(crate) fn id(session: &str, call: &HookCall) -> Option<CallId> {
+        call.key().map(|(kind, id)| digest(&[session, kind, id]))
+    }
+
+    /// The calls that end with this one, which has run: a later report with its number is of another call, to which the agent has
+    /// given that number again.
+    pub(crate) fn of_call_that_ran(session: &str, tool: &ToolUse) -> Vec<CallId> {
+        let id = tool.id.as_deref();
+        id.iter().flat_map(|id| ["before", "permission"].map(|kind| digest(&[session, kind, id]))).collect()
+    }
+}
+
+/// A digest of texts: nobody finds others with the same one.
+pub(crate) fn digest(parts: &[&str]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    digest.finalize().into()
+}
+
+fn content(call: &HookCall) -> String {
+    match &call.event {
+        HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => {
+            json!([tool.name, tool.arguments]).to_string()
+        }
+        HookEvent::AfterToolCall { call: tool, result } => {
+            json!([tool.name, tool.arguments, result.text, result.is_error, result.raw]).to_string()
+        }
+        HookEvent::PromptSubmit { prompt: text } | HookEvent::FinalText { text } => text.clone(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallKey;
+    use hookhost::contract::{Json, ToolResult};
+    use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
+    use serde_json::json;
+
+    fn key(event: HookEvent, rules: &str, cwd: &str) -> CallKey {
+        let session = AgentSession::new(Some("s".to_owned()), cwd.into());
+        CallKey::new("agent:s", &HookCall::new("point", session, event, Json::default()), rules).unwrap()
+    }
+
+    fn tool(arguments: serde_json::Value) -> ToolUse {
+        ToolUse::new(Some("1".to_owned()), "say", arguments)
+    }
+
+    #[test]
+    fn results_that_differ_in_anything_are_not_one() {
+        let of = |result| key(HookEvent::AfterToolCall { call: tool(json!({})), result }, "r", "/");
+        let text = of(ToolResult::text("x"));
+        let raw = ToolResult { raw: Some(json!({ "k": "sk-1" }).into()), ..ToolResult::text("x") };
+        assert!(text != of(ToolResult::error("x")) && text != of(raw) && text == of(ToolResult::text("x")));
+    }
+
+    #[test]
+    fn a_key_ends_with_its_rules_its_directory_and_its_content_and_with_the_run_of_its_call() {
+        let of = |arguments, rules: &str, cwd: &str| key(HookEvent::BeforeToolCall(tool(arguments)), rules, cwd);
+        let call = of(json!({ "a": 1 }), "r", "/a");
+        assert_eq!(call, of(json!({ "a": 1 }), "r", "/a"));
+        for other in
+            [of(json!({ "a": 2 }), "r", "/a"), of(json!({ "a": 1 }), "s", "/a"), of(json!({ "a": 1 }), "r", "/b")]
+        {
+            assert!(other.call == call.call && other.terms != call.terms);
+        }
+        // Whatever arguments it ran with.
+        assert!(CallKey::of_call_that_ran("agent:s", &tool(json!({}))).contains(&call.call));
+        assert!(!CallKey::of_call_that_ran("agent:t", &tool(json!({}))).contains(&call.call));
+    }
+}
