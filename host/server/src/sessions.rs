@@ -82,7 +82,10 @@ impl Sessions {
         named: &AgentSession,
         rules: &DirectoryRules,
     ) -> Result<Arc<Handle>, SessionError> {
-        let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
+        let root = workspace(named);
+        // An agent that does not name its sessions has one in each project.
+        let unnamed = || format!("unnamed in {}", root.display());
+        let top = identifier(agent, &named.id.clone().unwrap_or_else(unnamed));
         let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
         let key = (id.clone(), named.cwd.clone(), named.workspace.clone(), rules.number);
         let mut handles = self.handles();
@@ -90,7 +93,7 @@ impl Sessions {
             *handle.used() = Instant::now();
             return Ok(Arc::clone(handle));
         }
-        let mut spec = SessionSpec::new(agent, &workspace(named)).id(id).rules(&rules.rules);
+        let mut spec = SessionSpec::new(agent, &root).id(id).rules(&rules.rules);
         spec.cwd.clone_from(&named.cwd);
         spec.interactive = named.interactive;
         if named.subagent.is_some() {
