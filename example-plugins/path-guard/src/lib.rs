@@ -40,6 +40,8 @@
 //!   unified diffs).
 //! - Of a tool that the host knows nothing about, the arguments that are called like paths, where the tool's name says
 //!   that it writes (`mcp__files__write_file`).
+//! - Of such a tool, what its arguments hold in the place of a command (`command`, `cmd`, `script`), where it reads as one and runs a
+//!   program that is known.
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
 //!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
 //!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a directory above a protected path
@@ -61,6 +63,7 @@ mod patch;
 mod rules;
 mod shell;
 
+use hookhost_contract::action::supposed_commands;
 use hookhost_guest::prelude::*;
 use rules::{Rules, Target};
 use serde::Deserialize;
@@ -68,7 +71,7 @@ use serde_json::Value;
 use shell::Writes;
 use shell_syntax::Places;
 use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
-use shell_syntax::path::is_absolute;
+use shell_syntax::path::{Normal, clean, is_absolute};
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -92,6 +95,9 @@ fn yes() -> bool {
 fn all_files() -> Vec<String> {
     [HOOKHOST, AGENTS].map(str::to_owned).into()
 }
+
+/// Upper bound of the commands that a call of an unknown tool may have.
+const MAX_SUPPOSED: usize = 128;
 
 /// The word for all agents.
 const AGENTS: &str = "agents";
@@ -196,16 +202,18 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     if matches!(call.action, Action::Mcp(_) | Action::Other(_)) {
         named.extend(path_arguments(&call.name, &arguments));
     }
-    let mut written = match call.action.shell() {
-        Some(shell) => shell::writes(shell, session),
-        None => Writes::default(),
+    let mut written = match &call.action {
+        Action::Shell(shell) => shell::writes(shell, session, false),
+        Action::Mcp(_) | Action::Other(_) => supposed(session, &call.name, &arguments),
+        _ => Writes::default(),
     };
     // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
     let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
     for path in named {
         for places in &places {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
-            let target = Target { path: places.spelt(&path, from), whole: false, wild: false, supposed: false };
+            let spelt = of_another_system(&path, places.workspace()).unwrap_or_else(|| places.spelt(&path, from));
+            let target = Target { path: spelt, whole: false, wild: false, supposed: false };
             written.targets.push((path.clone(), target));
         }
     }
@@ -220,6 +228,32 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         _ => return written,
     };
     written.unreadable = Some(why.into());
+    written
+}
+
+/// A path of Windows in a workspace that is none of Windows (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`): nobody here knows where it begins.
+fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
+    let path = path.trim().replace('\\', "/");
+    let is_drive = |path: &str| matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
+    let is_mounted = matches!(path.as_bytes(), [b'/', drive, b'/', ..] if drive.is_ascii_alphabetic());
+    let is_shared = path.starts_with("//?/") || path.starts_with("//./");
+    let is_ours = is_drive(workspace) || path.get(..3) == workspace.get(..3);
+    (!is_ours && (is_drive(&path) || is_mounted || is_shared))
+        .then(|| Normal::Below(clean(path.trim_start_matches('/'))))
+}
+
+/// What a call of a tool that nobody knows writes, as far as its arguments hold commands.
+fn supposed(session: &Session, tool: &str, arguments: &Value) -> Writes {
+    let mut written = Writes::default();
+    let commands = supposed_commands(tool, arguments);
+    if commands.len() > MAX_SUPPOSED {
+        written.unreadable = Some("its arguments may hold too many commands to be read".into());
+        return written;
+    }
+    for command in commands {
+        let shell = ShellCommand { command, cwd: session.cwd.clone(), dialect: ShellDialect::Unknown };
+        written.extend(shell::writes(&shell, session, true));
+    }
     written
 }
 

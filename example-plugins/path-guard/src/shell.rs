@@ -4,7 +4,7 @@ use crate::patch;
 use crate::rules::{Target, WILDCARDS};
 use hookhost_guest::prelude::*;
 use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, Write, read, read_likely};
+use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely};
 use std::collections::BTreeSet;
 
 /// Maximum number of directories, and of paths, that are followed in one command line. To compare a path with a pattern takes some
@@ -27,8 +27,9 @@ pub(crate) struct Writes {
     pub(crate) unreadable: Option<String>,
 }
 
-/// All that the command of `shell` obviously writes.
-pub(crate) fn writes(shell: &ShellCommand, session: &Session) -> Writes {
+/// All that the command of `shell` obviously writes. Where nobody knows that it is a command, that is nothing unless it reads as one
+/// and runs a program that is known.
+pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool) -> Writes {
     let places = Places::new(&session.workspace).or_home_of(&session.cwd);
     let start =
         match places.spelt(&shell.cwd, Some(Places::new(&session.cwd).workspace()).filter(|cwd| is_absolute(cwd))) {
@@ -38,17 +39,28 @@ pub(crate) fn writes(shell: &ShellCommand, session: &Session) -> Writes {
     let unknown = UNKNOWN.to_string();
     let cwd = start.as_deref().unwrap_or(&unknown);
     let script = read(&shell.command, shell.dialect, cwd, &places);
+    let is_known = || script.commands.iter().any(|command| is_known_program(&command.program));
+    if is_supposed && (script.unreadable.is_some() || !is_known()) {
+        return Writes::default();
+    }
     let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &places);
     let mut writes = Writes::default();
     for script in [Some(script), likely].into_iter().flatten() {
         writes.take(&script, start.as_deref(), &places);
         let why = script.unreadable.map(|why| format!("the command cannot be read: {why}"));
-        writes.unreadable = writes.unreadable.or(why);
+        writes.unreadable = writes.unreadable.or(why.filter(|_| !is_supposed));
     }
     writes
 }
 
 impl Writes {
+    /// Adds what another command line writes.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.targets.extend(other.targets);
+        self.links.extend(other.links);
+        self.unreadable = self.unreadable.take().or(other.unreadable);
+    }
+
     fn take(&mut self, script: &Script, start: Option<&str>, places: &Places) {
         // All of them count, since a `cd` may fail.
         let mut directories = vec![start];

@@ -476,3 +476,43 @@ fn a_finding_of_shell_guard_about_a_file_that_is_written_is_a_path_that_is_judge
     }
     assert!(of_writes.len() >= 3 && found >= 20, "{of_writes:?} found {found}");
 }
+
+#[test]
+fn a_command_of_a_tool_that_nobody_knows_writes_what_a_shells_would() {
+    usual();
+    let mcp = |arguments: Value| {
+        let action = Action::Mcp(McpTool { server: Some("shell".into()), tool: "execute".into() });
+        call("mcp__shell__execute", arguments, action)
+    };
+    for arguments in [
+        json!({ "command": "rm infra/main.tf" }),
+        json!({ "cmd": "echo x > infra/main.tf" }),
+        json!({ "command": ["tee", "infra/main.tf"] }),
+        json!({ "command": "rm ~/.claude/settings.json" }),
+    ] {
+        assert!(is_refused(&mcp(arguments.clone())), "{arguments}");
+    }
+    for arguments in [
+        json!({ "command": "SELECT a FROM t WHERE b > 3" }),
+        json!({ "command": "what is `this" }),
+        json!({ "command": "rm src/a.rs" }),
+    ] {
+        assert!(!is_refused(&mcp(arguments.clone())), "{arguments}");
+    }
+}
+
+#[test]
+fn a_path_of_another_system_may_have_any_of_its_ends() {
+    usual();
+    for path in [
+        r"C:\Users\me\proj\infra\main.tf",
+        "/c/Users/me/proj/infra/main.tf",
+        "C:/users/ME/proj/INFRA/main.tf",
+        r"\\?\C:\Users\me\proj\infra\main.tf",
+    ] {
+        assert!(is_refused(&write_files([path])), "{path}");
+    }
+    for path in [r"C:\Users\me\proj\src\main.rs", "/c/Users/me/proj/src/main.rs", "/srv/x/infra/y"] {
+        assert!(!is_refused(&write_files([path])), "{path}");
+    }
+}

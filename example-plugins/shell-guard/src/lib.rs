@@ -84,6 +84,9 @@
 //! literal assignments and scripts that the same command writes followed. What only the shell will know is *unknown*, and rules ask
 //! about it.
 //!
+//! A call of a tool that nobody knows, such as one of an MCP server, is judged by what its arguments hold in the place of a command
+//! (`command`, `cmd`, `script`). What does not read as a command there, or runs no program that is known, is left alone.
+//!
 //! In a container or on another machine nobody here knows what a directory contains: what would be deleted there is asked about, unless it
 //! is a root, a directory for temporary files, or, on a machine, a part of the system or a home.
 //!

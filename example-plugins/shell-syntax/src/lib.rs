@@ -39,7 +39,7 @@ pub use secrets::Given;
 pub use shell_words::ascii::Ascii;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
-pub use writes::Write;
+pub use writes::{Write, is_known_program};
 
 use shell_words::{ascii, known};
 use std::borrow::Cow;

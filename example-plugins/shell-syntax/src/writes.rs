@@ -44,6 +44,17 @@ pub(crate) fn writes_or_runs(program: &str) -> bool {
     kind(program).is_some() || runs_others(program)
 }
 
+/// Whether a text that may be no command at all is taken for one where it begins with this name: that of a program which writes or runs
+/// another, or which stands before a redirection every day.
+#[must_use]
+pub fn is_known_program(program: &str) -> bool {
+    const EVERYDAY: [&str; 16] = [
+        "awk", "cat", "cd", "curl", "cut", "echo", "git", "grep", "head", "jq", "ls", "printf", "pwd", "sort", "tail",
+        "wget",
+    ];
+    EVERYDAY.contains(&program) || writes_or_runs(program)
+}
+
 #[derive(Default)]
 struct Writing {
     found: Vec<Write>,

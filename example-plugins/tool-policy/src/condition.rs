@@ -1,5 +1,6 @@
 //! Conditions on the arguments of a call.
 
+use hookhost_contract::action::arguments::folded;
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,12 +52,28 @@ impl Condition {
         Ok(Self { path: argument.split('.').map(str::to_owned).collect(), test })
     }
 
+    /// Whether it fits what a reader finds at its path. A name that differs from a part of the path in case alone is that part for some
+    /// readers, so it is enough that one of the values fits.
     pub(crate) fn fits(&self, arguments: &Value) -> bool {
-        let value = self.path.iter().try_fold(arguments, |value, part| match value {
-            Value::Object(members) => members.get(part),
-            Value::Array(elements) => elements.get(part.parse::<usize>().ok()?),
-            _ => None,
-        });
+        self.fits_below(Some(arguments), &self.path)
+    }
+
+    fn fits_below(&self, value: Option<&Value>, path: &[String]) -> bool {
+        let Some((part, rest)) = path.split_first() else { return self.fits_value(value) };
+        match value {
+            Some(Value::Object(members)) => {
+                let is_other = |name: &str| name != part && folded(name) == folded(part);
+                self.fits_below(members.get(part), rest)
+                    || members.iter().any(|(name, value)| is_other(name) && self.fits_below(Some(value), rest))
+            }
+            Some(Value::Array(elements)) => {
+                self.fits_below(part.parse::<usize>().ok().and_then(|at| elements.get(at)), rest)
+            }
+            _ => self.fits_value(None),
+        }
+    }
+
+    fn fits_value(&self, value: Option<&Value>) -> bool {
         match (&self.test, value) {
             (Test::Equals(wanted), Some(value)) => value == wanted,
             (Test::Not(unwanted), value) => value != Some(unwanted),

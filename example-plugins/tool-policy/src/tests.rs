@@ -46,6 +46,10 @@ fn conditions_are_about_arguments_and_all_of_them_must_fit() {
         (json!([{"argument": "a", "present": false}]), json!({"a": null}), false),
         (json!([{"argument": "n", "matches": "^1"}]), json!({"n": 12}), true),
         (json!([{"argument": "a", "present": true}, {"argument": "b", "present": true}]), json!({"a": 1}), false),
+        // Some tools take these for the same argument.
+        (json!([{"argument": "guid", "equals": 1}]), json!({"guid": 2, "Guid": 1}), true),
+        (json!([{"argument": "a.guid", "matches": "^1"}]), json!({"A": {"GUID": 1}}), true),
+        (json!([{"argument": "branch", "not": "main"}]), json!({"branch": "main", "Branch": "x"}), true),
     ] {
         configure(&json!([{"id": "x", "deny": "no", "when": when}])).unwrap();
         assert_eq!(matches!(ask("t", arguments.clone()), ToolCallVerdict::Reject(_)), fits, "{when} of {arguments}");

@@ -154,7 +154,7 @@ fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
     let stays = || tool.arguments.as_object().into_iter().flat_map(Map::keys).all(|key| arguments.get(key).is_some());
     let has_command = |arguments: &Value| arguments.get("command").is_some_and(Value::is_string);
     let keeps_command = || !has_command(&tool.arguments) || has_command(arguments);
-    can.changes && (!can.merges || stays()) && (!can.keeps_command || keeps_command())
+    can.changes && tool.is_exact && (!can.merges || stays()) && (!can.keeps_command || keeps_command())
 }
 
 /// What happens to a value that must not be used as it is, where the agent cannot take another one: it is withheld, or else

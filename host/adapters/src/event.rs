@@ -1,5 +1,6 @@
 //! The event that a message means.
 
+use crate::json::Arguments;
 use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub struct HookCall {
     pub once: Option<String>,
     /// What else the message means, in order: one request to a gateway carries prompts and results, one response texts and calls.
     pub further: Vec<FurtherEvent>,
+    /// Why two readers could read different results in the message. Then the result is one of them, and is withheld where the agent
+    /// takes another one in its place.
+    pub unclear: Option<String>,
 }
 
 /// One more event of a message.
@@ -54,7 +58,7 @@ impl HookCall {
     /// What happens at `point` in `session`.
     #[must_use]
     pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent, raw: Json) -> Self {
-        Self { point: point.into(), session, event, raw, once: None, further: Vec::new() }
+        Self { point: point.into(), session, event, raw, once: None, further: Vec::new(), unclear: None }
     }
 
     /// Each event of the message as a call of its own, in order, to be settled and degraded one by one. The first has the
@@ -228,6 +232,8 @@ pub struct ToolUse {
     pub name: String,
     /// Its arguments, an object.
     pub arguments: Value,
+    /// Whether the arguments would be the same if they were written again: otherwise no changed call can take the place of this one.
+    pub is_exact: bool,
     /// Who brought the tool.
     pub origin: ToolOrigin,
 }
@@ -235,11 +241,12 @@ pub struct ToolUse {
 impl ToolUse {
     /// A call of the agent's own tool `name`. One that is called `mcp__SERVER__TOOL` is of that server.
     #[must_use]
-    pub fn new(id: Option<String>, name: impl Into<String>, arguments: Value) -> Self {
+    pub fn new(id: Option<String>, name: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
         let name = name.into();
+        let Arguments { value: arguments, is_exact } = arguments.into();
         let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(server, _)| server);
         let origin = server.map_or(ToolOrigin::Builtin, |server| ToolOrigin::Mcp(server.to_owned()));
-        Self { id, name, arguments, origin }
+        Self { id, name, arguments, is_exact, origin }
     }
 
     /// The same of this MCP server.

@@ -2,15 +2,18 @@
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent};
+use crate::checks;
 use crate::event::HookCall;
 use crate::install::{Context, NotInstallable, Plan};
+use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::reply::Reply;
 use serde_json::Value;
 use std::path::Path;
 
-type Decode = fn(&Message<'_>) -> Result<HookCall, Unreadable>;
+/// Reads a message whose fields have been read.
+type Decode = fn(&Message<'_>, &Fields) -> Result<HookCall, Unreadable>;
 type Encode = fn(&HookCall, &Outcome) -> Reply;
 type EncodeAll = fn(&HookCall, &[Outcome]) -> Reply;
 type Fail = fn(Option<&str>, &str) -> Reply;
@@ -99,7 +102,9 @@ impl Adapter for Functions {
     }
 
     fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable> {
-        (self.decode)(message)
+        let fields = Fields::of(message.bytes)?;
+        let call = (self.decode)(message, &fields)?;
+        checks::checked(self.agent, message, &fields, call)
     }
 
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply {

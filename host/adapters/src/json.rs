@@ -2,10 +2,9 @@
 
 use crate::message::Unreadable;
 use hookhost_contract::Json;
+use hookhost_contract::action::arguments::twin;
 use serde::Deserialize;
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -19,12 +18,61 @@ const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json:
 /// The marker that some agents write before their JSON.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Objects within a message whose keys say what the message is. Of a key that they have twice, nobody can tell which one counts.
+const ENVELOPES: &[&str] = &["hookhost", "metadata"];
+
+/// Depth below which a value is read as its JSON text, where a message is read with tolerance.
+const MAX_DEPTH: usize = 100;
+
 /// Reads a message: one JSON object in UTF-8, nested at most 128 deep, without a key that occurs twice in one object. A byte
-/// order mark before it is read past.
+/// order mark before it is read past. A number that no `i64`, `u64` or `f64` holds is read as its digits, a text.
 ///
 /// # Errors
 /// One sentence on why it is not such an object.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    let text = std::str::from_utf8(body(bytes)?).map_err(|error| format!("the message is not UTF-8: {error}"))?;
+    into_object(value(text)?)
+}
+
+/// Reads a JSON value in which no object has a key twice. A number that no `i64`, `u64` or `f64` holds is read as its digits, a text.
+///
+/// # Errors
+/// One sentence on why it is not one.
+pub fn value(text: &str) -> Result<Value, String> {
+    read(text, None).map(|(value, _)| value)
+}
+
+/// Reads a JSON value as [`value`] does, without any number that would be read as a text.
+///
+/// # Errors
+/// One sentence on why it is not one.
+pub fn exact(text: &str) -> Result<Value, String> {
+    let (value, has_long_numbers) = read(text, None)?;
+    if has_long_numbers {
+        return Err("the message has a number that is too long to be read".to_owned());
+    }
+    Ok(value)
+}
+
+/// A valid JSON text in which each number that no `i64`, `u64` or `f64` holds is a text.
+#[must_use]
+pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
+    if has_long_number(text) { Cow::Owned(Rewritten::of(text, false).text) } else { Cow::Borrowed(text) }
+}
+
+/// What a message has that not every reader reads alike.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Doubts {
+    /// It has a number that was read as a text.
+    pub(crate) has_long_numbers: bool,
+    /// It has bytes or escapes that are no characters: why. Each was read as U+FFFD.
+    pub(crate) half: Option<String>,
+    /// Two readers could read different values: why.
+    pub(crate) unclear: Option<String>,
+}
+
+/// The bytes of a message without a byte order mark.
+fn body(bytes: &[u8]) -> Result<&[u8], String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("the message has {} bytes, and {MAX_BYTES} are the most that is read", bytes.len()));
     }
@@ -32,25 +80,51 @@ pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("the message is empty".to_owned());
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("the message is not UTF-8: {error}"))?;
-    match value(text)? {
+    Ok(bytes)
+}
+
+fn into_object(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
         Value::Object(object) => Ok(object),
         _ => Err("the message is not a JSON object".to_owned()),
     }
 }
 
-/// Reads a JSON value in which no object has a key twice, and each integer is one of 64 bits.
-///
-/// # Errors
-/// One sentence on why it is not one.
-pub fn value(text: &str) -> Result<Value, String> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    let value = value.map_err(|error| format!("the message is not valid JSON: {error}"))?;
-    if has_large_integer(text) {
-        return Err("the message has an integer of more than 64 bits, which would be rounded".to_owned());
+/// Reads a value, and says whether a number in it was read as a text. With `doubts`, what two readers could read differently is read
+/// in one way and noted there.
+fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), String> {
+    let strict = parse(text, &mut None);
+    if let Ok(value) = strict
+        && !has_long_number(text)
+    {
+        return Ok((value, false));
     }
-    Ok(value)
+    // Otherwise what is made of the text could be JSON although the text is none.
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("the message is not valid JSON: {error}"))?;
+    let rewritten = Rewritten::of(text, doubts.is_some());
+    if let Some(doubts) = doubts.as_deref_mut() {
+        if rewritten.has_halves {
+            doubts.half = Some(HALF.to_owned());
+        }
+        if rewritten.is_deep {
+            doubts.unclear = Some(format!("a value in it nests more than {MAX_DEPTH} levels deep"));
+        }
+    }
+    let value = parse(&rewritten.text, &mut doubts).map_err(|why| {
+        let is_half = Rewritten::of(text, true).has_halves;
+        if is_half { HALF.to_owned() } else { format!("the message cannot be read: {why}") }
+    })?;
+    Ok((value, rewritten.has_long_numbers))
+}
+
+/// What is wrong with an escape such as `\ud83d` alone.
+const HALF: &str =
+    "a text in the message has half of a character in it (an escape such as \\ud83d without its other half)";
+
+fn parse(text: &str, doubts: &mut Option<&mut Doubts>) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = Reader { doubts, is_envelope: true }.deserialize(&mut reader)?;
+    reader.end().map(|()| value)
 }
 
 /// Whether a key is one that the JSON library reserves for itself.
@@ -59,42 +133,155 @@ pub fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key)
 }
 
-/// Whether a valid JSON text has an integer that is neither an `i64` nor a `u64`: readers round it, each in its own way.
-#[must_use]
-pub fn has_large_integer(text: &str) -> bool {
+/// The place behind a text of JSON that begins at `at`.
+fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+        at += if *byte == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// The place behind a number of JSON that begins at `at`.
+fn end_of_number(bytes: &[u8], at: usize) -> usize {
+    let is_of_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+    at + bytes.iter().skip(at).take_while(is_of_number).count()
+}
+
+/// Whether no `i64`, `u64` or `f64` holds a number: readers round it, each in its own way, or refuse it.
+fn is_long(number: &str) -> bool {
     /// No shorter text is an integer of more than 64 bits.
     const MIN_DIGITS: usize = 19;
+    let is_integer = !number.contains(['.', 'e', 'E']);
+    if is_integer {
+        number.len() >= MIN_DIGITS && number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
+    } else {
+        number.parse::<f64>().is_ok_and(f64::is_infinite)
+    }
+}
+
+/// Whether a valid JSON text has a number that no `i64`, `u64` or `f64` holds.
+fn has_long_number(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
-        let start = at;
-        at += 1;
         match byte {
-            b'"' => {
-                while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
-                    at += if *byte == b'\\' { 2 } else { 1 };
-                }
-                at += 1;
-            }
+            b'"' => at = end_of_text(bytes, at),
             b'-' | b'0'..=b'9' => {
-                let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
-                while bytes.get(at).is_some_and(is_of_number) {
-                    at += 1;
-                }
-                let number = text.get(start..at).unwrap_or_default();
-                let is_integer = !number.contains(['.', 'e', 'E']);
-                if is_integer
-                    && number.len() >= MIN_DIGITS
-                    && number.parse::<i64>().is_err()
-                    && number.parse::<u64>().is_err()
-                {
+                let end = end_of_number(bytes, at);
+                if text.get(at..end).is_some_and(is_long) {
                     return true;
                 }
+                at = end;
             }
-            _ => {}
+            _ => at += 1,
         }
     }
     false
+}
+
+/// A valid JSON text in which each number that would be rounded is a text. With tolerance, each half of a character is U+FFFD, and
+/// what nests too deep is a text, too.
+struct Rewritten {
+    text: String,
+    has_long_numbers: bool,
+    has_halves: bool,
+    is_deep: bool,
+}
+
+impl Rewritten {
+    fn of(text: &str, is_tolerant: bool) -> Self {
+        let mut all = Self {
+            text: String::with_capacity(text.len()),
+            has_long_numbers: false,
+            has_halves: false,
+            is_deep: false,
+        };
+        let bytes = text.as_bytes();
+        let (mut at, mut depth) = (0, 0_usize);
+        while let Some(byte) = bytes.get(at) {
+            let mut end = at + 1;
+            let part = |end: usize| text.get(at..end).unwrap_or_default();
+            match byte {
+                b'"' => {
+                    end = end_of_text(bytes, at);
+                    if is_tolerant { all.push_whole(part(end)) } else { all.text.push_str(part(end)) }
+                }
+                b'-' | b'0'..=b'9' => {
+                    end = end_of_number(bytes, at);
+                    let number = part(end);
+                    if is_long(number) {
+                        all.has_long_numbers = true;
+                        all.text.extend(["\"", number, "\""]);
+                    } else {
+                        all.text.push_str(number);
+                    }
+                }
+                b'[' | b'{' if is_tolerant && depth >= MAX_DEPTH => {
+                    end = end_of_nested(bytes, at);
+                    all.is_deep = true;
+                    all.text.push_str(&Value::from(part(end)).to_string());
+                }
+                _ => {
+                    match byte {
+                        b'[' | b'{' => depth += 1,
+                        b']' | b'}' => depth = depth.saturating_sub(1),
+                        _ => {}
+                    }
+                    all.text.push_str(part(end));
+                }
+            }
+            at = end;
+        }
+        all
+    }
+
+    /// Adds a text of JSON in which U+FFFD takes the place of each half of a character.
+    fn push_whole(&mut self, text: &str) {
+        let unit = |at: usize| {
+            let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+            u16::from_str_radix(digits, 16).ok()
+        };
+        let mut at = 0;
+        while let Some(escape) = text.get(at..).and_then(|rest| rest.find('\\')).map(|before| at + before) {
+            self.text.push_str(&text[at..escape]);
+            let length = match unit(escape) {
+                Some(0xd800..=0xdbff) if matches!(unit(escape + 6), Some(0xdc00..=0xdfff)) => 12,
+                Some(0xd800..=0xdfff) => {
+                    self.has_halves = true;
+                    self.text.push_str("\\ufffd");
+                    at = escape + 6;
+                    continue;
+                }
+                Some(_) => 6,
+                None => 2,
+            };
+            self.text.push_str(text.get(escape..escape + length).unwrap_or_default());
+            at = escape + length;
+        }
+        self.text.push_str(text.get(at..).unwrap_or_default());
+    }
+}
+
+/// The place behind a list or an object of JSON that begins at `at`.
+fn end_of_nested(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0_usize;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = end_of_text(bytes, at);
+                continue;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
 }
 
 /// The keys of a message, whatever their values are; absent where it is no JSON object.
@@ -128,11 +315,30 @@ impl<'de> Visitor<'de> for Keys {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads any value, and refuses an object that has a key twice: an agent and a plugin could read different ones of the two.
-#[derive(Clone, Copy)]
-struct Strict;
+/// Reads any value. An object that has a key twice is refused, since an agent and a plugin could read different ones of the two; with
+/// doubts to note it in, the last one counts, unless the object says what the message is.
+struct Reader<'a, 'b> {
+    doubts: &'a mut Option<&'b mut Doubts>,
+    is_envelope: bool,
+}
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl Reader<'_, '_> {
+    /// Notes why an object is not read alike by all.
+    ///
+    /// # Errors
+    /// If that must not be.
+    fn doubt<E: serde::de::Error>(&mut self, why: String) -> Result<(), E> {
+        match self.doubts.as_deref_mut().filter(|_| !self.is_envelope) {
+            Some(doubts) => {
+                doubts.unclear.get_or_insert(why);
+                Ok(())
+            }
+            None => Err(E::custom(why)),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -140,7 +346,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Reader<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,22 +383,25 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(value) = seq.next_element_seed(self)? {
+        while let Some(value) = seq.next_element_seed(Reader { doubts: self.doubts, is_envelope: false })? {
             list.push(value);
         }
         Ok(Value::Array(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             if is_reserved(&key) {
-                return Err(A::Error::custom("a key is one that the JSON library reserves for itself"));
+                self.doubt("a key is one that the JSON library reserves for itself".to_owned())?;
+                let _: IgnoredAny = map.next_value()?;
+                continue;
             }
-            let value = map.next_value_seed(self)?;
+            let is_envelope = self.is_envelope && ENVELOPES.contains(&key.as_str());
+            let value = map.next_value_seed(Reader { doubts: self.doubts, is_envelope })?;
             if object.contains_key(&key) {
                 let shown: String = key.chars().take(40).collect();
-                return Err(A::Error::custom(format!("the key {shown:?} occurs twice in one object")));
+                self.doubt(format!("the key {shown:?} occurs twice in one object"))?;
             }
             object.insert(key, value);
         }
@@ -204,28 +413,55 @@ impl<'de> Visitor<'de> for Strict {
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     object: Map<String, Value>,
+    doubts: Doubts,
 }
 
 impl Fields {
-    /// The fields of a message.
+    /// The fields of a message. What two readers could read differently is read in one way: whoever uses it looks at
+    /// [`doubts`](Self::doubts).
     ///
     /// # Errors
-    /// As [`object`].
-    pub fn of(bytes: &[u8]) -> Result<Self, Unreadable> {
-        object(bytes).map(|object| Self { object }).map_err(Unreadable::new)
+    /// If it is no JSON object, or has a key twice or in two spellings that differ in case alone.
+    pub(crate) fn of(bytes: &[u8]) -> Result<Self, Unreadable> {
+        Self::read(bytes).map_err(Unreadable::new)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, String> {
+        let mut doubts = Doubts::default();
+        let text = String::from_utf8_lossy(body(bytes)?);
+        let (value, has_long_numbers) = read(&text, Some(&mut doubts))?;
+        doubts.has_long_numbers = has_long_numbers;
+        if let Cow::Owned(_) = text {
+            doubts.half = Some("the message is not UTF-8".to_owned());
+        }
+        let fields = Self { object: into_object(value)?, doubts };
+        fields.twin().map_or(Ok(()), Err)?;
+        Ok(fields)
+    }
+
+    /// What not every reader reads alike.
+    pub(crate) fn doubts(&self) -> &Doubts {
+        &self.doubts
+    }
+
+    /// Why two readers could read different fields, if two of them differ in case alone.
+    fn twin(&self) -> Option<String> {
+        let twin: String = twin(self.object.keys().map(String::as_str))?.chars().take(40).collect();
+        Some(format!("the message has the key {twin:?}, which differs from another one in case alone"))
     }
 
     /// The fields of a value that is an object, otherwise none.
     #[must_use]
     pub fn within(&self, key: &str) -> Self {
-        Self { object: self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default() }
+        let object = self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
+        Self { object, doubts: Doubts::default() }
     }
 
     /// Reads the whole message as a value of another type.
     ///
     /// # Errors
     /// If it is not of that type.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+    pub(crate) fn deserialized<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         T::deserialize(&self.object)
     }
 
@@ -247,6 +483,11 @@ impl Fields {
         self.object.get(key)
     }
 
+    /// The fields that are texts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.object.values().filter_map(Value::as_str)
+    }
+
     /// Whether there is a field of this name.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
@@ -256,13 +497,32 @@ impl Fields {
     /// A text that has to be there.
     ///
     /// # Errors
-    /// If it is missing or no text.
+    /// If it is missing or no text, or another field differs from one in case alone.
     pub fn text(&self, key: &str) -> Result<String, Unreadable> {
+        self.twin().map_or(Ok(()), |why| Err(Unreadable::new(why)))?;
         match self.object.get(key) {
             Some(Value::String(text)) => Ok(text.clone()),
             Some(_) => Err(Unreadable::new(format!("`{key}` is not a text"))),
             None => Err(Unreadable::new(format!("`{key}` is missing"))),
         }
+    }
+
+    /// The first of several fields that is an identifier: a text that is not empty, or a number, by its value (`7`, `7.0`). Absent
+    /// where all are missing, empty or `null`.
+    ///
+    /// # Errors
+    /// If one of them is something else.
+    pub fn id(&self, keys: &[&str]) -> Result<Option<String>, Unreadable> {
+        for key in keys {
+            match self.object.get(*key) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(Value::String(text)) => return Ok(Some(text.clone())),
+                Some(Value::Number(number)) => return Ok(Some(by_value(number))),
+                Some(_) => return Err(Unreadable::new(format!("`{key}` is neither a text nor a number"))),
+            }
+        }
+        Ok(None)
     }
 
     /// A text that may be missing, empty or `null`; then there is none.
@@ -283,24 +543,72 @@ impl Fields {
         self.object.get(key) == Some(&Value::Bool(true))
     }
 
-    /// An object that has to be there; some agents write it as JSON within a text.
+    /// The arguments of a call: an object, or one as JSON within a text. What is missing, `null` or another text is taken as it is:
+    /// whether the tool takes that is not said here.
     ///
     /// # Errors
-    /// If it is missing or neither.
-    pub fn arguments(&self, key: &str) -> Result<Value, Unreadable> {
-        let parsed = match self.object.get(key) {
-            Some(object @ Value::Object(_)) => return Ok(object.clone()),
-            Some(Value::String(text)) => value(text).map_err(|why| Unreadable::new(format!("`{key}`: {why}")))?,
-            Some(_) => return Err(Unreadable::new(format!("`{key}` is not an object"))),
-            None => return Err(Unreadable::new(format!("`{key}` is missing"))),
-        };
-        if parsed.is_object() { Ok(parsed) } else { Err(Unreadable::new(format!("`{key}` is not an object"))) }
+    /// If it is something else, or JSON within a text that cannot be read.
+    pub fn arguments(&self, key: &str) -> Result<Arguments, Unreadable> {
+        let has_long_numbers = self.doubts.has_long_numbers;
+        match self.object.get(key) {
+            None | Some(Value::Null) => Ok(Arguments { value: Value::Null, is_exact: true }),
+            Some(object @ Value::Object(_)) => Ok(Arguments { value: object.clone(), is_exact: !has_long_numbers }),
+            Some(Value::String(text)) => {
+                Arguments::of_text(text).map_err(|why| Unreadable::new(format!("`{key}`: {why}")))
+            }
+            Some(_) => Err(Unreadable::new(format!("`{key}` is not an object"))),
+        }
+    }
+}
+
+/// The arguments of a call as an agent wrote them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Arguments {
+    /// An object; `null` where there is none, and a text where the agent wrote a text in its place.
+    pub value: Value,
+    /// Whether they would be the same if they were written again.
+    pub is_exact: bool,
+}
+
+impl Arguments {
+    /// Reads a text in the place of an object: as JSON where it looks like it.
+    ///
+    /// # Errors
+    /// If it looks like JSON, and cannot be read or is no object.
+    pub fn of_text(text: &str) -> Result<Self, String> {
+        if !text.trim_start().starts_with(['{', '[', '"']) {
+            let is_nothing = matches!(text.trim(), "" | "null");
+            let value = if is_nothing { Value::Null } else { Value::from(text) };
+            return Ok(Self { value, is_exact: false });
+        }
+        let (value, has_long_numbers) = read(text, None)?;
+        if !value.is_object() {
+            return Err("it is not an object".to_owned());
+        }
+        Ok(Self { value, is_exact: !has_long_numbers })
+    }
+}
+
+impl From<Value> for Arguments {
+    fn from(value: Value) -> Self {
+        Self { value, is_exact: true }
+    }
+}
+
+/// A number as a text, equal numbers as the same one.
+fn by_value(number: &Number) -> String {
+    /// Integers up to this one have one spelling as an `f64`.
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64() {
+        Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() <= MAX_EXACT => format!("{value:.0}"),
+        _ => number.to_string(),
     }
 }
 
 impl<'de> Deserialize<'de> for Fields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Map::deserialize(deserializer).map(|object| Self { object })
+        Map::deserialize(deserializer).map(|object| Self { object, doubts: Doubts::default() })
     }
 }
 
@@ -321,8 +629,6 @@ mod tests {
             (b"{\"a\":{\"b\":1,\"b\":2}}", "occurs twice"),
             (b"{\"a\":{\"$serde_json::private::RawValue\":\"{}\"}}", "reserves"),
             (b"{\"a\":{\"\\u0024serde_json::private::Number\":\"1\"}}", "reserves"),
-            (b"{\"a\":18446744073709551616}", "64 bits"),
-            (b"{\"a\":[\"\\\"\",-9223372036854775809]}", "64 bits"),
         ] {
             let why = object(bytes).unwrap_err();
             assert!(why.contains(says), "{why}");

@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`json`] | messages as JSON objects, read strictly |
+//! | `checks` | what a message of any agent has to be |
 //! | [`message`] | what an agent sent, and from where |
 //! | [`event`] | the event that it means |
 //! | [`outcome`] | the outcome of the event, as far as an agent can be told |
@@ -32,6 +33,7 @@ pub mod adapter;
 pub mod agent;
 pub mod agents;
 pub mod canary;
+mod checks;
 pub mod degrade;
 pub mod event;
 mod functions;

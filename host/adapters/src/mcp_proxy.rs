@@ -128,8 +128,8 @@ pub static ADAPTER: &dyn Adapter =
         .neutral(proxies::neutral)
         .abilities(abilities);
 
-fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let (event, fields): (Event, Fields) = proxies::event(message.bytes)?;
+fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let event: Event = proxies::event(fields)?;
     let point = event.point.name();
     if !event.cwd.is_absolute() {
         return Err(Unreadable::new("`cwd` is no absolute path").at(point));

@@ -64,14 +64,12 @@ pub enum Settled {
     },
 }
 
-/// An event as a proxy has written it, and all of its fields.
+/// An event as a proxy has written it.
 ///
 /// # Errors
 /// If it is no such event.
-pub fn event<E: DeserializeOwned>(message: &[u8]) -> Result<(E, Fields), Unreadable> {
-    let fields = Fields::of(message)?;
-    let event = fields.read().map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))?;
-    Ok((event, fields))
+pub fn event<E: DeserializeOwned>(fields: &Fields) -> Result<E, Unreadable> {
+    fields.deserialized().map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))
 }
 
 /// The reply that says an outcome.

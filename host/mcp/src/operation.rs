@@ -11,6 +11,8 @@
 //!
 //! What runs is written back from the arguments as they were left: the body of the request is derived from them once more.
 
+use hookhost_adapters::json;
+use hookhost_contract::action::ActionMap;
 use hookhost_relay::message::{Members, raw};
 use serde_json::{Map, Value, json};
 
@@ -125,8 +127,22 @@ impl Operation {
         let cannot = || format!("a plugin changed {} to what such a request cannot carry", self.method.name());
         let fields = arguments.as_object().ok_or_else(cannot)?;
         let only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
+        // What did not change keeps its bytes: a number may have more digits than were read.
+        let kept = |own: &Members| {
+            fields.iter().try_fold(Members::default(), |all, (key, value)| {
+                let raw = match own.get(key) {
+                    Some(own) if json::value(own.get()).as_ref() == Ok(value) => own.to_owned(),
+                    Some(own) if json::exact(own.get()).is_err() => return Err(cannot()),
+                    _ => raw(value),
+                };
+                Ok(all.with(key, raw))
+            })
+        };
         Ok(match self.method {
-            Method::CallTool => params.with("arguments", raw(arguments)),
+            Method::CallTool => {
+                let own = params.within("arguments").unwrap_or_default();
+                params.with("arguments", kept(&own)?.to_raw())
+            }
             Method::ReadResource => match fields.get("uri") {
                 Some(uri @ Value::String(_)) if only(&["uri"]) => params.with("uri", raw(uri)),
                 _ => return Err(cannot()),
@@ -138,10 +154,7 @@ impl Operation {
                 _ => return Err(cannot()),
             },
             Method::Sample | Method::Elicit | Method::UpdateTask => {
-                let mut all = Members::default();
-                for (key, value) in fields {
-                    all = all.with(key, raw(value));
-                }
+                let all = kept(params)?;
                 match params.get("_meta") {
                     Some(meta) => all.with("_meta", meta.to_owned()),
                     None => all,
@@ -156,9 +169,9 @@ impl Operation {
 fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> {
     match params.get(key) {
         None => Ok(Value::Object(Map::new())),
-        Some(found) => match hookhost_adapters::json::value(found.get()) {
+        Some(found) => match json::value(found.get()) {
             Ok(Value::Null) => Ok(Value::Object(Map::new())),
-            Ok(object @ Value::Object(_)) => match params.within(key).ok().and_then(|members| members.ambiguity(&[])) {
+            Ok(object @ Value::Object(_)) => match ActionMap::default().ambiguity(&object) {
                 Some(why) => Err(format!("`params.{key}` of {} {why}", method.name())),
                 None => Ok(object),
             },
@@ -207,18 +220,45 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_that_no_rule_reads_passes_in_whatever_spellings_it_has() {
+        let of = |arguments: &str| {
+            let params = format!(r#"{{"name":"a","arguments":{arguments}}}"#);
+            Operation::of(Method::CallTool, &Members::of(&params).unwrap())
+        };
+        for arguments in [
+            r#"{"text":"x","guid":"a","Guid":"b"}"#,
+            r#"{"text":"x","headers":{"Content-Type":"a","content-type":"b"}}"#,
+            r#"{"env":{"a":1,"A":2}}"#,
+        ] {
+            assert!(of(arguments).is_ok(), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_too_long_is_written_back_with_all_its_digits() {
+        let params = Members::of(r#"{"name":"pay","arguments":{"wei":100000000000000000000,"to":"a"}}"#).unwrap();
+        let call = Operation::of(Method::CallTool, &params).unwrap();
+        assert_eq!(call.arguments, json!({ "wei": "100000000000000000000", "to": "a" }));
+        let changed = call.write_back(&params, &json!({ "wei": "100000000000000000000", "to": "b" })).unwrap();
+        assert_eq!(changed.to_json(), r#"{"name":"pay","arguments":{"wei":100000000000000000000,"to":"b"}}"#);
+        assert!(call.write_back(&params, &json!({ "wei": "2", "to": "b" })).is_err(), "a text is no number");
+    }
+
+    #[test]
     fn a_call_whose_arguments_are_no_object_or_whose_tool_stands_for_something_else_is_refused() {
         let of = |params: &str| Operation::of(Method::CallTool, &Members::of(params).unwrap());
         assert!(of(r#"{"name":"a","arguments":[1]}"#).unwrap_err().contains("no object"));
         assert!(of(r#"{"name":"a","arguments":{"a":{"b":1,"b":2}}}"#).unwrap_err().contains("twice"));
-        for (params, key) in [
-            (r#"{"name":"a","Name":"b"}"#, "Name"),
-            (r#"{"name":"a","ARGUMENTS":{}}"#, "ARGUMENTS"),
-            (r#"{"name":"a","arguments":{"path":"a","Path":"b"}}"#, "Path"),
-        ] {
+        for (params, key) in [(r#"{"name":"a","Name":"b"}"#, "Name"), (r#"{"name":"a","ARGUMENTS":{}}"#, "ARGUMENTS")] {
             assert!(of(params).unwrap_err().contains(&format!("has the key \"{key}\"")), "{params}");
         }
-        assert!(of(r#"{"name":"a","arguments":{"env":{"a":1,"A":2}}}"#).is_ok(), "what is within is data");
+        for arguments in [
+            r#"{"path":"a","Path":"b"}"#,
+            r#"{"edits":[{"file_path":"a","File_Path":"b"}]}"#,
+            r#"{"command":"ls","comman\u0064":"ls","COMMAND":"rm"}"#,
+        ] {
+            assert!(of(&format!(r#"{{"name":"a","arguments":{arguments}}}"#)).is_err(), "{arguments}");
+        }
         assert!(of(r#"{"name":1}"#).is_err());
         assert!(of(r#"{"name":"resources/read"}"#).unwrap_err().contains("Unknown tool"));
     }

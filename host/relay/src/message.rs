@@ -221,7 +221,8 @@ impl Message {
         }
         let members =
             Members::of(text).map_err(|why| unreadable(PARSE_ERROR, Guess::of(text), format!("a message {why}")))?;
-        let id = members.value("id");
+        // One that cannot be read is there, and is none of the kinds that there are.
+        let id = members.get("id").map(|raw| json::exact(raw.get()).unwrap_or(Value::Bool(false)));
         let known = id.as_ref().and_then(Id::of);
         let is_answer = members.get("method").is_none();
         let refused = |why: &str| {
@@ -497,15 +498,13 @@ fn start(key: &str) -> String {
     key.chars().take(40).collect()
 }
 
-/// Whether each reader has the same values of a text: no object has a key twice, or one that the JSON library reserves; each
-/// integer is one of 64 bits; and there are not too many values.
+/// Whether each reader has the same values of a text: no object has a key twice, or one that the JSON library reserves; and there are
+/// not too many values.
 fn check(text: &str) -> Result<(), String> {
     let mut left = MAX_VALUES;
-    let mut reader = serde_json::Deserializer::from_str(text);
+    let text = json::with_long_numbers_as_texts(text);
+    let mut reader = serde_json::Deserializer::from_str(&text);
     Check(&mut left).deserialize(&mut reader).map_err(|error| format!("cannot be passed on: {error}"))?;
-    if json::has_large_integer(text) {
-        return Err("cannot be passed on: it has an integer of more than 64 bits, which would be rounded".to_owned());
-    }
     Ok(())
 }
 
@@ -627,7 +626,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":["tools/call"]}"#, "not a text"),
             (r#"{"jsonrpc":"2.0","id":-0,"method":"tools/call"}"#, "neither a text nor an integer"),
             (r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call"}"#, "neither a text nor an integer"),
-            (r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"tools/call"}"#, "64 bits"),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"tools/call"}"#, "neither a text nor an integer"),
             (r#"{"jsonrpc":"2.0","id":[1],"method":"tools/call"}"#, "neither a text nor an integer"),
             ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "JSON object"),
             ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\0\"}", "JSON object"),
@@ -637,11 +636,23 @@ mod tests {
             ("nonsense", "JSON object"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"$serde_json::private::RawValue":"{}"}}}"#, "reserves"),
             (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"$serde_json::private::Number":"1"}}"#, "reserves"),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"n":36893488147419103233}}"#, "64 bits"),
         ] {
             let refused = read(text).unwrap_err();
             assert!(refused.why.contains(says), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_number_that_is_too_long_keeps_its_digits_and_rules_read_them_as_a_text() {
+        let long = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+        for number in [long, "-9223372036854775809", "1E400"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"n":{number},"z":1}}}}"#);
+            let message = read(&text).unwrap();
+            assert_eq!(message.bytes, text);
+            assert_eq!(message.params().unwrap().value("n"), Some(number.into()));
+        }
+        let refused = read(&format!(r#"{{"jsonrpc":"2.0","id":{long},"error":{{}}}}"#));
+        assert!(refused.is_err(), "nobody knows whose answer it is");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
 
 use crate::settle::{Settler, Within, body_of};
+use hookhost::contract::action::arguments::twin;
 use hookhost_adapters::{Message, by_name};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -23,11 +24,15 @@ pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, with
     let Some(object) = request.as_object() else {
         return Some(error(&Value::Null, -32600, "a request is one JSON object; batches are not taken"));
     };
+    let parameters = object.get("params").and_then(Value::as_object);
+    let twin = |object: &Map<String, Value>| twin(object.keys().map(String::as_str)).is_some();
+    if twin(object) || parameters.is_some_and(twin) {
+        return Some(error(&Value::Null, -32600, "the request has keys that differ in case alone"));
+    }
     let method = object.get("method").and_then(Value::as_str).unwrap_or_default();
     let Some(id) = object.get("id").filter(|id| !id.is_null()) else {
         return if method.is_empty() { Some(error(&Value::Null, -32600, "`method` is missing")) } else { None };
     };
-    let parameters = object.get("params").and_then(Value::as_object);
     Some(match method {
         "initialize" => result(id, &initialize(parameters)),
         "ping" => result(id, &json!({})),

@@ -144,7 +144,9 @@ fn drop_unused(handles: &mut HashMap<Key, Arc<Handle>>) {
 
 /// The identifiers of an agent's session, and of what is settled in it: the same, or that of the sub-agent.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
-    let top = identifier(agent, named.id.as_deref().unwrap_or("unnamed"));
+    // An agent that does not name its sessions has one in each project.
+    let unnamed = || format!("unnamed in {}", workspace(named).display());
+    let top = identifier(agent, &named.id.clone().unwrap_or_else(unnamed));
     let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
     (top, id)
 }

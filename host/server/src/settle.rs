@@ -212,6 +212,12 @@ impl Settler {
             self.note_unsettled(adapter, &call.point, Path::new("/"), &why);
             return adapter.unsettled(&call, &failed(adapter, &why));
         }
+        // Rules would judge one of several results, and the agent would use another one.
+        if let Some(why) = call.unclear.as_ref().filter(|_| adapter.abilities(&call).replaces) {
+            let why = format!("the result is withheld, since it can be read in more than one way: {why}");
+            self.note_unsettled(adapter, &call.point, &call.session.cwd, &why);
+            return adapter.unsettled(&call, &failed(adapter, &why));
+        }
         let time = Time::of(adapter, &call.point, message.within);
         let work = async {
             // Another process may be settling it, and wait for a person. The rules are looked at after that.

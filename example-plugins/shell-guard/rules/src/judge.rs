@@ -22,6 +22,8 @@ pub(crate) struct Input<'a> {
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Variables of the host that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether nobody knows that it is a command: it was found in the arguments of an unknown tool.
+    pub(crate) is_supposed: bool,
 }
 
 /// The decision about a command.
@@ -90,6 +92,12 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     let mut script = read(text, input.dialect, input.cwd, &places);
     if script.unreadable.is_some() && (input.has_stack)("sql") && is_sql(text) {
         script = Script { work: script.work, ..Script::default() };
+    }
+    if input.is_supposed && !registry.knows_a_program_of(&script) {
+        let judgement =
+            Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent: Texts::new(), work: script.work };
+        leave((script, places));
+        return judgement;
     }
     let subject = Subject::new(text, &script, &places);
     let mut silent = Texts::new();

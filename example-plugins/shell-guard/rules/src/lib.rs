@@ -9,6 +9,7 @@ mod stacks;
 
 pub use config::Config;
 
+use hookhost_contract::action::supposed_commands;
 use hookhost_guest::prelude::*;
 use judge::{Envelope, Input, Judgement, Outcome, cut, judge};
 use rules::Registry;
@@ -16,6 +17,9 @@ use std::path::Path;
 
 /// Where the workspace lies, for a plugin to which it is granted.
 const WORKSPACE: &str = "/workspace";
+
+/// Upper bound of the commands that a call of an unknown tool may have.
+const MAX_SUPPOSED: usize = 128;
 
 /// A command with some of everything that is ordinary.
 const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
@@ -58,10 +62,11 @@ impl Guard {
                         .retryable()
                         .into()
                 }
+                Action::Mcp(_) | Action::Other(_) => self.verdict_of_unknown(session, call),
                 _ => Verdict::allow(),
             });
         };
-        let judgement = self.judge(shell, &shell.command, session);
+        let judgement = self.judge(shell, &shell.command, session, false);
         self.report(&judgement);
         Some(match judgement.outcome {
             Outcome::Unmatched => return None,
@@ -80,13 +85,39 @@ impl Guard {
         })
     }
 
+    /// What the rules make of a call of a tool that nobody knows: of what its arguments hold in the place of a command, as far as that
+    /// reads as one and runs a program that is known. It cannot be rewritten.
+    fn verdict_of_unknown(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
+        let Ok(arguments) = call.arguments::<serde_json::Value>() else { return Verdict::allow() };
+        let commands = supposed_commands(&call.name, &arguments);
+        if commands.len() > MAX_SUPPOSED {
+            let question =
+                format!("`{}` may run more than {MAX_SUPPOSED} commands, too many to be judged. Run it?", call.name);
+            return Escalation::new(question).code("shell.unknown_tool").into();
+        }
+        let mut verdict: ToolCallVerdict = Verdict::allow();
+        for command in commands {
+            let shell = ShellCommand { command, cwd: session.cwd.clone(), dialect: ShellDialect::Unknown };
+            let judgement = self.judge(&shell, &shell.command, session, true);
+            self.report(&judgement);
+            match judgement.outcome {
+                Outcome::Deny { rule, reason, .. } => return Refusal::new(reason).code(rule).into(),
+                Outcome::Ask { rule, question } if verdict == ToolCallVerdict::Allow => {
+                    verdict = Escalation::new(question).code(rule).into();
+                }
+                _ => {}
+            }
+        }
+        verdict
+    }
+
     /// Whether a rule would refuse `command`, ask about it or change it, if it ran in the place of `shell`.
     #[must_use]
     pub fn objects_to(&self, command: &str, shell: &ShellCommand, session: &Session) -> bool {
-        !matches!(self.judge(shell, command, session).outcome, Outcome::Unmatched | Outcome::Pass)
+        !matches!(self.judge(shell, command, session, false).outcome, Outcome::Unmatched | Outcome::Pass)
     }
 
-    fn judge(&self, shell: &ShellCommand, command: &str, session: &Session) -> Judgement {
+    fn judge(&self, shell: &ShellCommand, command: &str, session: &Session, is_supposed: bool) -> Judgement {
         let cwd = if shell.cwd.is_empty() { &session.cwd } else { &shell.cwd };
         let has_stack = |stack: &str| stacks::uses(self.stacks.as_deref(), Path::new(WORKSPACE), stack);
         let is_missing = |path: &str| Path::new(WORKSPACE).is_dir() && !Path::new(WORKSPACE).join(path).exists();
@@ -100,6 +131,7 @@ impl Guard {
             asks_silent: self.stacks.is_none(),
             is_missing: &is_missing,
             env: &env,
+            is_supposed,
         };
         judge(&self.registry, &input)
     }
@@ -182,6 +214,7 @@ pub fn judge_for_fuzzing(command: &str, dialect: ShellDialect) -> Judged {
             asks_silent: false,
             is_missing: &|_| false,
             env: &|_| None,
+            is_supposed: false,
         };
         let Judgement { outcome, work, .. } = judge(registry, &input);
         let stopped = matches!(outcome, Outcome::Deny { .. } | Outcome::Ask { .. });

@@ -22,10 +22,12 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
 use crate::functions::Functions;
 use crate::install::{Context, NotInstallable, Plan};
+use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use crate::outcome::{Answer, Outcome};
 use crate::proxies::{self, Settled};
 use crate::reply::Reply;
+use hookhost_contract::action::ActionMap;
 use hookhost_contract::{EventKind, ToolResult};
 use reading::Readings;
 use serde::{Deserialize, Serialize};
@@ -164,10 +166,8 @@ pub static ADAPTER: &dyn Adapter =
 /// The outcome of a permission in which nobody objected to anything that the call could be, as the proxy reads it.
 fn permitted(call: &HookCall, settled: Settled) -> Settled {
     let is_permission = call.point == Point::Permission.name();
-    let says_what_it_does = || {
-        let event = proxies::event::<Event>(call.raw.as_bytes());
-        event.is_ok_and(|(event, _)| Readings::of_tool_call(&event.arguments).is_stated)
-    };
+    let says_what_it_does =
+        || call.raw.read::<Event>().is_ok_and(|event| Readings::of_tool_call(&event.arguments).is_stated);
     match settled {
         // The rules had nothing to look at: a person has.
         Settled::Allowed { .. } if is_permission && !says_what_it_does() => {
@@ -199,12 +199,17 @@ fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
     Ok(HookEvent::AfterToolCall { call: ToolUse::new(Some(event.id.clone()), reading.name, reading.arguments), result })
 }
 
-fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let (event, fields) = proxies::event::<Event>(message.bytes)?;
+fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let event = proxies::event::<Event>(fields)?;
     let mut point = event.point.name();
     let unreadable = |why: &str| Unreadable::new(why.to_owned()).at(point);
     if !event.cwd.is_absolute() {
         return Err(unreadable("`cwd` is no absolute path"));
+    }
+    if matches!(event.point, Point::Permission | Point::Request)
+        && let Some(why) = ActionMap::default().ambiguity(&event.arguments)
+    {
+        return Err(unreadable(&format!("the call {why}")));
     }
     let session = AgentSession::new(Some(event.session.clone()), event.cwd.clone());
     let mut further = Vec::new();

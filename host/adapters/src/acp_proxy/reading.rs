@@ -4,37 +4,8 @@
 //!
 //! Source: agentclientprotocol/agent-client-protocol, `schema/v1`; what agents send of `rawInput` is their own.
 
+use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, MOVED, folded};
 use serde_json::{Map, Value, json};
-
-/// Where agents have the command of a tool.
-const COMMAND: &[&str] = &["command", "cmd", "commandLine", "command_line", "CommandLine", "script"];
-
-/// Where they have its working directory.
-const DIRECTORY: &[&str] = &["cwd", "Cwd", "workdir", "working_directory", "workingDirectory", "dir_path"];
-
-/// Where they have the path of a file.
-const PATH: &[&str] = &[
-    "path",
-    "file_path",
-    "filePath",
-    "abs_path",
-    "absolute_path",
-    "absolutePath",
-    "notebook_path",
-    "filename",
-    "file",
-    "target_file",
-    "TargetFile",
-    "source",
-    "source_path",
-    "destination",
-    "destination_path",
-    "from",
-    "to",
-];
-
-/// Where they have an address.
-const ADDRESS: &[&str] = &["url", "uri"];
 
 /// What an editing tool calls its command, which is not one of a shell.
 const OF_EDITORS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
@@ -172,21 +143,19 @@ impl Readings {
         self.is_stated &= is_readable;
         if commands.is_empty() && kind == "execute" {
             // All that is known of it is what a person would read.
-            let mut arguments = call.arguments();
-            arguments["command"] = json!(call.text("title").unwrap_or_default());
-            self.add("execute", arguments);
+            let title = json!(call.text("title").unwrap_or_default());
+            self.add("execute", call.arguments_with("command", &title));
             self.is_stated = false;
         }
         if commands.is_empty() {
             return;
         }
-        let directories = call.given(DIRECTORY);
+        let directories = call.given(CWD);
         self.is_stated &= directories.len() <= 1 && directories.iter().all(|directory| directory.is_string());
         for command in commands {
-            let mut arguments = call.arguments();
-            arguments["command"] = command.clone();
+            let mut arguments = call.arguments_with("command", command);
             if let Some(cwd) = directories.iter().find(|directory| directory.is_string()) {
-                arguments["cwd"] = (*cwd).clone();
+                set(&mut arguments, "cwd", cwd);
             }
             self.add("execute", arguments);
         }
@@ -200,17 +169,13 @@ impl Readings {
                 continue;
             };
             if kind == "fetch" || address.starts_with("http") {
-                let mut arguments = call.arguments();
-                arguments["url"] = json!(address);
-                self.add("fetch", arguments);
+                self.add("fetch", call.arguments_with("url", &json!(address)));
             }
         }
     }
 
     fn add_file(&mut self, name: &str, path: &str, call: &Call<'_>) {
-        let mut arguments = call.arguments();
-        arguments["path"] = json!(path);
-        self.add(name, arguments);
+        self.add(name, call.arguments_with("path", &json!(path)));
     }
 }
 
@@ -252,6 +217,13 @@ impl<'a> Call<'a> {
         Value::Object(arguments)
     }
 
+    /// The same with `value` as the argument `key`.
+    fn arguments_with(&self, key: &str, value: &Value) -> Value {
+        let mut arguments = self.arguments();
+        set(&mut arguments, key, value);
+        arguments
+    }
+
     /// The tool of an MCP server, as `mcp__SERVER__TOOL`: by what the tool was given, and by its name.
     fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
@@ -290,7 +262,7 @@ impl<'a> Call<'a> {
     /// The paths that the call names anywhere.
     fn paths(&self) -> Vec<String> {
         let located = self.list("locations").filter_map(|place| place.get("path")?.as_str());
-        let given = PATH.iter().filter_map(|key| self.input()?.get(*key)?.as_str());
+        let given = FILE.iter().chain(MOVED).filter_map(|key| self.input()?.get(*key)?.as_str());
         distinct(located.chain(given))
     }
 
@@ -298,6 +270,14 @@ impl<'a> Call<'a> {
     fn changed_paths(&self) -> Vec<String> {
         let changes = self.list("content").filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         distinct(changes.filter_map(|part| part.get("path")?.as_str()))
+    }
+}
+
+/// Sets an argument. Another one that differs from it in case alone is what it was made of.
+fn set(arguments: &mut Value, key: &str, value: &Value) {
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.retain(|name, _| name == key || folded(name) != key);
+        arguments.insert(key.to_owned(), value.clone());
     }
 }
 

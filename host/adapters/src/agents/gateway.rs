@@ -14,12 +14,12 @@
 
 use crate::agent::{Abilities, HookPoint};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
-use crate::json::{Fields, value};
+use crate::json::{Arguments, Fields};
 use crate::message::Unreadable;
 use crate::outcome::{Answer, Outcome};
 use crate::reason;
 use hookhost_contract::{EventKind, ToolResult};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// A text is refused, or another one takes its place.
@@ -115,16 +115,12 @@ pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
     let name = function.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| Unreadable::new("a tool call has no `function.name`"))?;
     let arguments = match function.get("arguments") {
-        None | Some(Value::Null) => Value::Object(Map::new()),
-        Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),
+        None => Value::Null.into(),
         Some(Value::String(text)) => {
-            value(text).map_err(|why| Unreadable::new(format!("`function.arguments`: {why}")))?
+            Arguments::of_text(text).map_err(|why| Unreadable::new(format!("`function.arguments`: {why}")))?
         }
-        Some(other) => other.clone(),
+        Some(other) => other.clone().into(),
     };
-    if !arguments.is_object() {
-        return Err(Unreadable::new("`function.arguments` is not an object"));
-    }
     Ok(ToolUse::new(call.get("id").and_then(Value::as_str).map(str::to_owned), name, arguments))
 }
 

@@ -13,12 +13,12 @@ const TASK: &str = "look for the parser";
 
 /// How an agent spells the six calls: a shell command, a file written, a file read, a page fetched, a tool of an MCP server, and a
 /// sub-agent. `Err` says why there is no such call.
-type Spelt = [Result<(&'static str, Value), &'static str>; 6];
+pub(crate) type Spelt = [Result<(&'static str, Value), &'static str>; 6];
 
 /// Puts a call into the agent's message.
-type Wrap = fn(&str, &Value) -> (Option<&'static str>, Value);
+pub(crate) type Wrap = fn(&str, &Value) -> (Option<&'static str>, Value);
 
-fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
+pub(crate) fn agents() -> Vec<(&'static str, Wrap, Spelt)> {
     let own: Wrap = |tool, arguments| {
         (None, json!({ "type": "tool_call", "toolName": tool, "toolCallId": "c", "input": arguments }))
     };

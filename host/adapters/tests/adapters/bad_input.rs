@@ -174,7 +174,7 @@ fn an_event_that_is_not_known_is_passed_on_and_one_with_a_call_is_not() {
 }
 
 #[test]
-fn a_message_says_its_session_and_its_sub_agent_as_texts() {
+fn a_message_says_its_session_and_its_sub_agent() {
     let message = |key: &str, value: Value| {
         let mut input = json!({ "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "sub", "agent_id": "a",
             "tool_name": "Bash", "tool_input": { "command": "ls" } });
@@ -185,9 +185,12 @@ fn a_message_says_its_session_and_its_sub_agent_as_texts() {
     assert_eq!(session.cwd, Path::new("/project/sub"), "a relative directory is one of the hook's");
     assert_eq!(session.subagent.as_deref(), Some("a"));
     assert_eq!(message("cwd", json!("")).unwrap().session.cwd, Path::new("/project"));
-    for key in ["session_id", "cwd", "agent_id", "tool_use_id", "tool_name", "hook_event_name"] {
+    for key in ["cwd", "tool_name", "hook_event_name"] {
         let error = message(key, json!(7)).unwrap_err();
         assert!(error.why.contains(key), "{error}");
+    }
+    for key in ["session_id", "agent_id", "tool_use_id"] {
+        assert!(message(key, json!(["7"])).unwrap_err().why.contains(key), "{key}");
     }
 }
 

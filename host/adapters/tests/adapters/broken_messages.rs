@@ -144,14 +144,15 @@ fn arguments_of_a_wrong_type_are_refused_and_the_hook_point_is_kept() {
             r#"{"conversation_id":"c","hook_event_name":"beforeMCPExecution","tool_name":"t","tool_input":"{"}"#,
             "beforeMCPExecution",
         ),
-        ("copilot-cli", r#"{"sessionId":"s","toolName":"bash","toolArgs":"ls"}"#, "preToolUse"),
+        ("copilot-cli", r#"{"sessionId":"s","toolName":"bash","toolArgs":"{\"command\":"}"#, "preToolUse"),
+        ("copilot-cli", r#"{"sessionId":"s","toolName":"create","toolArgs":"ls"}"#, "preToolUse"),
         ("copilot-cli", r#"{"sessionId":"s","toolName":"bash","toolArgs":null}"#, "preToolUse"),
         (
             "cline",
             r#"{"taskId":"t","hookName":"tool_call","tool_call":{"id":"c","name":"editor","input":"x"}}"#,
             "tool_call",
         ),
-        ("cline", r#"{"taskId":"t","hookName":"PreToolUse","preToolUse":{"toolName":"x"}}"#, "PreToolUse"),
+        ("cline", r#"{"taskId":"t","hookName":"PreToolUse","preToolUse":{"toolName":"read_file"}}"#, "PreToolUse"),
         (
             "windsurf",
             r#"{"trajectory_id":"t","agent_action_name":"pre_run_command","tool_info":"ls"}"#,
@@ -162,7 +163,7 @@ fn arguments_of_a_wrong_type_are_refused_and_the_hook_point_is_kept() {
             r#"{"session_id":"s","event":"PreToolUse","matcher_context":"x","tool_name":"x","tool_input":[1]}"#,
             "PreToolUse",
         ),
-        ("pi", r#"{"type":"tool_call","toolName":"bash","input":"ls"}"#, "tool_call"),
+        ("pi", r#"{"type":"tool_call","toolName":"write","input":"ls"}"#, "tool_call"),
         ("amp", r#"{"type":"tool.call","tool":"Bash"}"#, "tool.call"),
         (
             "opencode",

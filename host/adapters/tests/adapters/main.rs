@@ -15,3 +15,4 @@ mod own_plugins;
 mod plans;
 mod refusals;
 mod rejections;
+mod strictness;

@@ -17,6 +17,12 @@ pub(super) fn text(command: &Value) -> Option<String> {
     }
 }
 
+/// A program with the words of a list behind it, as a shell would be given them; `None` where one is no text.
+pub(super) fn line(program: &str, words: &[Value]) -> Option<String> {
+    let words = words.iter().map(quoted).collect::<Option<Vec<_>>>().filter(|words| !words.is_empty())?;
+    Some(format!("{program} {}", words.join(" ")))
+}
+
 /// The commands of a list, one text each: a text, or a program with its arguments, `{"command", "args"}`, which no shell reads.
 ///
 /// `None` for anything else: what a tool makes of it, nobody can tell.

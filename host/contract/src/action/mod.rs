@@ -6,8 +6,11 @@
 //! argument, under its own name.
 
 mod agents;
+pub mod arguments;
 mod command;
 mod patch;
+
+pub use arguments::supposed_commands;
 
 use crate::{Action, McpTool, ShellCommand, ShellDialect, ToolCall, ToolOrigin};
 use agents::Table;
@@ -68,7 +71,8 @@ pub enum ToolShape {
 /// names that mean the same in every agent. An agent without a table gets the strictest reading of ambiguous names, too.
 ///
 /// Names of tools compare without case, `_` and `-`. Where the arguments of a known tool cannot be read, the action is
-/// `other` with the kind's name, such as `other("shell")`.
+/// `other` with the kind's name, such as `other("shell")`. That is also so where an argument is spelt as in the row in all
+/// but case: some tools would read it, and others would not.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -139,6 +143,7 @@ impl AgentActions<'_> {
         let Some(shape) = self.shape(tool) else {
             return self.mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
         };
+        let unreadable = || Action::Other(shape.kind().into());
         // One text, however it is spelt. Where there are several or none, the kind's name stands
         // for what cannot be told.
         let text = |keys: &[String]| {
@@ -153,19 +158,21 @@ impl AgentActions<'_> {
                 (Some(cwd), Some(commands)) if !commands.is_empty() => {
                     Action::Shell(ShellCommand { command: commands.join("\n"), cwd, dialect })
                 }
-                _ => Action::Other("shell".into()),
+                _ => unreadable(),
             }
         };
-        let read = |path: &[String]| text(path).map_or_else(|| Action::Other("read-file".into()), Action::ReadFile);
+        let read = |path: &[String]| text(path).map_or_else(unreadable, Action::ReadFile);
         let written = |path: &[String]| {
             let paths: Option<Vec<String>> =
                 spellings(arguments, path).map(|path| path.as_str().map(str::to_owned)).collect();
             match paths {
                 Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
-                _ => Action::Other("write-files".into()),
+                _ => unreadable(),
             }
         };
         match shape {
+            ToolShape::Other(word) => Action::Other(word.clone()),
+            _ if shape.is_misspelt_in(arguments) => unreadable(),
             ToolShape::Shell { command, cwd, dialect } => {
                 shell(spellings(arguments, command).map(command::text).collect(), cwd, *dialect)
             }
@@ -179,18 +186,29 @@ impl AgentActions<'_> {
             ToolShape::Editor { path, .. } => written(path),
             ToolShape::Patch(patch) => match text(patch).map(|text| patch::paths(&text)) {
                 Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
-                _ => Action::Other("write-files".into()),
+                _ => unreadable(),
             },
-            ToolShape::Fetch(url) => text(url).map_or_else(|| Action::Other("fetch".into()), Action::Fetch),
-            ToolShape::SpawnAgent(task) => {
-                text(task).map_or_else(|| Action::Other("spawn-agent".into()), Action::SpawnAgent)
+            ToolShape::Fetch(url) => text(url).map_or_else(unreadable, Action::Fetch),
+            ToolShape::SpawnAgent(task) => text(task).map_or_else(unreadable, Action::SpawnAgent),
+            ToolShape::McpCall { server, tool } => {
+                let tool = text(tool).map(|tool| Action::Mcp(McpTool { server: text(server), tool }));
+                tool.unwrap_or_else(unreadable)
             }
-            ToolShape::McpCall { server, tool } => text(tool).map_or_else(
-                || Action::Other("mcp".into()),
-                |tool| Action::Mcp(McpTool { server: text(server), tool }),
-            ),
-            ToolShape::Other(word) => Action::Other(word.clone()),
         }
+    }
+
+    /// The arguments of a call that has a text in their place: those of a tool that takes one text, such as a command or a patch.
+    /// `None` where it cannot be told which argument the text is.
+    #[must_use]
+    pub fn arguments_of_text(self, tool: &str, text: &str) -> Option<Value> {
+        let name = self.shape(tool)?.only_argument()?;
+        Some(Value::Object(Map::from_iter([(name.to_owned(), Value::String(text.to_owned()))])))
+    }
+
+    /// Whether the tool is one that does nothing without arguments.
+    #[must_use]
+    pub fn needs_arguments(self, tool: &str) -> bool {
+        self.shape(tool).is_some_and(|shape| !matches!(shape, ToolShape::Other(_)))
     }
 
     /// The call with its action worked out.

@@ -162,3 +162,108 @@ fn a_guard_is_shown_every_spelling_of_an_argument_and_none_is_rewritten() {
     assert_eq!(action("write_file", &write), Action::WriteFiles(vec!["a".into(), "infra/b".into()]));
     assert!(write_back("write_file", &write, &Action::WriteFiles(vec!["c".into()])).is_err());
 }
+
+#[test]
+fn an_argument_that_rules_read_is_spelt_in_one_way_or_the_call_is_ambiguous() {
+    let map = ActionMap::default();
+    let is_ambiguous = |arguments: Value| map.ambiguity(&arguments).is_some();
+    for arguments in [
+        json!({ "command": "ls", "COMMAND": "rm" }),
+        json!({ "command": "ls", "Command": "rm" }),
+        json!({ "file_path": "a", "File_Path": "b" }),
+        json!({ "url": "a", "URL": "b" }),
+        json!({ "patch": "a", "PATCH": "b" }),
+        json!({ "script": "a", "\u{17f}cript": "b" }),
+        json!({ "task": "a", "tas\u{212a}": "b" }),
+        json!({ "CWD": "a", "Cwd": "b" }),
+        json!({ "commands": [{ "command": "ls", "Args": [], "args": ["-l"] }] }),
+        json!({ "a": { "b": { "path": 1, "PATH": 2 } } }),
+    ] {
+        assert!(is_ambiguous(arguments.clone()), "{arguments}");
+    }
+    for arguments in [
+        json!({ "guid": "a", "Guid": "b" }),
+        json!({ "headers": { "Content-Type": "a", "content-type": "b" } }),
+        json!({ "file_path": "a", "filePath": "b" }),
+        json!(["command", "COMMAND"]),
+    ] {
+        assert!(!is_ambiguous(arguments.clone()), "{arguments}");
+    }
+}
+
+#[test]
+fn names_fold_as_in_go() {
+    let folded = super::arguments::folded;
+    for (one, other) in
+        [("s", "\u{17f}"), ("K", "\u{212a}"), ("\u{df}", "\u{1e9e}"), ("\u{3c3}", "\u{3c2}"), ("Ab", "aB")]
+    {
+        assert_eq!(folded(one), folded(other), "{one} {other}");
+    }
+    assert_ne!(folded("file_path"), folded("filePath"));
+}
+
+#[test]
+fn an_embedders_arguments_are_read_in_one_spelling() {
+    let mut map = ActionMap::default();
+    map.insert(
+        "run_in_vm",
+        ToolShape::Shell { command: vec!["line".into()], cwd: vec![], dialect: ShellDialect::Posix },
+    );
+    let twins = json!({ "line": "ls", "LINE": "rm" });
+    assert!(map.ambiguity(&twins).is_some() && ActionMap::default().ambiguity(&twins).is_none());
+    let action = |arguments: &Value| map.of("x").action("run_in_vm", arguments, &ToolOrigin::Builtin, "/work");
+    for arguments in [twins, json!({ "LINE": "ls" })] {
+        assert_eq!(action(&arguments), Action::Other("shell".into()), "{arguments}");
+    }
+}
+
+#[test]
+fn an_argument_that_is_misspelt_in_case_alone_cannot_be_read() {
+    for (tool, arguments, kind) in [
+        ("bash", json!({ "COMMAND": "ls" }), "shell"),
+        ("bash", json!({ "command": "ls", "CWD": "/etc" }), "shell"),
+        ("write_file", json!({ "path": "a", "Path": "b" }), "write-files"),
+        ("read_file", json!({ "PATH": "a" }), "read-file"),
+        ("fetch", json!({ "Url": "a" }), "fetch"),
+    ] {
+        assert_eq!(action(tool, &arguments), Action::Other(kind.into()), "{tool} {arguments}");
+    }
+    assert_eq!(action("bash", &json!({ "command": "ls", "CWD": null, "Guid": 1 })), shell("ls"));
+}
+
+#[test]
+fn a_text_in_the_place_of_arguments_is_what_the_tool_takes_if_it_takes_one() {
+    let map = ActionMap::default();
+    let of = |tool: &str| map.of("codex").arguments_of_text(tool, "x");
+    assert_eq!(of("apply_patch"), Some(json!({ "command": "x" })));
+    assert_eq!(of("exec_command"), Some(json!({ "cmd": "x" })));
+    assert_eq!((of("write_file"), of("mystery")), (None, None));
+}
+
+#[test]
+fn a_tool_that_nobody_knows_may_run_what_its_arguments_call_a_command() {
+    const PUSH: &str = "git push --force origin main";
+    let words = json!(["git", "push", "--force", "origin", "main"]);
+    for (tool, arguments) in [
+        ("BashTool", json!({ "command": PUSH })),
+        ("run_bash", json!({ "Command": PUSH })),
+        ("unified_exec", json!({ "cmd": PUSH })),
+        ("run_command_line", json!({ "command_line": PUSH })),
+        ("run_script", json!({ "script": PUSH })),
+        ("kimi_cli.tools.shell:Shell", json!({ "command": PUSH })),
+        ("bash_tool", json!({ "input": PUSH })),
+        ("mcp__box__run", json!({ "command": words })),
+        ("mcp__box__run", json!({ "command": ["bash", "-lc", PUSH] })),
+        ("mcp__box__run", json!({ "command": "git", "args": ["push", "--force", "origin", "main"] })),
+        ("mcp__box__run", json!({ "options": { "commandLine": PUSH } })),
+        ("mcp__box__run", json!({ "commands": ["ls", PUSH] })),
+        ("mcp__box__run", json!({ "commands": [words] })),
+        ("mcp__box__type", json!({ "chars": PUSH })),
+    ] {
+        let found = super::supposed_commands(tool, &arguments);
+        assert!(found.iter().any(|command| command == PUSH), "{tool} {arguments}: {found:?}");
+    }
+    assert!(super::supposed_commands("mcp__db__query", &json!({ "sql": "DROP TABLE x", "input": "x" })).is_empty());
+    let typed = json!({ "session_id": 1, "chars": "git push\n" });
+    assert_eq!(action("write_stdin", &typed), shell("git push\n"));
+}

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use serde::{Deserialize, Serialize};
 
 use super::ToolPattern;
+use crate::contract::action::supposed_commands;
 use crate::contract::{Action, ToolCall};
 
 /// What a tool call does: the cases of the contract's `action`.
@@ -92,5 +93,16 @@ impl Narrowing<'_> {
     pub(crate) fn admits(self, call: &ToolCall) -> bool {
         self.actions.is_none_or(|actions| actions.iter().any(|kind| kind.may_be_of(&call.action)))
             && self.tools.is_none_or(|tools| tools.iter().any(|tool| tool.matches(&call.name)))
+    }
+
+    /// Whether a plugin for these calls is asked about this one: also where nobody knows what the tool does, and its arguments may hold
+    /// a command.
+    pub(crate) fn concerns(self, call: &ToolCall) -> bool {
+        let is_for_shells = || self.actions.is_some_and(|actions| actions.contains(&ActionKind::Shell));
+        let may_run_a_shell = || {
+            matches!(call.action, Action::Mcp(_) | Action::Other(_))
+                && call.arguments.read().is_ok_and(|arguments| !supposed_commands(&call.name, &arguments).is_empty())
+        };
+        self.admits(call) || Self { actions: None, ..self }.admits(call) && is_for_shells() && may_run_a_shell()
     }
 }

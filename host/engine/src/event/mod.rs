@@ -31,6 +31,7 @@ pub(crate) use tools::*;
 pub(crate) use turn::*;
 
 use crate::compose::{Layer, Passage, Verdict};
+use crate::contract::action::ActionMap;
 use crate::contract::{Escalation, EventKind, Session, Task, ToolCall};
 use crate::wire::{Answer, Answered};
 use serde::{Serialize, de::DeserializeOwned};
@@ -116,7 +117,7 @@ pub(crate) trait Event: Sized + Send + 'static {
     ///
     /// # Errors
     /// One sentence on what is wrong with the payload.
-    fn check(_payload: &Self::Payload) -> Result<(), String> {
+    fn check(_payload: &Self::Payload, _actions: &ActionMap) -> Result<(), String> {
         Ok(())
     }
 

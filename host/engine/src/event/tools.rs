@@ -3,6 +3,7 @@
 use super::declare::event;
 use super::{Binary, CallValidator, Event, GateEvent, TransformEvent};
 use crate::compose::{Layer, Passage, Verdict};
+use crate::contract::action::ActionMap;
 use crate::contract::{
     BatchVerdict, Escalation, Never, ResultSource, Session, ToolCall, ToolCallVerdict, ToolOutcome, ToolResult,
     ToolResultVerdict,
@@ -41,8 +42,12 @@ impl GateEvent for BeforeTools {
 event! {
     /// A tool is about to be called.
     BeforeToolCall("call": ToolCall) -> (ToolCallVerdict,) {
-        fn check(call: &ToolCall) -> Result<(), String> {
-            if call.name.is_empty() { Err("a tool call names a tool".into()) } else { Ok(()) }
+        fn check(call: &ToolCall, actions: &ActionMap) -> Result<(), String> {
+            if call.name.is_empty() {
+                return Err("a tool call names a tool".into());
+            }
+            let ambiguity = call.arguments.read().ok().and_then(|arguments| actions.ambiguity(&arguments));
+            ambiguity.map_or(Ok(()), |why| Err(format!("the call {why}: rules and the tool could read different ones")))
         }
         fn prepared(call: ToolCall, validator: &CallValidator<'_>) -> ToolCall {
             validator.prepared(call)

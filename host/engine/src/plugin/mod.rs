@@ -156,11 +156,11 @@ impl Plugin {
         }
     }
 
-    /// Whether the entry's `actions` and `tools` admit any of these calls. `None` if the event is not about calls.
+    /// Whether any of these calls concerns the plugin, by its entry's `actions` and `tools`. `None` if the event is not about calls.
     pub(crate) fn is_concerned(&self, calls: Option<&[ToolCall]>) -> bool {
         // An empty batch counts as a batch of any calls.
         let Some(calls) = calls.filter(|calls| !calls.is_empty()) else { return true };
-        calls.iter().any(|call| self.shared.entry.narrowing().admits(call))
+        calls.iter().any(|call| self.shared.entry.narrowing().concerns(call))
     }
 }
 

@@ -711,7 +711,7 @@ impl SessionInner {
             return Some(NotAsked::NoRuntime(missing));
         }
         let waits = self.waits_for_itself().map(str::to_owned);
-        waits.or_else(|| E::check(payload).err()).map(NotAsked::Invalid)
+        waits.or_else(|| E::check(payload, &self.services.actions).err()).map(NotAsked::Invalid)
     }
 
     /// Why an event that is sent by the code on this thread would wait for itself.

@@ -6,7 +6,10 @@ use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit::{MemoryLog, Record};
 use hookhost::config::{Config, Entry, Settings};
-use hookhost::contract::{Cause, Escalation, EventKind, GateOutcome, OutcomeKind, Refusal, ToolCall, Usage};
+use hookhost::contract::action::{ActionMap, ToolShape};
+use hookhost::contract::{
+    Cause, Escalation, EventKind, GateOutcome, OutcomeKind, Refusal, ShellDialect, ToolCall, Usage,
+};
 use hookhost::session::DispatchOptions;
 use hookhost::testing::{self, ScriptedApprover};
 use hookhost::{Begun, Engine, Host, HostBuilder, PreparedCall, Session, blocking};
@@ -53,6 +56,27 @@ async fn an_approver_may_use_the_session_that_asks_any_other_and_the_host() {
     assert!(busy.host.set(host).is_ok());
     let settled = busy.session.get().unwrap().check_tool("deploy", &json!({})).await;
     assert!(settled.outcome.is_allowed(), "{}", settled.outcome);
+}
+
+#[tokio::test]
+async fn a_call_whose_arguments_rules_and_tool_could_read_differently_is_invalid() {
+    let mut actions = ActionMap::default();
+    let line = vec!["line".to_owned()];
+    actions.insert("run_in_vm", ToolShape::Shell { command: line, cwd: vec![], dialect: ShellDialect::Posix });
+    let host = Host::builder(Config::empty()).actions(actions).build().await.unwrap();
+    let session = host.open_session(spec()).unwrap();
+    for (tool, arguments) in [
+        ("bash", json!({ "command": "ls", "COMMAND": "rm -rf ~" })),
+        ("run_in_vm", json!({ "line": "ls", "LINE": "rm -rf ~" })),
+        ("mcp__files__write", json!({ "edits": [{ "path": "a", "Path": "b" }] })),
+    ] {
+        let outcome = session.check_tool(tool, &arguments).await.outcome;
+        let cause = outcome.rejection().map(|rejection| rejection.cause);
+        assert_eq!(cause, Some(Cause::Invalid), "{tool} {arguments}: {outcome}");
+        assert!(outcome.to_string().contains("in case alone"), "{outcome}");
+    }
+    let arguments = json!({ "text": "x", "guid": "a", "Guid": "b" });
+    assert!(session.check_tool("mcp__x__echo", &arguments).await.outcome.is_allowed());
 }
 
 #[test]

@@ -258,6 +258,17 @@ impl Registry {
         arguments
     }
 
+    /// Whether a text reads as a command and runs a program that a rule or the reader knows.
+    pub(crate) fn knows_a_program_of(&self, script: &Script) -> bool {
+        let is_known = |command: &Command| {
+            let arguments = self.arguments(command);
+            shell_syntax::is_known_program(&command.program)
+                || self.programs.get(&command.program).is_some()
+                || self.naming(command, &arguments).next().is_some()
+        };
+        script.unreadable.is_none() && script.commands.iter().any(is_known)
+    }
+
     /// The matchers that name the program of `command`, and, if anything, its subcommand.
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);

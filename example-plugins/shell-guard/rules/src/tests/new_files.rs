@@ -14,6 +14,7 @@ fn is_asked_about(command: &str) -> bool {
         has_stack: &|_| false,
         asks_silent: false,
         is_missing: &|path| path == "src/new.py",
+        is_supposed: false,
         env: &|_| None,
     };
     matches!(judge(registry(), &input).outcome, Outcome::Ask { .. })

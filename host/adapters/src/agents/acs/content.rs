@@ -1,5 +1,6 @@
 //! Where in a payload its texts are.
 
+use crate::agents::claude_shape::is_media;
 use serde_json::Value;
 
 /// A text of a payload, and the JSON pointer to it.
@@ -36,6 +37,10 @@ fn within(value: &Value, pointer: String, is_output: bool) -> Option<Text> {
         other => Some(Text { pointer, text: other.to_string() }),
     };
     let Value::Object(part) = value else { return found(pointer, value) };
+    // A sentence in the place of its bytes would be taken for them.
+    if is_output && is_media(part) {
+        return found(pointer, value);
+    }
     let mut members = ["value", "content", "text"].into_iter().filter(|member| part.contains_key(*member));
     match (members.next(), members.next()) {
         (Some(member), None) => found(format!("{pointer}/{member}"), &part[member]),

@@ -10,19 +10,18 @@ use serde_json::{Map, Value, json};
 /// The tool that a `raw_command` is a call of.
 const SHELL: &str = "bash";
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let point = message.point.ok_or_else(|| Unreadable::new("its method is not known"))?;
-    read(message, point).map_err(|unreadable| unreadable.at(point))
+    read(message, fields, point).map_err(|unreadable| unreadable.at(point))
 }
 
-fn read(message: &Message<'_>, point: &str) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
+fn read(message: &Message<'_>, fields: &Fields, point: &str) -> Result<HookCall, Unreadable> {
     let metadata = fields.within("metadata");
     let mut session = AgentSession::new(Some(metadata.text("session_id")?), message.directory.to_owned());
     // Who would answer a question is not on the wire: hookhost asks by its own queue.
     session.interactive = false;
     let payload = fields.get("payload").cloned().unwrap_or_default();
-    let event = event(point, &fields, &payload)?;
+    let event = event(point, fields, &payload)?;
     let mut call = HookCall::new(point, session, event, fields.to_json());
     call.further.extend(shell_command(point, &payload)?);
     Ok(call)

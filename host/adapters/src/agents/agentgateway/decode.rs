@@ -6,12 +6,11 @@ use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use serde_json::Value;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
-    let (side, pieces) = pieces(&fields)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let (side, pieces) = pieces(fields)?;
     let mut session = AgentSession::new(None, message.directory.to_owned());
     session.interactive = false;
-    Ok(call(side, session, &fields, pieces))
+    Ok(call(side, session, fields, pieces))
 }
 
 /// What the message means, in order, and whether it is a request or a response. The places are positions in its list.

@@ -7,10 +7,10 @@ use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
 use serde_json::Value;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut told = OwnMessage::of(message)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut told = OwnMessage::of(message, fields)?;
     if told.session.id.is_none() {
-        told.session.id = told.event.within("thread").some_text("id");
+        told.session.id = told.event.within("thread").id(&["id"])?;
     }
     let event = event(&told.point, &told.event);
     told.call(event)
@@ -33,7 +33,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
 }
 
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
-    Ok(ToolUse::new(fields.some_text("toolUseID"), fields.text("tool")?, fields.arguments("input")?))
+    Ok(ToolUse::new(fields.id(&["toolUseID"])?, fields.text("tool")?, fields.arguments("input")?))
 }
 
 fn result(fields: &Fields) -> ToolResult {

@@ -1,39 +1,34 @@
 //! Antigravity's messages. They do not say at which hook point they are; that is on the command line.
 
 use super::AGENT;
-use crate::agents::claude_shape::{absolute, first, has_call, point_of, result, text};
+use crate::agents::claude_shape::{absolute, first, point_of, result, text};
+use crate::checks::{has_call, misplaced_call};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use hookhost_contract::{EventKind, ToolResult};
 use serde_json::Value;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
-    let named = text(&fields, &["hookEventName"])?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let named = text(fields, &["hookEventName"])?;
     let name = named.as_deref().or(message.point);
     let name = name.ok_or_else(|| Unreadable::new("the command line has to name the hook point"))?;
-    let tool = call(&fields).map_err(|error| error.at(name))?;
+    let tool = call(fields).map_err(|error| error.at(name))?;
     let known = point_of(&AGENT, name).map(|point| point.event);
     let event = match (known, tool) {
         (Some(EventKind::BeforeToolCall), Some(call)) => HookEvent::BeforeToolCall(call),
         (Some(EventKind::BeforeToolCall), None) => return Err(Unreadable::new("`toolCall` is missing").at(name)),
-        (Some(EventKind::AfterToolCall), Some(call)) => HookEvent::AfterToolCall { call, result: outcome(&fields) },
-        (_, Some(_)) => return Err(foreign(name)),
-        (_, None) if has_call(&fields) => return Err(foreign(name)),
+        (Some(EventKind::AfterToolCall), Some(call)) => HookEvent::AfterToolCall { call, result: outcome(fields) },
+        (_, Some(_)) => return Err(misplaced_call(&AGENT, name)),
+        (_, None) if has_call(fields) => return Err(misplaced_call(&AGENT, name)),
         (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
         (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
         // The result of a step that had no call, or what no event is like.
         (_, None) => HookEvent::Custom { payload: fields.as_value() },
     };
     let point = point_of(&AGENT, name).map_or(name, |point| point.name);
-    let session = session(message, &fields).map_err(|error| error.at(point))?;
+    let session = session(message, fields).map_err(|error| error.at(point))?;
     Ok(HookCall::new(point, session, event, fields.to_json()))
-}
-
-fn foreign(point: &str) -> Unreadable {
-    let why = format!("the message has a tool call, and {point:?} has none: is it a message of another agent?");
-    Unreadable::new(why).at(point)
 }
 
 fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
@@ -41,7 +36,7 @@ fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unrea
     let workspace = fields.get("workspacePaths").and_then(|paths| paths.get(0)).and_then(Value::as_str);
     let cwd = text(fields, &["cwd"])?.or_else(|| workspace.map(str::to_owned));
     let cwd = cwd.map_or_else(|| here.to_owned(), |cwd| absolute(cwd, here));
-    let mut session = AgentSession::new(text(fields, &["conversationId", "sessionId"])?, cwd);
+    let mut session = AgentSession::new(fields.id(&["conversationId", "sessionId"])?, cwd);
     if let Some(workspace) = workspace {
         session.workspace = absolute(workspace.to_owned(), here);
     }

@@ -6,9 +6,8 @@ use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
-    let mut call = claude_shape::decode_fields(message, &fields, &AGENT, &Keys::CLAUDE)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut call = claude_shape::decode(message, fields, &AGENT, &Keys::CLAUDE)?;
     // In this mode the agent asks nobody: what is not allowed is refused.
     call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
     Ok(call)

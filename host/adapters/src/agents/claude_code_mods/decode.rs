@@ -2,7 +2,7 @@
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
-use crate::json::Fields;
+use crate::json::{Arguments, Fields};
 use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
 use serde_json::Value;
@@ -10,8 +10,8 @@ use serde_json::Value;
 /// What is beside the arguments of a call, where they are not in `input`.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut told = OwnMessage::of(message)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut told = OwnMessage::of(message, fields)?;
     if told.session.subagent.is_none() && told.point.starts_with("tool.") {
         told.session.subagent = told.event.some_text("agentId");
     }
@@ -52,14 +52,14 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
 }
 
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
-    let arguments = if fields.get("input").is_some_and(Value::is_object) {
+    let arguments: Arguments = if fields.get("input").is_some_and(Value::is_object) {
         fields.arguments("input")?
     } else {
         let Value::Object(mut all) = fields.as_value() else {
             return Err(Unreadable::new("the call is not an object"));
         };
         all.retain(|key, _| !RESERVED.contains(&key.as_str()));
-        Value::Object(all)
+        Value::Object(all).into()
     };
-    Ok(ToolUse::new(fields.some_text("tool_use_id"), fields.text("tool")?, arguments))
+    Ok(ToolUse::new(fields.id(&["tool_use_id"])?, fields.text("tool")?, arguments))
 }

@@ -2,6 +2,7 @@
 
 use super::result;
 use crate::agent::{Agent, HookPoint};
+use crate::checks::{has_call, is_of_windows, misplaced_call};
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -14,9 +15,8 @@ use std::path::{Path, PathBuf};
 pub(in crate::agents) struct Keys {
     /// The hook point.
     pub(in crate::agents) point: &'static [&'static str],
-    /// The session; whether each message has it.
+    /// The session. A message without it is of the session that the agent has in its directory.
     pub(in crate::agents) session: &'static [&'static str],
-    pub(in crate::agents) needs_session: bool,
     /// The working directory, and the project's root.
     pub(in crate::agents) cwd: &'static [&'static str],
     pub(in crate::agents) workspace: &'static [&'static str],
@@ -44,7 +44,6 @@ impl Keys {
     pub(in crate::agents) const CLAUDE: Self = Self {
         point: &["hook_event_name"],
         session: &["session_id"],
-        needs_session: true,
         cwd: &["cwd"],
         workspace: &[],
         project: "CLAUDE_PROJECT_DIR",
@@ -62,12 +61,7 @@ impl Keys {
 }
 
 /// Reads a message of `agent`.
-pub(in crate::agents) fn decode(message: &Message<'_>, agent: &Agent, keys: &Keys) -> Result<HookCall, Unreadable> {
-    decode_fields(message, &Fields::of(message.bytes)?, agent, keys)
-}
-
-/// The same, of a message whose fields have been read.
-pub(in crate::agents) fn decode_fields(
+pub(in crate::agents) fn decode(
     message: &Message<'_>,
     fields: &Fields,
     agent: &Agent,
@@ -82,7 +76,7 @@ pub(in crate::agents) fn decode_fields(
     let at = |error: Unreadable| error.at(point.name);
     if named.is_none() && point.event != EventKind::BeforeToolCall && has_call(fields) {
         // The command line is not believed where the message is of something else.
-        return Err(at(Unreadable::new(format!("the message has a tool call, and `{}` has none", point.name))));
+        return Err(misplaced_call(agent, point.name));
     }
     let event = reader.event(point).map_err(at)?;
     let is_about_a_subagent = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
@@ -119,30 +113,11 @@ pub(in crate::agents) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<S
 
 /// A directory as an absolute path; one of another operating system stays as it is.
 pub(in crate::agents) fn absolute(directory: String, from: &Path) -> PathBuf {
-    let has_drive = directory.as_bytes().get(1) == Some(&b':');
-    if has_drive { PathBuf::from(directory) } else { from.join(directory) }
+    if is_of_windows(&directory) { PathBuf::from(directory) } else { from.join(directory) }
 }
 
 fn missing(keys: &[&str]) -> Unreadable {
     Unreadable::new(format!("`{}` is missing", keys.first().unwrap_or(&"")))
-}
-
-/// The keys by which messages of any agent show that they have a call of a tool.
-const CALLS: &[&str] = &[
-    "tool_name",
-    "toolName",
-    "tool_input",
-    "toolInput",
-    "toolArgs",
-    "toolCall",
-    "tool_call",
-    "tool_info",
-    "preToolUse",
-];
-
-/// Whether a message has a call of a tool, also in the words of another agent.
-pub(in crate::agents) fn has_call(fields: &Fields) -> bool {
-    first(fields, CALLS).is_some()
 }
 
 /// A message with the keys to it.
@@ -167,10 +142,7 @@ impl Reader<'_> {
 
     fn session(&self) -> Result<AgentSession, Unreadable> {
         let keys = self.keys;
-        let id = text(self.fields, keys.session)?;
-        if id.is_none() && keys.needs_session {
-            return Err(missing(keys.session));
-        }
+        let id = self.fields.id(keys.session)?;
         let here = self.message.directory;
         let cwd = text(self.fields, keys.cwd)?.map_or_else(|| here.to_owned(), |cwd| absolute(cwd, here));
         let mut session = AgentSession::new(id, cwd);
@@ -178,7 +150,7 @@ impl Reader<'_> {
         if let Some(workspace) = text(self.fields, keys.workspace)?.or(project) {
             session.workspace = absolute(workspace, here);
         }
-        session.subagent = text(self.fields, keys.subagent)?;
+        session.subagent = self.fields.id(keys.subagent)?;
         Ok(session)
     }
 
@@ -200,11 +172,11 @@ impl Reader<'_> {
             EventKind::BeforeToolCall => HookEvent::BeforeToolCall(self.call()?),
             EventKind::AfterToolCall => HookEvent::AfterToolCall { call: self.call()?, result: self.outcome(point) },
             EventKind::SubagentStart => HookEvent::SubagentStart {
-                id: text(self.fields, keys.subagent)?.unwrap_or_default(),
+                id: self.fields.id(keys.subagent)?.unwrap_or_default(),
                 prompt: self.lossy(keys.prompt).or_else(|| self.lossy(keys.subagent_kind)).unwrap_or_default(),
             },
             EventKind::SubagentEnd => HookEvent::SubagentEnd {
-                id: text(self.fields, keys.subagent)?.unwrap_or_default(),
+                id: self.fields.id(keys.subagent)?.unwrap_or_default(),
                 text: self.lossy(keys.text).unwrap_or_default(),
                 is_continued,
             },
@@ -225,7 +197,7 @@ impl Reader<'_> {
         let name = text(self.fields, self.keys.tool)?.ok_or_else(|| missing(self.keys.tool))?;
         let here = self.keys.arguments.iter().find(|key| self.fields.get(key).is_some());
         let arguments = self.fields.arguments(here.or(self.keys.arguments.first()).unwrap_or(&""))?;
-        Ok(ToolUse::new(text(self.fields, self.keys.call)?, name, arguments))
+        Ok(ToolUse::new(self.fields.id(self.keys.call)?, name, arguments))
     }
 
     fn outcome(&self, point: &HookPoint) -> ToolResult {

@@ -83,10 +83,10 @@ impl<'a> Draft<'a> {
                     return has_place;
                 }
                 None => {
-                    // Of an unknown shape it may be dropped. Then the agent at least stops before the model reads the result.
+                    // Of an unknown shape it may be dropped. Then the model at least reads why it should not use the result. The run
+                    // goes on: whoever writes what a tool reads could otherwise end it.
                     self.specific("updatedToolOutput", json!(filled(reason)));
-                    self.top("continue", json!(false));
-                    self.top("stopReason", json!(filled(reason)));
+                    self.specific("additionalContext", json!(filled(reason)));
                 }
             },
             No::Block => self.block(reason),

@@ -11,9 +11,9 @@ mod shaped;
 mod strictest;
 
 pub(super) use abilities::{CONTEXT, PROMPT, STOP, TELLS};
-pub(super) use decode::{Keys, absolute, decode, decode_fields, first, has_call, point_of, text};
+pub(super) use decode::{Keys, absolute, decode, first, point_of, text};
 pub(super) use draft::{Draft, denies_by_decision, deny_twice, filled, in_place};
 pub(super) use encode::{Dialect, No, denies, encode, fail, prompts, unsettled};
 pub(super) use result::result;
-pub(super) use shaped::{has_shape_of, shaped};
+pub(super) use shaped::{has_shape_of, is_media, shaped};
 pub(super) use strictest::{Strictest, strictest};

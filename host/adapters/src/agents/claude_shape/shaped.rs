@@ -16,9 +16,16 @@ const MAX_KIND: usize = 32;
 /// Copies of the output that the agent would show in place of the replaced one.
 const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
 
-/// `original` with `text` as its only content; and whether there was a place for the text.
+/// Kinds of a block that is no text.
+const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource", "parts"];
+
+/// Keys whose text is the bytes of a file. A sentence there would be taken for them.
+const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
+
+/// `original` with `text` as its only content; and whether there was a place for the text. What was a picture is a text then.
 pub(in crate::agents) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     match original {
+        Value::Object(object) if is_media(object) => (text_in_place_of(object, text), true),
         Value::Object(object) => {
             let mut value = emptied_object(object);
             let place = PLACES.iter().copied().find(|place| value.pointer(place).is_some_and(Value::is_string));
@@ -32,12 +39,35 @@ pub(in crate::agents) fn shaped(original: &Value, text: &str) -> (Value, bool) {
             };
             (value, is_placed)
         }
-        // The content blocks of an MCP server.
-        Value::Array(blocks) if blocks.iter().all(Value::is_object) => {
-            (json!([{ "type": "text", "text": text }]), true)
-        }
+        Value::Array(blocks) if has_blocks(blocks) => (json!([block(text)]), true),
         Value::Array(_) => (json!([text]), true),
         _ => (json!(text), true),
+    }
+}
+
+/// Whether these are content blocks, such as those of an MCP server.
+fn has_blocks(blocks: &[Value]) -> bool {
+    blocks.iter().all(Value::is_object)
+}
+
+fn block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// Whether a block or a result is a picture, or other bytes in a text.
+pub(in crate::agents) fn is_media(object: &Map<String, Value>) -> bool {
+    let is_of_media = object.get("type").and_then(Value::as_str).is_some_and(|kind| MEDIA.contains(&kind));
+    is_of_media || BYTES.iter().any(|key| object.get(*key).is_some_and(Value::is_string))
+}
+
+/// The agent's own tool has a file in its result, whose text then is ours; anything else is a content block.
+fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
+    match object.get("file") {
+        Some(Value::Object(_)) => {
+            let file = json!({ "filePath": "", "content": text, "numLines": 1, "startLine": 1, "totalLines": 1 });
+            json!({ "type": "text", "file": file })
+        }
+        _ => block(text),
     }
 }
 
@@ -80,8 +110,14 @@ fn is_word(text: &str) -> bool {
 /// Puts the text into the first empty text, or else into the first list that had texts.
 fn place_anywhere(value: &mut Value, original: &Value, text: &str) -> bool {
     let Some(object) = value.as_object_mut() else { return false };
-    if let Some(place) = object.iter_mut().find_map(|(_, value)| (value == "").then_some(value)) {
+    let is_free = |key: &str, value: &Value| value == "" && !BYTES.contains(&key);
+    if let Some((_, place)) = object.iter_mut().find(|(key, value)| is_free(key, value)) {
         *place = json!(text);
+        return true;
+    }
+    let had_blocks = |key: &str| original[key].as_array().is_some_and(|list| !list.is_empty() && has_blocks(list));
+    if let Some((_, place)) = object.iter_mut().find(|(key, _)| had_blocks(key)) {
+        *place = json!([block(text)]);
         return true;
     }
     let had_texts = |key: &str| original[key].as_array().is_some_and(|list| list.first().is_some_and(Value::is_string));
@@ -122,6 +158,10 @@ mod tests {
             ),
             (json!({ "type": "a secret in words", "code": 200 }), json!({ "type": "no", "code": 200 })),
             (json!({ "deep": { "note": "secret" } }), json!({ "deep": { "note": "no" } })),
+            (
+                json!({ "content": [{ "type": "image", "data": "secret" }], "isError": false }),
+                json!({ "content": [{ "type": "text", "text": "no" }], "isError": false }),
+            ),
         ];
         for (original, expected) in cases {
             let (value, is_placed) = shaped(&original, "no");
@@ -129,6 +169,32 @@ mod tests {
             assert!(!value.to_string().contains("secret"), "{value}");
         }
         assert_eq!(shaped(&json!({ "success": true }), "no"), (json!({ "success": true }), false));
+    }
+
+    #[test]
+    fn a_picture_that_is_withheld_becomes_a_text_and_no_sentence_takes_the_place_of_its_bytes() {
+        let file = json!({ "filePath": "", "content": "no", "numLines": 1, "startLine": 1, "totalLines": 1 });
+        for (original, expected) in [
+            (
+                json!({ "type": "image", "file": { "base64": "iVBO", "type": "image/png", "originalSize": 4 } }),
+                json!({ "type": "text", "file": file }),
+            ),
+            (json!({ "type": "pdf", "file": { "base64": "JVBE" } }), json!({ "type": "text", "file": file })),
+            (
+                json!({ "type": "image", "data": "iVBO", "mimeType": "image/png" }),
+                json!({ "type": "text", "text": "no" }),
+            ),
+            (
+                json!({ "type": "image", "source": { "type": "base64", "data": "iVBO" } }),
+                json!({ "type": "text", "text": "no" }),
+            ),
+            (
+                json!([{ "type": "text", "text": "a" }, { "type": "image", "data": "iVBO" }]),
+                json!([{ "type": "text", "text": "no" }]),
+            ),
+        ] {
+            assert_eq!(shaped(&original, "no"), (expected, true), "{original}");
+        }
     }
 
     #[test]

@@ -1,33 +1,32 @@
 //! Cline's messages: one object with `hookName`, and an object that is called as the hook point.
 
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
-use crate::json::{Fields, value};
+use crate::json::{Arguments, Fields, value};
 use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Always there: a message without it is another agent's.
     let point = fields.text("hookName")?;
-    let event = event(&point, &fields).map_err(|error| error.at(&point))?;
-    let session = session(message, &fields, &event).map_err(|error| error.at(&point))?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let session = session(message, fields, &event).map_err(|error| error.at(&point))?;
     let raw = fields.to_json();
     Ok(HookCall::new(point, session, event, raw))
 }
 
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
-    let id = fields.within("sessionContext").some_text("rootSessionId").or_else(|| fields.some_text("taskId"));
-    let id = id.ok_or_else(|| Unreadable::new("`taskId` is missing"))?;
+    let root = fields.within("sessionContext").id(&["rootSessionId"])?;
+    let id = if root.is_some() { root } else { fields.id(&["taskId"])? };
     let roots = fields.get("workspaceRoots").and_then(Value::as_array);
     let root = roots.and_then(|roots| roots.first()?.as_str()).filter(|root| !root.is_empty());
     let cwd = root.map_or_else(|| message.directory.to_owned(), PathBuf::from);
-    let mut session = AgentSession::new(Some(id), cwd);
+    let mut session = AgentSession::new(id, cwd);
     // That a sub-agent starts and ends happens in the agent that has it.
     let is_its_own = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     if fields.some_text("parent_agent_id").is_some() && !is_its_own {
-        session.subagent = fields.some_text("agent_id");
+        session.subagent = fields.id(&["agent_id"])?;
     }
     session.version = fields.some_text("clineVersion");
     Ok(session)
@@ -68,15 +67,15 @@ fn last_text(fields: &Fields) -> Option<String> {
 fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreadable> {
     if fields.has(exact) {
         let told = fields.within(exact);
-        return Ok(ToolUse::new(told.some_text("id"), told.text("name")?, told.arguments("input")?));
+        return Ok(ToolUse::new(told.id(&["id"])?, told.text("name")?, told.arguments("input")?));
     }
     let told = fields.within(of_texts);
     Ok(ToolUse::new(None, told.text("toolName")?, with_lists(told.arguments("parameters")?)))
 }
 
 /// The arguments with the list of commands as a list: a message whose arguments are all texts has it as JSON within one.
-fn with_lists(arguments: Value) -> Value {
-    let Value::Object(object) = arguments else { return arguments };
+fn with_lists(mut arguments: Arguments) -> Arguments {
+    let Value::Object(object) = arguments.value else { return arguments };
     let read = |(key, argument): (String, Value)| match argument {
         Value::String(text) if key == "commands" => match value(&text) {
             Ok(list @ Value::Array(_)) => (key, list),
@@ -84,7 +83,8 @@ fn with_lists(arguments: Value) -> Value {
         },
         other => (key, other),
     };
-    Value::Object(object.into_iter().map(read).collect::<Map<_, _>>())
+    arguments.value = Value::Object(object.into_iter().map(read).collect::<Map<_, _>>());
+    arguments
 }
 
 fn result(fields: &Fields) -> ToolResult {

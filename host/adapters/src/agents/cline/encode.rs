@@ -32,9 +32,19 @@ pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
+/// What nobody settled is refused; a result, too, although that ends the run.
+pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
+    match call.point.as_str() {
+        "PostToolUse" | "tool_result" => cancelled(why),
+        point => fail(Some(point), why),
+    }
+}
+
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
-        None | Some("PreToolUse" | "tool_call" | "PostToolUse" | "tool_result" | "UserPromptSubmit") => cancelled(why),
+        None | Some("PreToolUse" | "tool_call" | "UserPromptSubmit") => cancelled(why),
+        // A message about a result that cannot be read must not end the run: whoever writes what a tool reads could do so.
+        Some("PostToolUse" | "tool_result") => Reply::json(&json!({ "cancel": false, "contextModification": why })),
         // An `errorMessage` without `cancel` would be read as a text for the model.
         Some(_) => neutral(point),
     }

@@ -78,5 +78,6 @@ static AGENT: Agent = Agent {
 pub(super) static ADAPTER: Functions =
     Functions::new(&AGENT, decode::decode, encode::encode, encode::fail, install::plan)
         .neutral(encode::neutral)
+        .unsettled(encode::unsettled)
         .canary(canary::message, encode::denies)
         .headless(&["cline", TASK]);

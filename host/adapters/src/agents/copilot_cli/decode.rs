@@ -1,6 +1,7 @@
 //! Copilot's messages, in two dialects. Only the one in snake case always names its hook point.
 
 use super::AGENT;
+use crate::checks::misplaced_call;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
@@ -8,11 +9,10 @@ use hookhost_contract::{Json, ToolResult};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
-    let point = point(&fields, message.point)?;
-    let event = event(&point, &fields).map_err(|error| error.at(&point))?;
-    let session = session(message, &fields).map_err(|error| error.at(&point))?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let point = point(fields, message.point)?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let session = session(message, fields).map_err(|error| error.at(&point))?;
     let raw = fields.to_json();
     Ok(HookCall::new(point, session, event, raw))
 }
@@ -30,6 +30,10 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     }
     // The command line names the hook point of the other dialect where a hooks file was edited by hand.
     if let Some(named) = named.filter(|named| AGENT.point(named).is_some() && named.starts_with(char::is_lowercase)) {
+        let has_run = fields.has("toolResult") || fields.has("toolError") || fields.has("error");
+        if named.starts_with("postToolUse") && !has_run {
+            return Err(misplaced_call(&AGENT, named));
+        }
         return Ok(named.to_owned());
     }
     let of_keys: &[(&str, &str)] = &[
@@ -58,10 +62,9 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
 }
 
 fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unreadable> {
-    let id = fields.first_text(&["sessionId", "session_id"]);
-    let id = id.ok_or_else(|| Unreadable::new("`sessionId` is missing"))?;
+    let id = fields.id(&["sessionId", "session_id"])?;
     let cwd = fields.some_text("cwd").map_or_else(|| message.directory.to_owned(), PathBuf::from);
-    Ok(AgentSession::new(Some(id), cwd))
+    Ok(AgentSession::new(id, cwd))
 }
 
 fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
@@ -102,7 +105,7 @@ fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let key = ["toolArgs", "toolInput", "tool_input"].into_iter().find(|key| fields.has(key)).unwrap_or("toolArgs");
     let name = fields.first_text(&["toolName", "tool_name"]);
     let name = name.ok_or_else(|| Unreadable::new("`toolName` is missing"))?;
-    let id = fields.first_text(&["toolCallId", "tool_call_id", "tool_use_id"]);
+    let id = fields.id(&["toolCallId", "tool_call_id", "tool_use_id"])?;
     Ok(ToolUse::new(id, name, fields.arguments(key)?))
 }
 

@@ -11,30 +11,29 @@ use std::path::PathBuf;
 /// The prefix of tools of MCP servers, where the name does not say which server's tool it is.
 pub(super) const MCP: &str = "MCP:";
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let named = fields.text("hook_event_name")?;
     // The hook of Claude Code's file: the event is Cursor's, the reply is Claude Code's.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
-    let event = event(&point, &fields).map_err(|error| error.at(&point))?;
-    let session = session(message, &fields, &event).map_err(|error| error.at(&point))?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let session = session(message, fields, &event).map_err(|error| error.at(&point))?;
     let raw = fields.to_json();
     Ok(HookCall::new(point, session, event, raw))
 }
 
 /// `cwd` may be missing or empty: then the first root of the workspace counts.
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
-    let own = fields.text("conversation_id")?;
+    let own = fields.id(&["conversation_id"])?;
     let id = match event {
-        HookEvent::SubagentStart { .. } => fields.some_text("parent_conversation_id").unwrap_or(own),
+        HookEvent::SubagentStart { .. } => fields.id(&["parent_conversation_id"])?.or(own),
         _ => own,
     };
     let root = fields.get("workspace_roots").and_then(Value::as_array).and_then(|roots| roots.first()?.as_str());
     let root = root.filter(|root| !root.is_empty()).or_else(|| message.variable("CURSOR_PROJECT_DIR"));
     let workspace = root.map_or_else(|| message.directory.to_owned(), PathBuf::from);
     let cwd = fields.some_text("cwd").map_or_else(|| workspace.clone(), PathBuf::from);
-    let mut session = AgentSession::new(Some(id), cwd);
+    let mut session = AgentSession::new(id, cwd);
     session.workspace = workspace;
     session.version = fields.some_text("cursor_version");
     session.interactive = !fields.is("is_background_agent");
@@ -96,7 +95,7 @@ fn is_continued(fields: &Fields) -> bool {
 
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let mut call =
-        ToolUse::new(fields.some_text("tool_use_id"), fields.text("tool_name")?, fields.arguments("tool_input")?);
+        ToolUse::new(fields.id(&["tool_use_id"])?, fields.text("tool_name")?, fields.arguments("tool_input")?);
     if call.name.starts_with(MCP) {
         call.origin = ToolOrigin::External;
     }

@@ -13,17 +13,16 @@ const KEYS: Keys = Keys { project: "GEMINI_PROJECT_DIR", call: &[], text: &["pro
 /// About how many bytes a token has.
 const BYTES_PER_TOKEN: u64 = 4;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut call = claude_shape::decode(message, &AGENT, &KEYS)?;
-    let fields = Fields::of(message.bytes)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
     match point_of(&AGENT, &call.point).map(|point| point.event) {
         Some(EventKind::BeforeInference) => {
             let request = fields.arguments("llm_request").map_err(|error| error.at(&call.point))?;
-            call.event = HookEvent::BeforeInference(inference(&request));
+            call.event = HookEvent::BeforeInference(inference(&request.value));
         }
         Some(EventKind::AfterInference) => {
             let response = fields.arguments("llm_response").map_err(|error| error.at(&call.point))?;
-            call.event = HookEvent::AfterInference { text: answer(&response) };
+            call.event = HookEvent::AfterInference { text: answer(&response.value) };
         }
         _ => {}
     }

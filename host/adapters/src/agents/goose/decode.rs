@@ -4,24 +4,23 @@ use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// The extensions that goose itself brings; all others are MCP servers.
 const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "extensionmanager"];
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Always there: a message without one of them is another agent's.
     let point = fields.text("event")?;
     if !fields.has("matcher_context") {
         return Err(Unreadable::new("`matcher_context` is missing").at(&point));
     }
-    let event = event(&point, &fields).map_err(|error| error.at(&point))?;
-    let id = fields.text("session_id").map_err(|error| error.at(&point))?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let id = fields.id(&["session_id"]).map_err(|error| error.at(&point))?;
     let cwd = fields.some_text("working_dir").map_or_else(|| message.directory.to_owned(), PathBuf::from);
     let raw = fields.to_json();
-    Ok(HookCall::new(point, AgentSession::new(Some(id), cwd), event, raw))
+    Ok(HookCall::new(point, AgentSession::new(id, cwd), event, raw))
 }
 
 fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
@@ -37,15 +36,10 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
     })
 }
 
-/// A tool without arguments is told without `tool_input`.
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
-    let arguments = match fields.get("tool_input") {
-        None | Some(Value::Null) => json!({}),
-        Some(_) => fields.arguments("tool_input")?,
-    };
     let name = fields.text("tool_name")?;
     let server = name.split_once("__").map(|(extension, _)| extension.to_owned());
-    let call = ToolUse::new(fields.some_text("tool_call_id"), name, arguments);
+    let call = ToolUse::new(fields.id(&["tool_call_id"])?, name, fields.arguments("tool_input")?);
     Ok(match server {
         Some(server) if !OWN.contains(&server.as_str()) => call.of_server(server),
         _ => call,

@@ -3,12 +3,12 @@
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};
 use crate::event::HookCall;
+use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 
 const KEYS: Keys = Keys {
     point: &["hookEventName"],
     session: &["sessionId"],
-    needs_session: true,
     cwd: &["cwd"],
     workspace: &["workspaceRoot"],
     project: "GROK_WORKSPACE_ROOT",
@@ -24,6 +24,6 @@ const KEYS: Keys = Keys {
     is_continued: "stopHookActive",
 };
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    claude_shape::decode(message, &AGENT, &KEYS)
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, fields, &AGENT, &KEYS)
 }

@@ -3,11 +3,12 @@
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};
 use crate::event::HookCall;
+use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 
 const KEYS: Keys =
-    Keys { needs_session: false, project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
+    Keys { project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    claude_shape::decode(message, &AGENT, &KEYS)
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, fields, &AGENT, &KEYS)
 }

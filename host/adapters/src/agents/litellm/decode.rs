@@ -6,14 +6,13 @@ use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 use serde_json::Value;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
-    let side = side(&fields)?;
-    let pieces = pieces(&fields)?;
-    let id = fields.first_text(&["litellm_trace_id", "litellm_call_id"]);
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let side = side(fields)?;
+    let pieces = pieces(fields)?;
+    let id = fields.id(&["litellm_trace_id", "litellm_call_id"])?;
     let mut session = AgentSession::new(id, message.directory.to_owned());
     session.interactive = false;
-    Ok(call(&side, session, &fields, pieces))
+    Ok(call(&side, session, fields, pieces))
 }
 
 fn side(fields: &Fields) -> Result<String, Unreadable> {

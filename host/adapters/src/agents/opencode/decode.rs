@@ -7,11 +7,11 @@ use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
 use serde_json::Value;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let mut told = OwnMessage::of(message)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let mut told = OwnMessage::of(message, fields)?;
     let input = told.event.within("input");
     if told.session.id.is_none() {
-        told.session.id = input.some_text("sessionID");
+        told.session.id = input.id(&["sessionID"])?;
     }
     let info = told.event.within("info");
     // A session of a sub-agent begins and ends in the session that has it.
@@ -34,17 +34,17 @@ fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<
         ("session.deleted", None) => HookEvent::SessionEnd,
         ("chat.message", _) => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
         ("tool.execute.before", _) => HookEvent::BeforeToolCall(ToolUse::new(
-            input.some_text("callID"),
+            input.id(&["callID"])?,
             input.text("tool")?,
             output.arguments("args")?,
         )),
         ("tool.execute.after", _) => {
-            let call = ToolUse::new(input.some_text("callID"), input.text("tool")?, input.arguments("args")?);
+            let call = ToolUse::new(input.id(&["callID"])?, input.text("tool")?, input.arguments("args")?);
             HookEvent::AfterToolCall { call, result: ToolResult::text(output.text("output")?) }
         }
         ("permission.ask", _) => {
             let call =
-                ToolUse::new(input.some_text("callID"), input.text("type")?, Value::Object(serde_json::Map::new()));
+                ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(serde_json::Map::new()));
             HookEvent::PermissionRequest(call)
         }
         ("experimental.session.compacting", _) => HookEvent::BeforeCompaction,

@@ -3,11 +3,11 @@
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};
 use crate::event::HookCall;
+use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 
 const KEYS: Keys = Keys {
     point: &["event_type", "hook_event_name"],
-    needs_session: false,
     cwd: &["working_dir", "cwd"],
     project: "OPENHANDS_PROJECT_DIR",
     call: &[],
@@ -17,6 +17,6 @@ const KEYS: Keys = Keys {
     ..Keys::CLAUDE
 };
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    claude_shape::decode(message, &AGENT, &KEYS)
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    claude_shape::decode(message, fields, &AGENT, &KEYS)
 }

@@ -71,21 +71,20 @@ pub(super) struct OwnMessage {
 
 impl OwnMessage {
     /// Reads a message: one of our plugin, or the agent's event alone, whose hook point is its `type` or the command line's.
-    pub(super) fn of(message: &Message<'_>) -> Result<Self, Unreadable> {
-        let fields = Fields::of(message.bytes)?;
+    pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
         let raw = fields.to_json();
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
         let (about, event) =
-            if is_ours { (fields.within("hookhost"), fields.within("event")) } else { (Fields::default(), fields) };
+            if is_ours { (fields.within("hookhost"), fields.within("event")) } else { (Fields::default(), fields.clone()) };
         let point = about.some_text("point").or_else(|| event.some_text("type"));
         let point = point.or_else(|| message.point.map(str::to_owned));
         let point = point.ok_or_else(|| Unreadable::new("`hookhost.point` is missing"))?;
         let cwd = about.some_text("cwd").map_or_else(|| message.directory.to_owned(), PathBuf::from);
-        let mut session = AgentSession::new(about.some_text("session"), cwd);
+        let mut session = AgentSession::new(about.id(&["session"])?, cwd);
         if let Some(workspace) = about.some_text("workspace") {
             session.workspace = PathBuf::from(workspace);
         }
-        session.subagent = about.some_text("subagent");
+        session.subagent = about.id(&["subagent"])?;
         session.version = about.some_text("version");
         session.interactive = about.get("interactive") != Some(&Value::Bool(false));
         Ok(Self { point, session, event, raw })

@@ -7,8 +7,8 @@ use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
 use serde_json::Value;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let told = OwnMessage::of(message)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
+    let told = OwnMessage::of(message, fields)?;
     let event = event(&told.point, &told.event);
     told.call(event)
 }
@@ -42,7 +42,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
 }
 
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
-    Ok(ToolUse::new(fields.some_text("toolCallId"), fields.text("toolName")?, fields.arguments("input")?))
+    Ok(ToolUse::new(fields.id(&["toolCallId"])?, fields.text("toolName")?, fields.arguments("input")?))
 }
 
 /// The texts of a content, which may also have images.

@@ -7,15 +7,14 @@ use hookhost_contract::ToolResult;
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) fn decode(message: &Message<'_>) -> Result<HookCall, Unreadable> {
-    let fields = Fields::of(message.bytes)?;
+pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     // Always there: a message without it is another agent's.
     let point = fields.text("agent_action_name")?;
-    let event = event(&point, &fields).map_err(|error| error.at(&point))?;
-    let id = fields.text("trajectory_id").map_err(|error| error.at(&point))?;
+    let event = event(&point, fields).map_err(|error| error.at(&point))?;
+    let id = fields.id(&["trajectory_id"]).map_err(|error| error.at(&point))?;
     let cwd = fields.within("tool_info").some_text("cwd");
     let cwd = cwd.map_or_else(|| message.directory.to_owned(), PathBuf::from);
-    let mut session = AgentSession::new(Some(id), cwd);
+    let mut session = AgentSession::new(id, cwd);
     session.workspace = message.directory.to_owned();
     let raw = fields.to_json();
     Ok(HookCall::new(point, session, event, raw))
@@ -40,9 +39,8 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
 fn call(point: &str, fields: &Fields) -> Result<ToolUse, Unreadable> {
     let tool = point.trim_start_matches("pre_").trim_start_matches("post_");
     let mut arguments = fields.arguments("tool_info")?;
-    if let Some(arguments) = arguments.as_object_mut() {
-        arguments.shift_remove("mcp_result");
-    }
+    let told = arguments.value.as_object_mut().ok_or_else(|| Unreadable::new("`tool_info` is not an object"))?;
+    told.shift_remove("mcp_result");
     let call = ToolUse::new(None, tool, arguments);
     Ok(match fields.within("tool_info").some_text("mcp_server_name") {
         Some(server) => call.of_server(server),

@@ -64,13 +64,12 @@ static UNKNOWN: Agent = Agent::new("", unknown::tools);
 
 /// What the tools of an agent do.
 pub(super) fn of(agent: &str) -> &'static Table {
-    let Agent { rows, table, .. } = AGENTS.iter().find(|known| known.name == agent).unwrap_or(&UNKNOWN);
-    table.get_or_init(|| {
-        let mut table = Table::default();
-        common::tools(&mut table);
-        rows(&mut table);
-        table
-    })
+    AGENTS.iter().find(|known| known.name == agent).unwrap_or(&UNKNOWN).table()
+}
+
+/// What the tools of each agent do.
+pub(super) fn all() -> impl Iterator<Item = &'static Table> {
+    AGENTS.iter().chain([&UNKNOWN]).map(Agent::table)
 }
 
 struct Agent {
@@ -82,6 +81,15 @@ struct Agent {
 impl Agent {
     const fn new(name: &'static str, rows: fn(&mut Table)) -> Self {
         Self { name, rows, table: OnceLock::new() }
+    }
+
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| {
+            let mut table = Table::default();
+            common::tools(&mut table);
+            (self.rows)(&mut table);
+            table
+        })
     }
 }
 
@@ -104,6 +112,11 @@ impl Table {
     /// The row of a tool, by its name as [`folded`] has it.
     pub(super) fn shape(&self, folded: &str) -> Option<&ToolShape> {
         self.rows.get(folded)
+    }
+
+    /// Its rows.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = &ToolShape> {
+        self.rows.values()
     }
 
     /// The tool of an MCP server that a name means.

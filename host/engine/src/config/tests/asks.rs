@@ -65,6 +65,25 @@ fn a_rule_means_the_calls_that_an_entry_with_the_same_filter_gets() {
 }
 
 #[test]
+fn a_plugin_for_shells_is_asked_about_a_command_of_a_tool_that_nobody_knows_and_no_person_is() {
+    let unknown = call("run_bash", &serde_json::json!({ "command": "ls" }));
+    let remote = call("mcp__box__run", &serde_json::json!({ "cmd": ["ls"] }));
+    let other = call("mcp__db__query", &serde_json::json!({ "sql": "SELECT 1" }));
+    let write = call("write_file", &serde_json::json!({ "path": "a", "command": "ls" }));
+    for (keys, expected) in [
+        ("actions = ['shell']", [true, true, false, false]),
+        ("actions = ['shell']\ntools = ['mcp__*']", [false, true, false, false]),
+        ("actions = ['fetch']", [false; 4]),
+    ] {
+        let entry: Entry = parse(&(entry("a") + keys)).unwrap().entries()[0].clone();
+        let calls = [&unknown, &remote, &other, &write];
+        assert_eq!(calls.map(|call| entry.narrowing().concerns(call)), expected, "{keys}");
+        let rule = &rules(&format!("[[ask]]\n{keys}"))[0];
+        assert!(calls.iter().all(|call| !rule.matches(call)), "{keys}");
+    }
+}
+
+#[test]
 fn a_rule_asks_its_own_question_or_one_that_names_the_tool() {
     let shell = call("bash", &serde_json::json!({ "command": "ls" }));
     let found = rules("[[ask]]\ntools = ['*']\nquestion = 'Sure?'\n[[ask]]\ntools = ['*']");

@@ -1,0 +1,134 @@
+//! What each message has to be, whichever agent wrote it: what agent and rules could read differently is refused before a tool runs,
+//! and withheld or read leniently once it has run.
+
+use crate::agent::Agent;
+use crate::event::{HookCall, HookEvent, ToolUse};
+use crate::json::Fields;
+use crate::message::{Message, Unreadable};
+use hookhost_contract::EventKind;
+use hookhost_contract::action::ActionMap;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// The keys by which messages of any agent show that they have a call of a tool.
+const CALLS: &[&str] = &[
+    "tool_name",
+    "toolName",
+    "tool_input",
+    "toolInput",
+    "toolArgs",
+    "toolCall",
+    "tool_call",
+    "tool_info",
+    "preToolUse",
+];
+
+/// Whether a message has a call of a tool, also in the words of another agent.
+pub(crate) fn has_call(fields: &Fields) -> bool {
+    CALLS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
+}
+
+/// Why a message that was sent to a hook point which has no call is not one of that point. It is answered as a call is.
+pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
+    let is_gate = |event: EventKind, rejects: bool| event == EventKind::BeforeToolCall && rejects;
+    let gate = agent.points.iter().find(|point| is_gate(point.event, point.abilities.rejects));
+    let why = format!("the message has a tool call, and {point:?} has none: is it a message of another hook point or agent?");
+    Unreadable::new(why).at(gate.map_or(point, |gate| gate.name))
+}
+
+/// The call that a decoder has read, once it is clear that all read the same.
+///
+/// # Errors
+/// If agent and rules could read different things of what is about to happen.
+pub(crate) fn checked(
+    agent: &Agent,
+    message: &Message<'_>,
+    fields: &Fields,
+    mut call: HookCall,
+) -> Result<HookCall, Unreadable> {
+    let is_of_a_call = matches!(call.event.kind(), EventKind::BeforeToolCall | EventKind::AfterToolCall);
+    if !is_of_a_call && message.point.is_some() && has_call(fields) && !is_named(fields, &call.point) {
+        return Err(misplaced_call(agent, &call.point));
+    }
+    let point = call.point.clone();
+    let at = |unreadable: Unreadable| unreadable.at(&point);
+    check_directory(&call.session.cwd).map_err(at)?;
+    let doubts = fields.doubts();
+    let is_one_result = matches!(call.event, HookEvent::AfterToolCall { .. }) && call.further.is_empty();
+    if let Some(why) = &doubts.unclear {
+        if !is_one_result {
+            return Err(at(Unreadable::new(why)));
+        }
+        call.unclear = Some(why.clone());
+    }
+    for event in std::iter::once(&mut call.event).chain(call.further.iter_mut().map(|further| &mut further.event)) {
+        match event {
+            HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool) => {
+                if let Some(why) = &doubts.half {
+                    return Err(at(Unreadable::new(why)));
+                }
+                complete(agent, tool).map_err(at)?;
+                if let Some(why) = ActionMap::default().ambiguity(&tool.arguments) {
+                    return Err(at(Unreadable::new(format!("the call {why}"))));
+                }
+            }
+            HookEvent::AfterToolCall { call: tool, .. } => {
+                if complete(agent, tool).is_err() {
+                    tool.arguments = Value::Object(Map::new());
+                }
+                if is_one_result {
+                    let why = ActionMap::default().ambiguity(&tool.arguments);
+                    call.unclear = call.unclear.take().or_else(|| why.map(|why| format!("its call {why}")));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(call)
+}
+
+/// Makes an object of arguments that the agent wrote in another way.
+///
+/// # Errors
+/// If there are none and the tool needs some, or it is not clear which argument a text is.
+fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
+    let actions = ActionMap::default();
+    let actions = actions.of(agent.name);
+    tool.arguments = match &tool.arguments {
+        Value::Object(_) => return Ok(()),
+        Value::Null if !actions.needs_arguments(&tool.name) => Value::Object(Map::new()),
+        Value::Null => return Err(Unreadable::new(format!("the arguments of `{}` are missing", tool.name))),
+        Value::String(text) => actions.arguments_of_text(&tool.name, text).ok_or_else(|| {
+            Unreadable::new(format!("the arguments of `{}` are a text, and it is not clear which of them it is", tool.name))
+        })?,
+        _ => return Err(Unreadable::new(format!("the arguments of `{}` are not an object", tool.name))),
+    };
+    Ok(())
+}
+
+/// Whether a message says itself that it is of this hook point.
+fn is_named(fields: &Fields, point: &str) -> bool {
+    let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let point = folded(point);
+    let is_named = |fields: &Fields| fields.texts().any(|text| folded(text) == point);
+    is_named(fields) || is_named(&fields.within("hookhost"))
+}
+
+/// # Errors
+/// If the directory is one of another operating system than this one.
+fn check_directory(directory: &Path) -> Result<(), Unreadable> {
+    let shown = directory.to_string_lossy();
+    if cfg!(windows) || !is_of_windows(&shown) {
+        return Ok(());
+    }
+    Err(Unreadable::new(format!(
+        "its working directory `{shown}` is one of Windows, and this hookhost runs on another system: install hookhost on \
+         the system where the agent runs"
+    )))
+}
+
+/// Whether a path begins with a drive of Windows, or with one of its shares.
+pub(crate) fn is_of_windows(path: &str) -> bool {
+    let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
+    has_drive || path.starts_with(r"\\")
+}

@@ -1,0 +1,244 @@
+//! Arguments by their names: which of them rules read, when two spellings of a name are one, and which may hold a command although
+//! nobody knows the tool.
+
+use super::{ActionMap, ToolShape, agents, command};
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+/// Names of the argument that holds a shell command.
+pub const COMMAND: &[&str] = &["command", "cmd", "script", "command_line", "commandLine", "CommandLine"];
+
+/// Names of the argument that holds a command's working directory.
+pub const CWD: &[&str] = &["cwd", "Cwd", "workdir", "working_directory", "workingDirectory", "directory", "dir_path"];
+
+/// Names of the argument that names a file.
+pub const FILE: &[&str] = &[
+    "path",
+    "file_path",
+    "filePath",
+    "filename",
+    "file",
+    "target_file",
+    "TargetFile",
+    "abs_path",
+    "absolute_path",
+    "absolutePath",
+    "notebook_path",
+];
+
+/// Names of the arguments that say what a tool moves or copies, and where to.
+pub const MOVED: &[&str] = &["source", "source_path", "destination", "destination_path", "from", "to"];
+
+/// Names of the argument that holds an address.
+pub const ADDRESS: &[&str] = &["url", "uri"];
+
+/// Further names that the bundled plugins look for.
+const OF_PLUGINS: &[&str] = &["args", "arguments", "dest", "dir", "location", "name", "patch", "diff", "target"];
+
+/// Names by which tools that nobody knows take a command, without `_`, `-` and case.
+const SUPPOSED: &[&str] = &[
+    "argv",
+    "bash",
+    "bashcommand",
+    "chars",
+    "cmd",
+    "cmdline",
+    "command",
+    "commandline",
+    "commands",
+    "exec",
+    "keystrokes",
+    "script",
+    "shell",
+    "shellcommand",
+    "shellscript",
+    "stdin",
+    "terminalcommand",
+];
+
+/// Names that count as [`SUPPOSED`] in a tool that is called like a shell.
+const SUPPOSED_OF_SHELLS: &[&str] = &["code", "data", "input", "keys", "line", "run", "text"];
+
+/// Words in the name of a tool that is called like a shell.
+const SHELLS: &[&str] =
+    &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "zsh"];
+
+/// Names of the words that follow a command which is only a program.
+const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
+
+/// A name without the differences that readers overlook which take no heed of case. Go's `encoding/json` is one: it also takes `ſ`
+/// for `s` and the Kelvin sign for `k`.
+#[must_use]
+pub fn folded(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    // Lower case first for `ẞ`, and last for whatever has one upper case in common, such as `ſ`, `ς` and the Kelvin sign.
+    let lower = name.chars().flat_map(char::to_lowercase);
+    lower.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// The first of these names that differs from an earlier one in case alone.
+pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut seen = HashSet::new();
+    names.into_iter().find(|name| !seen.insert(folded(name)))
+}
+
+impl ActionMap {
+    /// Why rules and the tool could read different arguments, as the end of a sentence: somewhere in them, an argument that rules read
+    /// is spelt in two ways that differ in case alone. Rules read what a row of any agent's table names, what a row of the embedder
+    /// names, and what the bundled plugins look for. `None` where they read the same.
+    #[must_use]
+    pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
+        match arguments {
+            Value::Object(members) => {
+                self.twin_of(members).or_else(|| members.values().find_map(|value| self.ambiguity(value)))
+            }
+            Value::Array(values) => values.iter().find_map(|value| self.ambiguity(value)),
+            _ => None,
+        }
+    }
+
+    fn twin_of(&self, members: &Map<String, Value>) -> Option<String> {
+        if members.len() < 2 {
+            return None;
+        }
+        let mut seen = HashSet::with_capacity(members.len());
+        let mut twins = members.keys().filter(|key| !seen.insert(folded(key)));
+        let twin = twins.find(|key| self.is_read(&folded(key)))?;
+        let shown: String = twin.chars().take(40).collect();
+        Some(format!("has the argument {shown:?}, which differs from another one in case alone"))
+    }
+
+    fn is_read(&self, folded: &str) -> bool {
+        let of_embedder = self.rows.values().flat_map(ToolShape::arguments).any(|name| self::folded(name) == folded);
+        of_embedder || read().contains(folded)
+    }
+}
+
+/// The names, folded, that rules read.
+fn read() -> &'static HashSet<String> {
+    static READ: OnceLock<HashSet<String>> = OnceLock::new();
+    READ.get_or_init(|| {
+        let lists = [COMMAND, CWD, FILE, MOVED, ADDRESS, OF_PLUGINS].concat();
+        let of_agents = agents::all().flat_map(agents::Table::shapes).flat_map(ToolShape::arguments);
+        lists.into_iter().chain(of_agents).map(folded).collect()
+    })
+}
+
+impl ToolShape {
+    /// The word for a call of such a tool whose arguments cannot be read.
+    pub(super) fn kind(&self) -> &str {
+        match self {
+            Self::Shell { .. } | Self::Commands { .. } => "shell",
+            Self::ReadFile(_) => "read-file",
+            Self::WriteFile(_) | Self::Editor { .. } | Self::Patch(_) => "write-files",
+            Self::Fetch(_) => "fetch",
+            Self::SpawnAgent(_) => "spawn-agent",
+            Self::McpCall { .. } => "mcp",
+            Self::Other(word) => word,
+        }
+    }
+
+    /// The names of the arguments that it reads.
+    fn arguments(&self) -> impl Iterator<Item = &str> {
+        let none: &[String] = &[];
+        let (one, other) = match self {
+            Self::Shell { command, cwd, .. } | Self::Commands { commands: command, cwd, .. } => {
+                (command.as_slice(), cwd.as_slice())
+            }
+            Self::Editor { command, path } => (command.as_slice(), path.as_slice()),
+            Self::McpCall { server, tool } => (server.as_slice(), tool.as_slice()),
+            Self::ReadFile(names)
+            | Self::WriteFile(names)
+            | Self::Patch(names)
+            | Self::Fetch(names)
+            | Self::SpawnAgent(names) => (names.as_slice(), none),
+            Self::Other(_) => (none, none),
+        };
+        one.iter().chain(other).map(String::as_str)
+    }
+
+    /// The only argument that a text in the place of all arguments can be; `None` where that cannot be told.
+    pub(super) fn only_argument(&self) -> Option<&str> {
+        let names = match self {
+            Self::Shell { command: names, .. }
+            | Self::ReadFile(names)
+            | Self::Patch(names)
+            | Self::Fetch(names)
+            | Self::SpawnAgent(names) => names,
+            _ => return None,
+        };
+        names.first().map(String::as_str)
+    }
+
+    /// Whether the arguments have a name that is one of this tool's in all but case: some tools take it for that one, and others do not.
+    pub(super) fn is_misspelt_in(&self, arguments: &Value) -> bool {
+        let Some(members) = arguments.as_object() else { return false };
+        let is_exact = |key: &str| self.arguments().any(|name| name == key);
+        let is_alike = |key: &str| {
+            let key = folded(key);
+            self.arguments().any(|name| folded(name) == key)
+        };
+        members.iter().any(|(key, value)| !value.is_null() && !is_exact(key) && is_alike(key))
+    }
+}
+
+/// The commands that a call may run although nobody knows its tool: whatever its arguments, at any depth, hold by a name such as
+/// `command`, as a text or as a list of words. A guard that judges shell commands judges these, too, where the action is
+/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). It cannot know that they are commands: what does
+/// not read as one, or runs no program that it knows, is no reason to object.
+///
+/// ```
+/// use hookhost_contract::action::supposed_commands;
+///
+/// let arguments = serde_json::json!({ "host": "a", "command": ["git", "push", "--force"] });
+/// assert_eq!(supposed_commands("mcp__box__run", &arguments), ["git push --force"]);
+/// assert!(supposed_commands("mcp__db__query", &serde_json::json!({ "sql": "SELECT 1" })).is_empty());
+/// ```
+#[must_use]
+pub fn supposed_commands(tool: &str, arguments: &Value) -> Vec<String> {
+    let tool = folded(tool);
+    let mut commands = Vec::new();
+    collect(arguments, SHELLS.iter().any(|word| tool.contains(word)), &mut commands);
+    commands
+}
+
+fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                let name: String = folded(key).chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect();
+                let name = name.as_str();
+                if SUPPOSED.contains(&name) || is_of_a_shell && SUPPOSED_OF_SHELLS.contains(&name) {
+                    commands.extend(commands_of(value, members));
+                }
+                collect(value, is_of_a_shell, commands);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect(value, is_of_a_shell, commands)),
+        _ => {}
+    }
+}
+
+/// What a member is as a command: a text, with the words beside it; a list of words; and each text of a list, which may be several
+/// commands.
+fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
+    match value {
+        Value::String(text) => {
+            let words = WORDS.iter().find_map(|name| members.get(*name)?.as_array());
+            let line = words.and_then(|words| command::line(text, words));
+            line.into_iter().chain([text.clone()]).collect()
+        }
+        Value::Array(words) => {
+            let single = words.iter().filter_map(|word| match word {
+                Value::String(text) => Some(text.clone()).filter(|text| text.contains(char::is_whitespace)),
+                Value::Array(_) => command::text(word),
+                _ => None,
+            });
+            command::text(value).filter(|text| !text.is_empty()).into_iter().chain(single).collect()
+        }
+        _ => Vec::new(),
+    }
+}
