@@ -3,6 +3,7 @@
 
 use data_encoding::HEXLOWER;
 use hookhost::config::Config;
+use hookhost::files::{self, Guard, Links};
 use hookhost::{Host, RuleSet};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
@@ -331,11 +332,14 @@ fn no_longer_asked(before: &Config, now: &Config) -> Option<String> {
         .then(|| format!("hookhost: the configuration was changed and no longer has {}{nobody}", gone.join(", ")))
 }
 
+/// Upper bound of a file of a configuration, in bytes: 4 MiB, and no larger one is loaded.
+const MAX_FILE: u64 = 4 << 20;
+
 /// What tells the files of a configuration from others. Components are in it by the digests that the files name.
 fn digest_of<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> String {
     let mut digest = Sha256::new();
     for file in files {
-        let text = fs::read(file).unwrap_or_default();
+        let text = files::read(file, Guard::Anybodys, Links::Followed, MAX_FILE).unwrap_or_default();
         digest.update(Sha256::digest(file.as_os_str().as_encoded_bytes()));
         digest.update(Sha256::digest(text));
     }
