@@ -127,7 +127,14 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
 /// # Errors
 /// As [`open`], and where the file is larger.
 pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8>, FileError> {
-    let file = open(path, guard, links)?;
+    read_opened(path, &open(path, guard, links)?, most)
+}
+
+/// All of a file that [`open`] gave, of at most `most` bytes.
+///
+/// # Errors
+/// Where it cannot be read, or is larger.
+pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // It may grow while it is read.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -355,7 +355,14 @@ impl Settler {
                 }
             }
         };
-        if matches!(call.event, HookEvent::SessionEnd) {
+        let is_end = matches!(call.event, HookEvent::SessionEnd);
+        let is_doctors = call.session.id.as_deref().is_some_and(|id| id.starts_with(canary::SESSION));
+        if is_doctors && !is_end {
+            // No agent reports its end, and each of its calls is a session.
+            let end = HookCall { event: HookEvent::SessionEnd, ..call.clone() };
+            let _ = Asked { call: &end, ..asked }.answer(waits).await;
+        }
+        if is_end || is_doctors {
             self.sessions.end(handle.session.id());
         }
         Ok((settled.outcome, handle, settled.event))
