@@ -75,7 +75,6 @@ pub struct Refused {
 
 /// Why a file cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum FileError {
     /// The system says no: it is not there, for one.
     #[error(transparent)]

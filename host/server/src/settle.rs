@@ -359,7 +359,8 @@ impl Settler {
         let is_doctors = call.session.id.as_deref().is_some_and(|id| id.starts_with(canary::SESSION));
         if is_doctors && !is_end {
             // No agent reports its end, and each of its calls is a session.
-            let end = HookCall { event: HookEvent::SessionEnd, ..call.clone() };
+            let mut end = call.clone();
+            end.event = HookEvent::SessionEnd;
             let _ = Asked { call: &end, ..asked }.answer(waits).await;
         }
         if is_end || is_doctors {

@@ -168,7 +168,9 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(
         ended.expect(0, &[]),
-        &["  ok      agent-run Claude Code asked about the canary call, it was rejected, and left no trace in the empty directory"],
+        &[
+            "  ok      agent-run Claude Code asked about the canary call, it was rejected, and left no trace in the empty directory",
+        ],
     );
     // Its own event in the log is seen as well.
     printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
@@ -197,7 +199,11 @@ fn nothing_that_a_repository_names_is_run_by_commands_that_inspect() {
     let (project, trace) = (person.user.project(), person.user.path("trace"));
     fs::create_dir_all(project.join(".git")).unwrap();
     let command = |agent: &str, point: &str| {
-        format!("touch '{}'; exec '{}' {agent} {point}", trace.display(), person.user.path("bin/hookhost-hook").display())
+        format!(
+            "touch '{}'; exec '{}' {agent} {point}",
+            trace.display(),
+            person.user.path("bin/hookhost-hook").display()
+        )
     };
     let write = |name: &str, text: String| {
         let path = project.join(name);
@@ -205,9 +211,7 @@ fn nothing_that_a_repository_names_is_run_by_commands_that_inspect() {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     };
-    let group = |agent: &str, point: &str| {
-        json!({ "hooks": { point: [{ "matcher": "*", "hooks": [{ "type": "command", "command": command(agent, point) }] }] } })
-    };
+    let group = |agent: &str, point: &str| json!({ "hooks": { point: [{ "matcher": "*", "hooks": [{ "type": "command", "command": command(agent, point) }] }] } });
     write(".claude/settings.json", group("claude-code", "PreToolUse").to_string());
     write(".codex/hooks.json", group("codex", "PreToolUse").to_string());
     write(".gemini/settings.json", group("gemini-cli", "BeforeTool").to_string());
@@ -215,7 +219,7 @@ fn nothing_that_a_repository_names_is_run_by_commands_that_inspect() {
     write(".cursor/hooks.json", cursor.to_string());
     write(".clinerules/hooks/PreToolUse", format!("#!/bin/sh\n{}\n", command("cline", "PreToolUse")));
     let own = |name: &str| write(&format!("tools/{name}"), format!("#!/bin/sh\ntouch '{}'\n", trace.display()));
-    ["claude", "codex", "gemini", "cline", "bash", "sh", "node"].map(own);
+    ["claude", "codex", "gemini", "cline", "bash", "sh", "node"].into_iter().for_each(own);
     for arguments in [
         &["doctor"][..],
         &["doctor", "--prove", "--run-agent"],
@@ -243,7 +247,12 @@ fn agents_and_doctor_agree_about_an_agent_that_skips_the_hook() {
     let ended = person.run(&["agents", "claude-code"]);
     printed(
         ended.expect(0, &[]),
-        &["and the agent does not reach it\n", "  problem    ", "says `disableAllHooks`", "  next       hookhost doctor claude-code\n"],
+        &[
+            "and the agent does not reach it\n",
+            "  problem    ",
+            "says `disableAllHooks`",
+            "  next       hookhost doctor claude-code\n",
+        ],
     );
     assert_eq!(json_of(&person.run(&["agents", "--json"]))["agents"][0]["proven"], Value::Null);
     person.run(&["agents", "codex"]).expect(0, &[]);

@@ -24,7 +24,10 @@ pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
         inside_agent::refuse("changes the settings of agents")?;
     }
     if args.agents.is_empty() && !args.all {
-        return Err(CliError::usage(format!("name an agent, or --all for each that is here: {}", names())));
+        let stop = CliError::usage(format!("no agent is named; there are {}", names()));
+        return Err(stop
+            .advise("hookhost install AGENT")
+            .advise("hookhost install --all, for each that is found here"));
     }
     let places = AgentPlaces::here()?;
     if args.mcp {

@@ -23,7 +23,8 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
         inside_agent::refuse("takes the hook out of the settings of agents")?;
     }
     if args.agents.is_empty() && !args.all {
-        return Err(CliError::usage(format!("name an agent, or --all for each: {}", names())));
+        let stop = CliError::usage(format!("no agent is named; there are {}", names()));
+        return Err(stop.advise("hookhost uninstall AGENT").advise("hookhost uninstall --all"));
     }
     let places = AgentPlaces::here()?;
     if args.mcp {
