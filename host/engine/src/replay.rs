@@ -37,7 +37,7 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 
-use crate::audit::{CallRecord, CodeId, EventRecord, Line, Record, SessionOpened};
+use crate::audit::{CallRecord, EventRecord, Line, Record, SessionOpened};
 use crate::contract::{Json, OutcomeKind, Shape};
 use crate::host::Host;
 use crate::session::{DispatchOptions, ReplayInputs, ReplayedConsent, Session, SessionSpec};
@@ -239,11 +239,6 @@ async fn compare(host: &Host, sessions: &mut HashMap<String, Known>, seq: u64, r
     }
     if !recorded.redacted.is_empty() {
         compared.not_replayable.push("the configuration kept a part of it out of the log".into());
-    }
-    let has = |call: &CallRecord| host.plugins().iter().any(|plugin| plugin.name() == call.plugin);
-    let own = recorded.calls.iter().find(|call| matches!(call.code, CodeId::Native { .. }) && !has(call));
-    if let Some(call) = own {
-        compared.not_replayable.push(format!("{} is a rule of the program that recorded it", call.plugin));
     }
     if recorded.redacted.contains_key("original") {
         return compared;
