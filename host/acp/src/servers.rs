@@ -65,7 +65,7 @@ fn words_of(entry: &Value) -> Result<Vec<String>, String> {
 
 /// Whether these words start this very proxy: another program may have its name.
 fn is_behind(words: &[String], program: &Program) -> bool {
-    words.first() == Some(&program.path) && starts_proxy(words)
+    starts_proxy(words, program.path.as_ref())
 }
 
 /// The name for rules of each server, which no other server of the session has. A server that has a name exactly has it before one

@@ -28,6 +28,16 @@ impl Scope {
             Self::Managed => "managed",
         }
     }
+
+    /// The flag of `hookhost install`, after a space; nothing for the user's own files.
+    #[must_use]
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::User => "",
+            Self::Project => " --project",
+            Self::Managed => " --managed",
+        }
+    }
 }
 
 /// What an agent's hook does where nobody answers it.

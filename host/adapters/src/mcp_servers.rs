@@ -4,17 +4,20 @@
 use crate::install::{Context, Scope};
 use std::path::{Path, PathBuf};
 
-/// A file that names servers: an object at these keys has a member for each.
+/// A file that names servers: an object at each of these places has a member for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServersFile {
     /// Where it is.
     pub path: PathBuf,
-    /// The keys that lead to the object, outermost first.
-    pub keys: &'static [&'static str],
+    /// The keys that lead to the objects, outermost first. [`EACH`] stands for every key.
+    pub places: &'static [&'static [&'static str]],
     /// How it is written.
     pub format: Format,
 }
+
+/// Stands for every key of an object, in [`ServersFile::places`].
+pub const EACH: &str = "*";
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +38,29 @@ pub const fn between(name: &str) -> [&str; BETWEEN] {
     ["mcp", "--name", name, "--"]
 }
 
-/// Whether a command, its program first, starts the proxy.
+/// Whether a command, its program first, starts the proxy that is this program. Another program can have its name.
 #[must_use]
-pub fn starts_proxy(words: &[String]) -> bool {
-    let is_ours = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
+pub fn starts_proxy(words: &[String], program: &Path) -> bool {
+    words.first().is_some_and(|word| Path::new(word) == program) && looks_like_proxy(words)
+}
+
+/// Whether a command has the form of one that starts the proxy, whoever its program is by the name of `hookhost`.
+#[must_use]
+pub fn looks_like_proxy(words: &[String]) -> bool {
+    let has_name = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
     let between = words.get(1..=BETWEEN).unwrap_or_default();
-    words.first().is_some_and(is_ours)
+    words.first().is_some_and(has_name)
         && matches!(between, [mcp, name, _, end] if mcp == "mcp" && name == "--name" && end == "--")
 }
 
-const MCP_SERVERS: &[&str] = &["mcpServers"];
+const MCP_SERVERS: &[&[&str]] = &[&["mcpServers"]];
+
+/// Claude Code keeps the servers of the local scope, its default, by the paths of their projects.
+const WITH_PROJECTS: &[&[&str]] = &[&["mcpServers"], &["projects", EACH, "mcpServers"]];
+
+const TOML_SERVERS: &[&[&str]] = &[&["mcp_servers"]];
+
+const OPENCODE: &[&[&str]] = &[&["mcp"]];
 
 /// The file of this agent in this scope; `None` where it is not known.
 #[must_use]
@@ -55,19 +71,19 @@ pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
         Scope::Project => context.project,
         Scope::Managed => return None,
     };
-    let (path, keys) = match agent {
-        "claude-code" if of_user => match (context.variable)("CLAUDE_CONFIG_DIR") {
-            Some(directory) => (directory.join(".claude.json"), MCP_SERVERS),
-            None => (context.home.join(".claude.json"), MCP_SERVERS),
-        },
+    let (path, places) = match agent {
+        "claude-code" if of_user => {
+            let directory = (context.variable)("CLAUDE_CONFIG_DIR");
+            (directory.as_deref().unwrap_or(context.home).join(".claude.json"), WITH_PROJECTS)
+        }
         "claude-code" => (context.project.join(".mcp.json"), MCP_SERVERS),
         "codex" if of_user => {
             let path = context.directory("CODEX_HOME", ".codex").join("config.toml");
-            return Some(ServersFile { path, keys: &["mcp_servers"], format: Format::Toml });
+            return Some(ServersFile { path, places: TOML_SERVERS, format: Format::Toml });
         }
         "codex" => {
             let path = context.project.join(".codex/config.toml");
-            return Some(ServersFile { path, keys: &["mcp_servers"], format: Format::Toml });
+            return Some(ServersFile { path, places: TOML_SERVERS, format: Format::Toml });
         }
         "copilot-cli" if of_user => {
             (context.directory("COPILOT_HOME", ".copilot").join("mcp-config.json"), MCP_SERVERS)
@@ -76,11 +92,11 @@ pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
         "droid" => (directory.join(".factory/mcp.json"), MCP_SERVERS),
         "gemini-cli" => (directory.join(".gemini/settings.json"), MCP_SERVERS),
         "kiro" => (directory.join(".kiro/settings/mcp.json"), MCP_SERVERS),
-        "opencode" if of_user => (context.home.join(".config/opencode/opencode.json"), &["mcp"][..]),
-        "opencode" => (context.project.join("opencode.json"), &["mcp"][..]),
+        "opencode" if of_user => (context.home.join(".config/opencode/opencode.json"), OPENCODE),
+        "opencode" => (context.project.join("opencode.json"), OPENCODE),
         "qwen-code" => (directory.join(".qwen/settings.json"), MCP_SERVERS),
         "windsurf" if of_user => (context.home.join(".codeium/windsurf/mcp_config.json"), MCP_SERVERS),
         _ => return None,
     };
-    Some(ServersFile { path, keys, format: Format::Json })
+    Some(ServersFile { path, places, format: Format::Json })
 }

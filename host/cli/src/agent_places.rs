@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
 use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
 use hookhost_adapters::{Adapter, all, by_name};
-use hookhost_install::find::is_executable;
+use hookhost_install::find::{self, is_executable};
 use hookhost_settle::section::AgentsSection;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,8 @@ pub(crate) struct AgentPlaces {
     unreadable: Option<CliError>,
     /// Where programs are looked for.
     pub(crate) path: OsString,
+    /// Directories of the `PATH` in which none is looked for: relative ones, and those of the project.
+    pub(crate) left_out: Vec<PathBuf>,
 }
 
 impl AgentPlaces {
@@ -43,16 +45,16 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
-        Ok(Self {
-            settings,
-            unreadable,
-            // The files name it, and whether they do is compared by its spelling.
-            home: home.components().collect(),
-            project: project(&configuration::cwd()?),
-            program: program()?,
-            path: std::env::var_os("PATH").unwrap_or_default(),
-            directories,
-        })
+        // The files name it, and whether they do is compared by its spelling.
+        let home: PathBuf = home.components().collect();
+        let project = project(&configuration::cwd()?);
+        let (path, left_out) = find::searched(&std::env::var_os("PATH").unwrap_or_default(), &project, &home);
+        Ok(Self { settings, unreadable, home, project, program: program()?, path, left_out, directories })
+    }
+
+    /// The root that no link of the files of this scope leads out of.
+    pub(crate) fn root(&self, scope: Scope) -> Option<&Path> {
+        (scope == Scope::Project).then_some(&self.project)
     }
 
     /// The same; an error where the user's own file cannot be read.
@@ -92,6 +94,12 @@ impl AgentPlaces {
              {PROGRAM_VARIABLE}"
         )))
     }
+}
+
+/// The names of all agents, for a sentence.
+pub(crate) fn names() -> String {
+    let names: Vec<&str> = all().iter().map(|adapter| adapter.agent().name).collect();
+    names.join(", ")
 }
 
 /// The named agents, or all.

@@ -51,7 +51,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`files`] | trusted files: owner, mode, opening, locking |
+//! | [`files`] | trusted files: owner, mode, opening, locking (the crate `hookhost-files`) |
 //! | `unseen` | characters that are invisible |
 //! | `runtime` | the tokio runtime of the thread, and whether it has a timer |
 //! | `boxed` | futures in boxes |
@@ -111,7 +111,6 @@ mod compose;
 pub mod config;
 mod engine;
 mod event;
-pub mod files;
 mod host;
 pub mod native;
 pub mod plugin;
@@ -129,6 +128,7 @@ mod wire;
 
 pub use futures_util::future::BoxFuture;
 pub use hookhost_contract as contract;
+pub use hookhost_files as files;
 
 /// What plugins can ask of the host, as far as an embedder brings or sees it.
 pub mod capability {

@@ -1,22 +1,29 @@
-//! The commands of the hook, read back from an agent's file: what the agent itself would run.
+//! The commands of the hook, read back from an agent's file, and which of them our own plan would write.
+//!
+//! Anybody who can write the file can name a command in it, and a repository brings such files. So nothing that a file says is
+//! run here: a [`Configured`] that is ours gives the words of the plan.
 
+use crate::error::Refused;
 use crate::json;
 use crate::ours;
-use hookhost_adapters::install::FilePlan;
+use crate::settings_file::look;
+use hookhost_adapters::install::{FilePlan, JsonEntry};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A command of ours in an agent's file.
+/// A command in an agent's file that mentions the hook program.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Configured {
     /// The file.
     pub file: PathBuf,
-    /// What is run.
+    /// What the agent would run.
     pub run: Run,
     /// The hook itself, as the file has it; the text of the file where the file is the hook.
     pub hook: Value,
+    /// What our plan would have the agent run in its place; absent where the entry is none that a plan of ours wrote.
+    pub planned: Option<Run>,
 }
 
 /// What an agent runs.
@@ -33,16 +40,36 @@ pub enum Run {
     },
 }
 
-impl Configured {
+impl Run {
     /// The words to run it with.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
-        match &self.run {
-            Run::Words(words) => words.iter().map(OsString::from).collect(),
-            Run::Shell { shell, command } => vec![shell.into(), "-c".into(), command.into()],
+        match self {
+            Self::Words(words) => words.iter().map(OsString::from).collect(),
+            Self::Shell { shell, command } => vec![shell.into(), "-c".into(), command.into()],
         }
     }
 
+    /// Whether a plan of ours wrote this in the place of `planned`: the same command, or an older one that lacks options of it.
+    fn is_form_of(&self, planned: &Self) -> bool {
+        let pieces = |run: &Self| -> (&'static str, Vec<String>) {
+            match run {
+                Self::Words(words) => ("", words.clone()),
+                Self::Shell { shell, command } => (shell, command.trim_end().split(" --").map(str::to_owned).collect()),
+            }
+        };
+        let ((shell, found), (planned_shell, planned)) = (pieces(self), pieces(planned));
+        // Program, agent and hook point, which a command for a shell has in one piece.
+        let head = if shell.is_empty() { 3 } else { 1 };
+        let mut left = planned.iter();
+        shell == planned_shell
+            && found.len() >= head
+            && found.get(..head) == planned.get(..head)
+            && found.iter().all(|piece| left.any(|other| other == piece))
+    }
+}
+
+impl Configured {
     /// Whether it is the hook of this hook point: our command says agent and hook point after the program.
     #[must_use]
     pub fn is_of(&self, agent: &str, point: &str) -> bool {
@@ -79,32 +106,60 @@ fn program_in(command: &str) -> Option<String> {
     words.into_iter().find(|word| ours::names_program(word))
 }
 
-/// Our commands in a file, as it is on the disk now. A file that is missing has none.
+/// The commands in a file that mention the hook program, as it is on the disk now. A file that is missing has none. `project` as
+/// in [`look`].
 ///
 /// # Errors
-/// One sentence about the file, where it cannot be read.
-pub fn of_file(plan: &FilePlan) -> Result<Vec<Configured>, String> {
+/// If the file cannot be read.
+pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured>, Refused> {
     let path = plan.path();
-    let content = match std::fs::read_to_string(path) {
-        Ok(content) => content,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
+    let Some(content) = look(path, project)? else { return Ok(Vec::new()) };
+    let mut found = match plan {
+        FilePlan::Whole { is_program: true, .. } => of_program(path, content).into_iter().collect(),
+        _ => match (json::value(&content), plan) {
+            (Ok(value), _) => of_value(path, &value),
+            // A file of another kind, such as a script that the agent itself runs.
+            (Err(_), FilePlan::Whole { .. }) => Vec::new(),
+            (Err(why), _) => return Err(Refused::new(path, why.to_string(), "correct it")),
+        },
     };
-    if let FilePlan::Whole { is_program: true, .. } = plan {
-        let run = Run::Words(vec![path.to_string_lossy().into_owned()]);
-        let is_ours = ours::names_program(&content);
-        let hook = Value::String(content);
-        return Ok(is_ours.then(|| Configured { file: path.to_owned(), run, hook }).into_iter().collect());
+    let planned = of_plan(plan);
+    for command in &mut found {
+        let form = planned.iter().find(|planned| command.run.is_form_of(&planned.run));
+        command.planned = form.map(|form| form.run.clone());
     }
-    match (json::value(&content), plan) {
-        (Ok(value), _) => Ok(of_value(path, &value)),
-        // A file of another kind, such as a script that the agent itself runs.
-        (Err(_), FilePlan::Whole { .. }) => Ok(Vec::new()),
-        (Err(why), _) => Err(format!("{} {why}", path.display())),
+    Ok(found)
+}
+
+/// The commands that a plan would have in its file.
+fn of_plan(plan: &FilePlan) -> Vec<Configured> {
+    let path = plan.path();
+    match plan {
+        FilePlan::Whole { is_program: true, content, .. } => of_program(path, content.clone()).into_iter().collect(),
+        FilePlan::Whole { content, .. } => json::value(content).map(|value| of_value(path, &value)).unwrap_or_default(),
+        FilePlan::Json { entries, .. } => {
+            let elements = entries.iter().filter_map(|entry| match entry {
+                JsonEntry::Element { value, .. } => Some(value),
+                _ => None,
+            });
+            elements.flat_map(|element| of_value(path, element)).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
-/// Our commands anywhere in a value.
+/// The hook that is a program of its own. Its text is what the shell would be given, so that what was read is what counts.
+fn of_program(path: &Path, content: String) -> Option<Configured> {
+    let run = Run::Shell { shell: SHELL, command: content.clone() };
+    let hook = Value::String(content);
+    let file = path.to_owned();
+    ours::names_program(hook.as_str()?).then_some(Configured { file, run, hook, planned: None })
+}
+
+/// The shell by which agents run the command of a hook.
+const SHELL: &str = "/bin/sh";
+
+/// The commands that mention the hook program anywhere in a value.
 #[must_use]
 pub fn of_value(file: &Path, value: &Value) -> Vec<Configured> {
     let mut found = Vec::new();
@@ -116,7 +171,7 @@ fn collect(file: &Path, value: &Value, found: &mut Vec<Configured>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect(file, item, found)),
         Value::Object(members) => match command(members) {
-            Some(run) => found.push(Configured { file: file.to_owned(), run, hook: value.clone() }),
+            Some(run) => found.push(Configured { file: file.to_owned(), run, hook: value.clone(), planned: None }),
             None => members.values().for_each(|member| collect(file, member, found)),
         },
         _ => {}
@@ -128,7 +183,7 @@ fn command(hook: &serde_json::Map<String, Value>) -> Option<Run> {
     let text = |key: &str| hook.get(key).and_then(Value::as_str).filter(|text| ours::names_program(text));
     if let Some(program) = text("command") {
         let words = match hook.get("args") {
-            None => return Some(Run::Shell { shell: "/bin/sh", command: program.to_owned() }),
+            None => return Some(Run::Shell { shell: SHELL, command: program.to_owned() }),
             Some(arguments) => arguments.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)),
         };
         let words: Option<Vec<String>> = std::iter::once(Some(program.to_owned())).chain(words).collect();
@@ -139,9 +194,46 @@ fn command(hook: &serde_json::Map<String, Value>) -> Option<Run> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Run, of_value};
+    use super::{Run, of_file, of_value};
+    use hookhost_adapters::install::{FilePlan, JsonEntry};
     use serde_json::json;
     use std::path::Path;
+
+    #[test]
+    fn what_would_be_run_is_the_plans_command_and_none_that_a_file_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("hooks.json");
+        let planned = "'/a b/hookhost-hook' cursor stop --on-failure=allow --state-dir /s";
+        let plan = FilePlan::Json {
+            path: path.clone(),
+            entries: vec![JsonEntry::element(&["hooks", "stop"], json!({ "command": planned }))],
+        };
+        let found = |command: &str| {
+            std::fs::write(&path, json!({ "hooks": { "stop": [{ "command": command }] } }).to_string()).unwrap();
+            of_file(&plan, None).unwrap().remove(0).planned
+        };
+        let as_planned = Some(Run::Shell { shell: "/bin/sh", command: planned.to_owned() });
+        for ours in [
+            planned,
+            "'/a b/hookhost-hook' cursor stop",
+            "'/a b/hookhost-hook' cursor stop --state-dir /s",
+            "'/a b/hookhost-hook' cursor stop --on-failure=allow",
+        ] {
+            assert_eq!(found(ours), as_planned, "{ours}");
+        }
+        for theirs in [
+            "touch x; '/a b/hookhost-hook' cursor stop",
+            "'/a b/hookhost-hook' cursor stop; touch x",
+            "'/a b/hookhost-hook' cursor stop --config-dir /evil",
+            "'/a b/hookhost-hook' cursor stop --state-dir /s --on-failure=allow",
+            "'/a b/hookhost-hook' cursor preToolUse",
+            "./hookhost-hook cursor stop",
+            "X=1 '/a b/hookhost-hook' cursor stop",
+            "'/a b/hookhost-hook' cursor stop --on-failure=allow --state-dir /s --state-dir /t",
+        ] {
+            assert_eq!(found(theirs), None, "{theirs}");
+        }
+    }
 
     #[test]
     fn commands_are_found_in_the_form_of_each_agent() {

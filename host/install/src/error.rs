@@ -1,5 +1,6 @@
 //! Why a file is not changed: one sentence, and what to do.
 
+use hookhost_files::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,22 @@ impl Refused {
     /// This is wrong with the file, and that helps.
     pub fn new(path: &Path, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self { path: path.to_owned(), what: what.into(), next: next.into() }
+    }
+
+    /// What is wrong with the file, for somebody who only looks at it.
+    #[must_use]
+    pub fn finding(&self) -> String {
+        format!("{} {}", self.path.display(), self.what)
+    }
+
+    /// It cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: FileError) -> Self {
+        match error {
+            FileError::Refused(refused) => {
+                Self::new(path, format!("is not read, since {}", refused.fault), refused.remedy)
+            }
+            error => Self::io(path, "read", &error.into()),
+        }
     }
 
     /// The system does not let it be read or written; `does` is what cannot be done, such as `read`.

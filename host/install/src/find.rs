@@ -1,8 +1,8 @@
 //! Which agents are here: by their programs on the `PATH`, and by their directories.
 
-use hookhost_adapters::Adapter;
 use hookhost_adapters::install::{Context, Scope};
-use std::ffi::OsStr;
+use hookhost_adapters::{Adapter, all};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Directories of a home that many programs share: below them the next part of a path is the agent's own.
@@ -38,6 +38,20 @@ impl Traces {
     }
 }
 
+/// The directories of `path` in which programs are looked for, and those that are left out: relative ones, which would be others
+/// in each working directory, and those of the project, since what a repository brings is not run. A project that has the
+/// user's home in it is the user's own.
+#[must_use]
+pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<PathBuf>) {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (project, home) = (real(project), real(home));
+    let is_of_project = |directory: &PathBuf| !home.starts_with(&project) && real(directory).starts_with(&project);
+    let (left_out, searched): (Vec<PathBuf>, Vec<PathBuf>) =
+        std::env::split_paths(path).partition(|directory| !directory.is_absolute() || is_of_project(directory));
+    // They were separated before.
+    (std::env::join_paths(searched).unwrap_or_default(), left_out)
+}
+
 /// Looks for an agent: for its programs in the directories of `path`, and for the directories in which its files of the user
 /// are.
 #[must_use]
@@ -46,7 +60,7 @@ pub fn traces(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Tra
     let plan = adapter.install(&Context { scope: Scope::User, ..*context });
     let mut directories: Vec<PathBuf> = Vec::new();
     for file in plan.iter().flat_map(|plan| &plan.files) {
-        if let Some(directory) = own_directory(file.path(), context.home)
+        if let Some(directory) = own_directory(file.path(), context.home, &of_others(adapter, context))
             && directory.is_dir()
             && !directories.contains(&directory)
         {
@@ -80,7 +94,7 @@ pub fn is_executable(file: &Path) -> bool {
 
 /// The directory below the home that is the agent's own and not shared by many programs; of a file elsewhere the one that it is
 /// in.
-fn own_directory(file: &Path, home: &Path) -> Option<PathBuf> {
+fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf> {
     let Ok(below) = file.strip_prefix(home) else { return file.parent().map(Path::to_owned) };
     let mut directory = PathBuf::new();
     let mut parts = below.components().peekable();
@@ -88,29 +102,60 @@ fn own_directory(file: &Path, home: &Path) -> Option<PathBuf> {
         // The last part is the file.
         parts.peek()?;
         directory.push(part);
-        if !SHARED.iter().any(|shared| directory == Path::new(shared)) {
-            return Some(home.join(directory));
+        let whole = home.join(&directory);
+        if !SHARED.iter().any(|shared| directory == Path::new(shared)) && !others.contains(&whole) {
+            return Some(whole);
         }
     }
     None
 }
 
+/// The directories that hold files of other agents: what is in one of them is no trace of this one.
+fn of_others(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<PathBuf> {
+    let others = all().iter().filter(|other| other.agent().programs != adapter.agent().programs);
+    let plans = others.filter_map(|other| other.install(&Context { scope: Scope::User, ..*context }).ok());
+    let files = plans.flat_map(|plan| plan.files);
+    files.filter_map(|file| file.path().parent().map(Path::to_owned)).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::own_directory;
-    use std::path::Path;
+    use super::{own_directory, searched};
+    use std::ffi::OsStr;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn no_program_of_the_project_or_of_the_working_directory_is_looked_for() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for directory in ["home/bin", "home/project/bin"] {
+            std::fs::create_dir_all(path(directory)).unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(path("home/project/bin"), path("link")).unwrap();
+        let names = ["home/bin", "home/project/bin", "link"].map(path);
+        let joined = std::env::join_paths(names.iter().map(PathBuf::as_path).chain([Path::new("."), Path::new("")]));
+        let of = |project: &str| searched(&joined.as_deref().unwrap(), &path(project), &path("home"));
+        let (found, left_out) = of("home/project");
+        assert_eq!(found, names[0].as_os_str());
+        assert_eq!(left_out, [&names[1], &names[2], &PathBuf::from("."), &PathBuf::new()].map(PathBuf::clone));
+        assert_eq!(of("home").1, [PathBuf::from("."), PathBuf::new()], "what is the user's own is no project's");
+        assert_eq!(searched(OsStr::new("bin"), &path("home"), &path("home")).0, "");
+    }
 
     #[test]
     fn the_directory_of_an_agent_is_the_first_that_is_not_shared() {
         for (file, directory) in [
             ("/home/a/.claude/settings.json", Some("/home/a/.claude")),
             ("/home/a/.config/opencode/plugin/x.js", Some("/home/a/.config/opencode")),
+            ("/home/a/.other/config/hooks.json", Some("/home/a/.other/config")),
+            ("/home/a/.other/file.json", None),
             ("/home/a/.config/file.json", None),
             ("/home/a/.file.json", None),
             ("/opt/claude/settings.json", Some("/opt/claude")),
         ] {
             assert_eq!(
-                own_directory(Path::new(file), Path::new("/home/a")).as_deref(),
+                own_directory(Path::new(file), Path::new("/home/a"), &["/home/a/.other".into()]).as_deref(),
                 directory.map(Path::new),
                 "{file}"
             );

@@ -28,18 +28,32 @@ impl Change {
     }
 }
 
-/// What each file of this agent's plan would be; `dialect` is the JSON that it reads.
+/// What each file of an agent's plan would be; `dialect` is the JSON that it reads, and `earlier` the receipt of an earlier
+/// installation.
 ///
 /// # Errors
-/// If one of them cannot be read, is not what the agent reads, or may not be written.
-pub fn prepare(plan: &Plan, agent: &str, dialect: JsonDialect) -> Result<Vec<Change>, Refused> {
-    plan.files.iter().map(|file| prepare_file(file, agent, dialect)).collect()
+/// If one of them cannot be read, is not what the agent reads, may not be written, or would be ours as a whole and is
+/// somebody else's.
+pub fn prepare(
+    plan: &Plan,
+    of: &Installation<'_>,
+    dialect: JsonDialect,
+    earlier: Option<&Receipt>,
+) -> Result<Vec<Change>, Refused> {
+    plan.files.iter().map(|file| prepare_file(file, of, dialect, earlier)).collect()
 }
 
-fn prepare_file(plan: &FilePlan, agent: &str, dialect: JsonDialect) -> Result<Change, Refused> {
-    let file = SettingsFile::read(plan.path())?;
+fn prepare_file(
+    plan: &FilePlan,
+    of: &Installation<'_>,
+    dialect: JsonDialect,
+    earlier: Option<&Receipt>,
+) -> Result<Change, Refused> {
+    let agent = of.agent;
+    let file = SettingsFile::read(plan.path(), of.root())?;
     let change = match plan {
         FilePlan::Whole { content, is_program, .. } => {
+            check_ours(&file, content, *is_program, earlier)?;
             Change { file, after: content.clone().into_bytes(), is_program: *is_program }
         }
         FilePlan::Json { entries, .. } => {
@@ -56,6 +70,21 @@ fn prepare_file(plan: &FilePlan, agent: &str, dialect: JsonDialect) -> Result<Ch
         change.file.check_writable()?;
     }
     Ok(change)
+}
+
+/// Refuses a file that would be ours as a whole and is neither what is planned nor what an earlier installation left: it is
+/// somebody's own, such as a guard.
+fn check_ours(file: &SettingsFile, planned: &str, is_program: bool, earlier: Option<&Receipt>) -> Result<(), Refused> {
+    let Some(now) = &file.content else { return Ok(()) };
+    let written = earlier.and_then(|earlier| earlier.files.iter().find(|written| written.path == file.named));
+    if now == planned.as_bytes() || written.is_some_and(|written| digest(now) == written.after) {
+        return Ok(());
+    }
+    let next = match planned.lines().last() {
+        Some(line) if is_program => format!("add the line `{line}` to it, or move it away and try again"),
+        _ => "see what is in it, move it away, and try again".to_owned(),
+    };
+    Err(Refused::new(&file.named, "is there, and hookhost has not written it", next))
 }
 
 /// A file cannot be edited.
@@ -142,7 +171,7 @@ fn write_all(changes: &[Change], receipt: &mut Receipt) -> Result<(), Refused> {
 
 /// Puts a file back that was written a moment ago, unless somebody has changed it since.
 fn put_back(change: &Change, made: &[PathBuf]) {
-    let Ok(now) = SettingsFile::read(&change.file.named) else { return };
+    let Ok(now) = change.file.again() else { return };
     if now.content.as_ref() != Some(&change.after) {
         return;
     }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 pub struct NotEditable(pub String);
 
 /// The marker that some editors write before a text.
-const BYTE_ORDER_MARK: char = '\u{feff}';
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Of what this parser reads beside JSON, comments and trailing commas are what some agents read, too.
 fn options(dialect: JsonDialect) -> ParseOptions {

@@ -5,13 +5,14 @@
 
 use crate::json::{NotEditable, input, parse};
 use hookhost_adapters::install::JsonDialect;
-use hookhost_adapters::mcp_servers::{BETWEEN, between, starts_proxy};
+use hookhost_adapters::mcp_servers::{BETWEEN, EACH, between, looks_like_proxy, starts_proxy};
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use serde_json::{Value, json};
+use std::fmt;
 use std::path::Path;
 
 /// What happens to a server of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
     /// The proxy is started in its place, or it is started by itself again.
@@ -20,6 +21,8 @@ pub enum Change {
     AsItIs,
     /// It is reached by an address.
     Service,
+    /// Its entry sets this variable, by which the proxy would read other rules.
+    Misled(String),
     /// Its entry has no command that could be read, or its name cannot be one for rules.
     Unusable,
 }
@@ -30,33 +33,61 @@ pub enum Change {
 pub struct Server {
     /// Its name there.
     pub name: String,
+    /// The project that it is for, where the file has servers of several.
+    pub project: Option<String>,
     /// What happens to it.
     pub change: Change,
 }
 
-/// The text with the proxy in the place of each server that is a program. `program` is `hookhost`; `name_of` makes a name for
-/// rules of the agent's own name of a server.
+/// The proxy that takes the place of servers.
+#[derive(Clone, Copy)]
+pub struct Proxy<'a> {
+    /// The program `hookhost`.
+    pub program: &'a Path,
+    /// Makes a name for rules of the agent's own name of a server.
+    pub name_of: &'a dyn Fn(&str) -> Option<String>,
+    /// Says of a variable, by its name and its value, whether it leads the proxy to other directories than the user's.
+    pub misleads: &'a dyn Fn(&str, &str) -> bool,
+}
+
+impl fmt::Debug for Proxy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+/// The members of a server's entry that set variables.
+pub(crate) const VARIABLES: [&str; 2] = ["env", "environment"];
+
+/// The text with the proxy in the place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not a JSON object in what the agent reads.
 pub fn with_proxy(
     text: &str,
-    keys: &[&str],
+    places: &[&[&str]],
     dialect: JsonDialect,
-    program: &Path,
-    name_of: impl Fn(&str) -> Option<String>,
+    proxy: &Proxy<'_>,
 ) -> Result<(String, Vec<Server>), NotEditable> {
-    edited(text, keys, dialect, |name, server| {
-        if is_proxied(server) {
+    edited(text, places, dialect, |name, server| {
+        if let Some(variable) = misled(server, proxy) {
+            return Change::Misled(variable);
+        }
+        let words = words_of(server);
+        if starts_proxy(&words, proxy.program) {
             return Change::AsItIs;
         }
-        let Some(name) = name_of(name) else { return Change::Unusable };
-        let program = program.to_string_lossy();
+        let program = proxy.program.to_string_lossy();
+        if looks_like_proxy(&words) {
+            set_program(server, &program);
+            return Change::Changed;
+        }
+        let Some(name) = (proxy.name_of)(name) else { return Change::Unusable };
         let between = between(&name);
         if let Some(command) = text_of(server, "command") {
             let Some(arguments) = server.array_value_or_create("args") else { return Change::Unusable };
             insert(&arguments, &[&between[..], &[command.as_str()]].concat());
-            set(server, "command", &json!(program));
+            set_program(server, &program);
             return Change::Changed;
         }
         if let Some(words) = server.array_value("command") {
@@ -71,9 +102,9 @@ pub fn with_proxy(
 ///
 /// # Errors
 /// If the text is not a JSON object.
-pub fn without_proxy(text: &str, keys: &[&str]) -> Result<(String, Vec<Server>), NotEditable> {
-    edited(text, keys, JsonDialect::CommentsAndCommas, |_, server| {
-        if !is_proxied(server) {
+pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Server>), NotEditable> {
+    edited(text, places, JsonDialect::CommentsAndCommas, |_, server| {
+        if !looks_like_proxy(&words_of(server)) {
             return Change::AsItIs;
         }
         if let Some(words) = server.array_value("command") {
@@ -96,7 +127,7 @@ pub fn without_proxy(text: &str, keys: &[&str]) -> Result<(String, Vec<Server>),
 
 fn edited(
     text: &str,
-    keys: &[&str],
+    places: &[&[&str]],
     dialect: JsonDialect,
     edit: impl Fn(&str, &CstObject) -> Change,
 ) -> Result<(String, Vec<Server>), NotEditable> {
@@ -104,12 +135,13 @@ fn edited(
         return Ok((text.to_owned(), Vec::new()));
     }
     let (mark, root, top) = parse(text, dialect)?;
-    let found = keys.iter().try_fold(top, |object, key| object.object_value(key));
     let mut servers = Vec::new();
-    for property in found.iter().flat_map(CstObject::properties) {
-        let Some(name) = property.decoded_name() else { continue };
-        let change = property.object_value().map_or(Change::Unusable, |server| edit(&name, &server));
-        servers.push(Server { name, change });
+    for (project, found) in places.iter().flat_map(|keys| objects(&top, keys, None)) {
+        for property in found.properties() {
+            let Some(name) = property.decoded_name() else { continue };
+            let change = property.object_value().map_or(Change::Unusable, |server| edit(&name, &server));
+            servers.push(Server { name, project: project.clone(), change });
+        }
     }
     let edited = format!("{mark}{root}");
     // Nothing that an agent could not read is written.
@@ -117,14 +149,47 @@ fn edited(
     Ok((edited, servers))
 }
 
-/// Whether a server's entry starts the proxy.
-fn is_proxied(server: &CstObject) -> bool {
+/// The objects at these keys, each with the key that [`EACH`] stood for.
+fn objects(object: &CstObject, keys: &[&str], each: Option<String>) -> Vec<(Option<String>, CstObject)> {
+    let Some((key, rest)) = keys.split_first() else { return vec![(each, object.clone())] };
+    if *key != EACH {
+        return object.object_value(key).map(|object| objects(&object, rest, each)).unwrap_or_default();
+    }
+    let members =
+        object.properties().into_iter().filter_map(|member| Some((member.decoded_name()?, member.object_value()?)));
+    members.flat_map(|(name, object)| objects(&object, rest, Some(name))).collect()
+}
+
+/// The variable of a server's entry by which the proxy would read other rules.
+fn misled(server: &CstObject, proxy: &Proxy<'_>) -> Option<String> {
+    let objects = VARIABLES.iter().filter_map(|key| server.object_value(key));
+    let mut variables = objects.flat_map(|object| object.properties());
+    variables.find_map(|variable| {
+        let (name, value) = (variable.decoded_name()?, variable.value()?.to_serde_value()?);
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        (proxy.misleads)(&name, &value).then_some(name)
+    })
+}
+
+/// Puts the program into the place of the one that a server's entry starts.
+fn set_program(server: &CstObject, program: &str) {
+    match server.array_value("command").and_then(|words| words.elements().into_iter().next()) {
+        Some(first) => {
+            if let Some(text) = first.as_string_lit() {
+                text.set_raw_value(json!(program).to_string());
+            }
+        }
+        None => set(server, "command", &json!(program)),
+    }
+}
+
+/// The command of a server's entry, its program first.
+fn words_of(server: &CstObject) -> Vec<String> {
     let words = |key: &str| server.array_value(key).map(|array| words(&array)).unwrap_or_default();
-    let all = match text_of(server, "command") {
+    match text_of(server, "command") {
         Some(command) => [vec![command], words("args")].concat(),
         None => words("command"),
-    };
-    starts_proxy(&all)
+    }
 }
 
 fn otherwise(server: &CstObject) -> Change {
@@ -173,10 +238,21 @@ fn set(server: &CstObject, key: &str, value: &Value) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Change, with_proxy, without_proxy};
+pub(crate) mod tests {
+    use super::{Change, Proxy, Server, with_proxy, without_proxy};
     use hookhost_adapters::install::JsonDialect;
+    use hookhost_adapters::mcp_servers::EACH;
     use std::path::Path;
+
+    const PLACES: &[&[&str]] = &[&["mcpServers"], &["projects", EACH, "mcpServers"]];
+
+    pub(crate) fn proxy() -> Proxy<'static> {
+        Proxy {
+            program: Path::new("/opt/bin/hookhost"),
+            name_of: &|name| Some(name.to_owned()),
+            misleads: &|name, value| name == "HOME" && value != "/home/me",
+        }
+    }
 
     const TEXT: &str = r#"{
   // mine
@@ -191,10 +267,7 @@ mod tests {
 "#;
 
     fn wrap(text: &str) -> (String, Vec<(String, Change)>) {
-        let name_of = |name: &str| Some(name.to_owned());
-        let program = Path::new("/opt/bin/hookhost");
-        let (text, servers) =
-            with_proxy(text, &["mcpServers"], JsonDialect::CommentsAndCommas, program, name_of).unwrap();
+        let (text, servers) = with_proxy(text, PLACES, JsonDialect::CommentsAndCommas, &proxy()).unwrap();
         (text, servers.into_iter().map(|server| (server.name, server.change)).collect())
     }
 
@@ -211,26 +284,61 @@ mod tests {
         ];
         assert_eq!(servers, expected.map(|(name, change)| (name.to_owned(), change)));
         let (again, servers) = wrap(&wrapped);
-        assert_eq!((again, servers[0].1), (wrapped, Change::AsItIs));
+        assert_eq!((again, &servers[0].1), (wrapped, &Change::AsItIs));
     }
 
     #[test]
     fn the_way_back_leads_to_the_same_text() {
         let (wrapped, _) = wrap(TEXT);
-        let (back, servers) = without_proxy(&wrapped, &["mcpServers"]).unwrap();
+        let (back, servers) = without_proxy(&wrapped, PLACES).unwrap();
         // An object on one line to which something was added has a line for each member from then on.
         let bare = "{\n      \"command\": \"/opt/server\"\n    }";
         assert_eq!(back, TEXT.replace(r#"{ "command": "/opt/server" }"#, bare));
         assert_eq!(servers.iter().filter(|server| server.change == Change::Changed).count(), 2);
-        assert_eq!(without_proxy(TEXT, &["mcpServers"]).unwrap().0, TEXT);
+        assert_eq!(without_proxy(TEXT, PLACES).unwrap().0, TEXT);
     }
 
     #[test]
     fn a_command_that_is_a_list_is_led_by_the_proxy() {
         let text = r#"{ "mcp": { "a": { "type": "local", "command": ["npx", "x"] } } }"#;
-        let name_of = |name: &str| Some(name.to_owned());
-        let (wrapped, _) = with_proxy(text, &["mcp"], JsonDialect::Strict, Path::new("/b/hookhost"), name_of).unwrap();
-        assert!(wrapped.contains(r#"["/b/hookhost", "mcp", "--name", "a", "--", "npx", "x"]"#), "{wrapped}");
-        assert_eq!(without_proxy(&wrapped, &["mcp"]).unwrap().0, text);
+        let places: &[&[&str]] = &[&["mcp"]];
+        let (wrapped, _) = with_proxy(text, places, JsonDialect::Strict, &proxy()).unwrap();
+        assert!(wrapped.contains(r#"["/opt/bin/hookhost", "mcp", "--name", "a", "--", "npx", "x"]"#), "{wrapped}");
+        assert_eq!(without_proxy(&wrapped, places).unwrap().0, text);
+        let moved = wrapped.replace("/opt/bin", "./tools");
+        assert_eq!(with_proxy(&moved, places, JsonDialect::Strict, &proxy()).unwrap().0, wrapped);
+    }
+
+    #[test]
+    fn a_program_that_is_only_called_like_the_proxy_is_replaced_by_it() {
+        let fake = r#"{ "mcpServers": { "a": { "command": "./tools/hookhost", "args": ["mcp", "--name", "a", "--", "npx"] } } }"#;
+        let (wrapped, servers) = wrap(fake);
+        assert_eq!(wrapped, fake.replace("./tools/hookhost", "/opt/bin/hookhost"));
+        assert_eq!(servers[0].1, Change::Changed);
+    }
+
+    #[test]
+    fn a_server_whose_variables_lead_to_other_rules_is_left_and_named() {
+        for env in [r#""env": { "HOME": "/evil" }"#, r#""environment": { "A": "b", "HOME": 7 }"#] {
+            for command in [
+                r#""command": "npx""#,
+                r#""command": "/opt/bin/hookhost", "args": ["mcp", "--name", "a", "--", "npx"]"#,
+            ] {
+                let text = format!("{{ \"mcpServers\": {{ \"a\": {{ {command}, {env} }} }} }}");
+                let (wrapped, servers) = wrap(&text);
+                assert_eq!((wrapped, servers[0].1.clone()), (text, Change::Misled("HOME".to_owned())));
+            }
+        }
+        let own = r#"{ "mcpServers": { "a": { "command": "npx", "args": [], "env": { "HOME": "/home/me" } } } }"#;
+        assert_eq!(wrap(own).1[0].1, Change::Changed);
+    }
+
+    #[test]
+    fn servers_of_each_project_are_behind_the_proxy() {
+        let text = r#"{ "projects": { "/a": { "mcpServers": { "x": { "command": "npx", "args": [] } } }, "/b": {}, "/c": 7 } }"#;
+        let (wrapped, servers) = with_proxy(text, PLACES, JsonDialect::Strict, &proxy()).unwrap();
+        let change = Change::Changed;
+        assert_eq!(servers, [Server { name: "x".to_owned(), project: Some("/a".to_owned()), change }]);
+        assert!(wrapped.contains(r#""args": ["mcp", "--name", "x", "--", "npx"]"#), "{wrapped}");
     }
 }

@@ -1,45 +1,40 @@
-//! The proxy in the place of the MCP servers that a file in TOML names, and the servers in its place again. All else in the file
-//! stays as it is written.
+//! The proxy in the place of the MCP servers that a file in TOML names, and the servers in its place again. The text is edited where
+//! the words are, and all else in the file stays byte for byte as it is: line ends, a byte order mark, comments.
 
-use crate::json::NotEditable;
-use crate::mcp_servers::{Change, Server};
-use hookhost_adapters::mcp_servers::{BETWEEN, between, starts_proxy};
-use std::path::Path;
-use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
+use crate::json::{BYTE_ORDER_MARK, NotEditable};
+use crate::mcp_servers::{Change, Proxy, Server, VARIABLES};
+use hookhost_adapters::mcp_servers::{BETWEEN, between, looks_like_proxy, starts_proxy};
+use std::ops::Range;
+use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
-/// The text with the proxy in the place of each server that is a program. `program` is `hookhost`; `name_of` makes a name for
-/// rules of the agent's own name of a server.
+/// The text with the proxy in the place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not TOML.
-pub fn with_proxy(
-    text: &str,
-    keys: &[&str],
-    program: &Path,
-    name_of: impl Fn(&str) -> Option<String>,
-) -> Result<(String, Vec<Server>), NotEditable> {
-    edited(text, keys, |name, server| {
-        if starts_proxy(&words(server)) {
-            return Change::AsItIs;
+pub fn with_proxy(text: &str, places: &[&[&str]], proxy: &Proxy<'_>) -> Result<(String, Vec<Server>), NotEditable> {
+    edited(text, places, |edits, name, server| {
+        if let Some(variable) = misled(server, proxy) {
+            return Some(Change::Misled(variable));
         }
-        let Some(command) = text_of(server, "command") else {
-            return if text_of(server, "url").is_some() { Change::Service } else { Change::Unusable };
+        let words = words(server);
+        if starts_proxy(&words, proxy.program) {
+            return Some(Change::AsItIs);
+        }
+        let Some(command) = server.get("command").filter(|command| command.is_str()).and_then(Item::span) else {
+            return server.get("url").is_some_and(Item::is_str).then_some(Change::Service);
         };
-        let Some(name) = name_of(name) else { return Change::Unusable };
-        if server.get("args").is_none() {
-            server.insert("args", Item::Value(Array::new().into()));
+        let program = Value::from(&*proxy.program.to_string_lossy()).to_string();
+        if !looks_like_proxy(&words) {
+            let name = (proxy.name_of)(name)?;
+            let before = between(&name).map(|word| Value::from(word).to_string()).join(", ");
+            let all = format!("{before}, {}", edits.text.get(command.clone())?);
+            match server.get("args") {
+                None => edits.add_arguments(&command, &all),
+                Some(arguments) => edits.put_first(arguments.as_array()?, &all)?,
+            }
         }
-        let Some(arguments) = server.get_mut("args").and_then(Item::as_array_mut) else { return Change::Unusable };
-        // The first one has no space before it, and is not the first any more.
-        if let Some(first) = arguments.get_mut(0)
-            && first.decor().prefix().and_then(|space| space.as_str()).is_none_or(str::is_empty)
-        {
-            first.decor_mut().set_prefix(" ");
-        }
-        let before = between(&name).into_iter().chain([command.as_str()]);
-        before.enumerate().for_each(|(index, word)| arguments.insert(index, word));
-        set(server, &program.to_string_lossy());
-        Change::Changed
+        edits.replace(command, program);
+        Some(Change::Changed)
     })
 }
 
@@ -47,75 +42,157 @@ pub fn with_proxy(
 ///
 /// # Errors
 /// If the text is not TOML.
-pub fn without_proxy(text: &str, keys: &[&str]) -> Result<(String, Vec<Server>), NotEditable> {
-    edited(text, keys, |_, server| {
-        if !starts_proxy(&words(server)) {
-            return Change::AsItIs;
+pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Server>), NotEditable> {
+    edited(text, places, |edits, _, server| {
+        if !looks_like_proxy(&words(server)) {
+            return Some(Change::AsItIs);
         }
-        let Some(command) = words(server).get(BETWEEN + 1).cloned() else { return Change::Unusable };
-        let Some(arguments) = server.get_mut("args").and_then(Item::as_array_mut) else { return Change::Unusable };
-        for _ in 0..=BETWEEN {
-            arguments.remove(0);
-        }
-        match arguments.get_mut(0) {
-            // The space before it was the one behind a comma.
-            Some(first) if first.decor().prefix().and_then(|space| space.as_str()) == Some(" ") => {
-                first.decor_mut().set_prefix("");
+        let (key, arguments) = server.get_key_value("args")?;
+        let (key, arguments) = (key.span()?, arguments.as_array()?);
+        let command = edits.text.get(arguments.get(BETWEEN)?.span()?)?.to_owned();
+        let (first, whole) = (arguments.get(0)?.span()?.start, arguments.span()?);
+        match arguments.get(BETWEEN + 1) {
+            Some(next) => edits.replace(first..next.span()?.start, String::new()),
+            // The list was there before, and empty.
+            None if arguments.trailing_comma() => {
+                let comma = edits.text.get(..whole.end)?.rfind(',')?;
+                edits.replace(first..comma + 1, String::new());
             }
-            Some(_) => {}
-            None => {
-                server.remove("args");
-            }
+            None => edits.take_out(key.start..whole.end),
         }
-        set(server, &command);
-        Change::Changed
+        edits.replace(server.get("command")?.span()?, command);
+        Some(Change::Changed)
     })
+}
+
+/// Changes of a text, each of which takes the place of a range of it.
+struct Edits<'a> {
+    text: &'a str,
+    all: Vec<(Range<usize>, String)>,
+}
+
+impl Edits<'_> {
+    fn replace(&mut self, range: Range<usize>, new: String) {
+        self.all.push((range, new));
+    }
+
+    /// Adds a list of arguments after the command of a server that has none: in an inline table, or on a line of its own.
+    fn add_arguments(&mut self, command: &Range<usize>, words: &str) {
+        let before = &self.text[..command.start];
+        let line = before.rfind('\n').map_or(0, |end| end + 1);
+        let inline = before[line..].rfind(['{', ',']).map(|at| line + at + 1);
+        // What is before the name of the key: space, and the names of a dotted one.
+        let key = &before[inline.unwrap_or(line)..];
+        let parents = key.rsplit_once("command").map_or("", |(parents, _)| parents.trim_end_matches(['"', '\'']));
+        if inline.is_some() {
+            let parents = parents.trim_start();
+            return self.replace(command.end..command.end, format!(", {parents}args = [{words}]"));
+        }
+        let line_end = if self.text.contains("\r\n") { "\r\n" } else { "\n" };
+        let added = format!("{parents}args = [{words}]");
+        match self.text[command.end..].find('\n').map(|end| command.end + end + 1) {
+            Some(next) => self.replace(next..next, format!("{added}{line_end}")),
+            // The last line has no end, and so has the new one.
+            None => self.replace(self.text.len()..self.text.len(), format!("{line_end}{added}")),
+        }
+    }
+
+    /// Puts words before the elements of a list.
+    fn put_first(&mut self, array: &Array, words: &str) -> Option<()> {
+        let (at, after) = match array.get(0) {
+            Some(first) => (first.span()?.start, ", "),
+            // The comma says on the way back that the list was there.
+            None => (array.span()?.start + 1, ","),
+        };
+        self.replace(at..at, format!("{words}{after}"));
+        Some(())
+    }
+
+    /// Takes a member out: of an inline table with its comma, or its line.
+    fn take_out(&mut self, member: Range<usize>) {
+        let before = &self.text[..member.start];
+        let line = before.rfind('\n').map_or(0, |end| end + 1);
+        if let Some(at) = before[line..].rfind(['{', ',']).map(|at| line + at) {
+            let start = if before[at..].starts_with(',') { at } else { member.start };
+            return self.replace(start..member.end, String::new());
+        }
+        let rest = &self.text[member.end..];
+        let (to_end, end) = rest.find('\n').map_or((rest, rest.len()), |end| (&rest[..end], end + 1));
+        // A comment behind it stays.
+        if !to_end.trim().is_empty() {
+            return self.replace(line..member.end, String::new());
+        }
+        let is_last = end == rest.len() && !rest.ends_with('\n');
+        let above = before[..line].strip_suffix('\n').map_or("", |above| above.strip_suffix('\r').unwrap_or(above));
+        let start = if is_last { above.len() } else { line };
+        self.replace(start..member.end + end, String::new());
+    }
+
+    fn applied(mut self) -> String {
+        self.all.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+        let mut text = self.text.to_owned();
+        for (range, new) in self.all {
+            text.replace_range(range, &new);
+        }
+        text
+    }
 }
 
 fn edited(
     text: &str,
-    keys: &[&str],
-    edit: impl Fn(&str, &mut dyn TableLike) -> Change,
+    places: &[&[&str]],
+    edit: impl Fn(&mut Edits<'_>, &str, &dyn TableLike) -> Option<Change>,
 ) -> Result<(String, Vec<Server>), NotEditable> {
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| NotEditable(format!("is not TOML: {error}")))?;
-    let mut found = Some(document.as_item_mut());
-    for key in keys {
-        found = found.and_then(|item| item.get_mut(*key));
-    }
+    let not_toml = |error: TomlError| NotEditable(format!("is not TOML: {error}"));
+    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    let document = Document::parse(text).map_err(not_toml)?;
+    let mut edits = Edits { text, all: Vec::new() };
     let mut servers = Vec::new();
-    for (name, server) in found.and_then(Item::as_table_like_mut).into_iter().flat_map(|table| table.iter_mut()) {
-        let change = server.as_table_like_mut().map_or(Change::Unusable, |table| edit(name.get(), table));
-        servers.push(Server { name: name.get().to_owned(), change });
+    for keys in places {
+        let found = keys.iter().try_fold(document.as_item(), |item, key| item.get(key));
+        for (name, server) in found.and_then(Item::as_table_like).into_iter().flat_map(|table| table.iter()) {
+            let done = edits.all.len();
+            let change = server.as_table_like().and_then(|server| edit(&mut edits, name, server));
+            let change = change.unwrap_or_else(|| {
+                edits.all.truncate(done);
+                Change::Unusable
+            });
+            servers.push(Server { name: name.to_owned(), project: None, change });
+        }
     }
-    Ok((document.to_string(), servers))
+    let edited = edits.applied();
+    // Nothing that an agent could not read is written.
+    Document::parse(edited.as_str()).map_err(not_toml)?;
+    Ok((format!("{mark}{edited}"), servers))
+}
+
+/// The variable of a server's entry by which the proxy would read other rules.
+fn misled(server: &dyn TableLike, proxy: &Proxy<'_>) -> Option<String> {
+    let tables = VARIABLES.iter().filter_map(|key| server.get(key)?.as_table_like());
+    let mut variables = tables.flat_map(|table| table.iter());
+    variables.find_map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        (proxy.misleads)(name, &value).then(|| name.to_owned())
+    })
 }
 
 /// A server's command, its program first.
 fn words(server: &dyn TableLike) -> Vec<String> {
     let arguments = server.get("args").and_then(Item::as_array);
     let arguments = arguments.into_iter().flatten().map(|word| word.as_str().unwrap_or_default().to_owned());
-    text_of(server, "command").into_iter().chain(arguments).collect()
-}
-
-fn text_of(server: &dyn TableLike, key: &str) -> Option<String> {
-    server.get(key)?.as_str().map(str::to_owned)
-}
-
-/// Sets a server's program, and keeps what is written around it.
-fn set(server: &mut dyn TableLike, program: &str) {
-    if let Some(value) = server.get_mut("command").and_then(Item::as_value_mut) {
-        let decor = value.decor().clone();
-        *value = Value::from(program);
-        *value.decor_mut() = decor;
-    }
+    let command = server.get("command").and_then(Item::as_str).map(str::to_owned);
+    command.into_iter().chain(arguments).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{with_proxy, without_proxy};
-    use crate::mcp_servers::Change;
-    use std::path::Path;
+    use crate::mcp_servers::{Change, tests::proxy};
+
+    const PLACES: &[&[&str]] = &[&["mcp_servers"]];
 
     const TEXT: &str = r#"model = "gpt" # mine
 
@@ -133,12 +210,16 @@ url = "https://mcp.example.com/mcp"
 args = [
   "a", # first
 ]
+command = 'x'
+
+[mcp_servers."none"]
+args = [ ]
 command = "x"
+env.KEY = "v"
 "#;
 
     fn wrap(text: &str) -> (String, Vec<(String, Change)>) {
-        let name_of = |name: &str| Some(name.to_owned());
-        let (text, servers) = with_proxy(text, &["mcp_servers"], Path::new("/opt/bin/hookhost"), name_of).unwrap();
+        let (text, servers) = with_proxy(text, PLACES, &proxy()).unwrap();
         (text, servers.into_iter().map(|server| (server.name, server.change)).collect())
     }
 
@@ -150,25 +231,59 @@ command = "x"
             ("bare", Change::Changed),
             ("issues", Change::Service),
             ("inline", Change::Changed),
+            ("none", Change::Changed),
         ];
         assert_eq!(servers, expected.map(|(name, change)| (name.to_owned(), change)));
         for line in [
             r#"command = "/opt/bin/hookhost" # the package runner"#,
             r#"args = ["mcp", "--name", "files", "--", "npx", "-y", "server-filesystem"]"#,
             r#"args = ["mcp", "--name", "bare", "--", "/opt/server"]"#,
+            r#"  "mcp", "--name", "inline", "--", 'x', "a", # first"#,
+            r#"args = ["mcp", "--name", "none", "--", "x", ]"#,
             r#"model = "gpt" # mine"#,
         ] {
             assert!(wrapped.contains(line), "{line}\n{wrapped}");
         }
         let (again, servers) = wrap(&wrapped);
-        assert_eq!((again, servers[0].1), (wrapped, Change::AsItIs));
+        assert_eq!((again, &servers[0].1), (wrapped, &Change::AsItIs));
     }
 
     #[test]
-    fn the_way_back_leads_to_the_same_text() {
-        let (wrapped, _) = wrap(TEXT);
-        assert_eq!(without_proxy(&wrapped, &["mcp_servers"]).unwrap().0, TEXT);
-        assert_eq!(without_proxy(TEXT, &["mcp_servers"]).unwrap().0, TEXT);
-        assert!(without_proxy("= 1", &["mcp_servers"]).is_err());
+    fn line_ends_and_marks_stay_and_the_way_back_leads_to_the_same_bytes() {
+        for text in [
+            TEXT,
+            "[mcp_servers.a]\ncommand = \"b\"",
+            "mcp_servers.a.command = \"b\"",
+            "[mcp_servers]\na.command = \"b\"\na.env.KEY = \"v\"",
+            "[mcp_servers]\na = { command = \"b\" }",
+            "[mcp_servers]\na = { args = [], command = \"b\", enabled = true }\n",
+            "mcp_servers = { a = { command = \"b\", args = [\"c\"] }, d.command = \"e\" }",
+            "[mcp_servers.a]\nargs = [\n]\ncommand = \"b\"\n",
+            "[mcp_servers.a]\ncommand = \"b\" # why\n# below\n",
+        ] {
+            for (mark, end) in [("", "\n"), ("", "\r\n"), ("\u{feff}", "\r\n")] {
+                let text = format!("{mark}{}", text.replace('\n', end));
+                let (wrapped, servers) = wrap(&text);
+                assert!(servers.iter().any(|(_, change)| *change == Change::Changed), "{text}");
+                assert!(wrapped.starts_with(mark), "{wrapped:?}");
+                let all = wrapped.matches('\n').count();
+                let other = if text.contains("\r\n") { all } else { 0 };
+                assert_eq!(wrapped.matches("\r\n").count(), other, "{wrapped:?}");
+                assert_eq!(without_proxy(&wrapped, PLACES).unwrap().0, text, "{wrapped}");
+                assert_eq!(wrap(&wrapped).0, wrapped);
+            }
+        }
+        assert_eq!(without_proxy(TEXT, PLACES).unwrap().0, TEXT);
+        assert!(without_proxy("= 1", PLACES).is_err());
+    }
+
+    #[test]
+    fn another_program_of_its_name_is_replaced_and_variables_that_mislead_are_named() {
+        let fake = "[mcp_servers.a]\ncommand = \"./hookhost\"\nargs = [\"mcp\", \"--name\", \"a\", \"--\", \"x\"]\n";
+        assert_eq!(wrap(fake).0, fake.replace("./hookhost", "/opt/bin/hookhost"));
+        for env in ["env = { HOME = \"/evil\" }", "env.HOME = \"/evil\"", "[mcp_servers.a.env]\nHOME = \"/evil\""] {
+            let text = format!("[mcp_servers.a]\ncommand = \"x\"\n{env}\n");
+            assert_eq!(wrap(&text), (text, vec![("a".to_owned(), Change::Misled("HOME".to_owned()))]));
+        }
     }
 }

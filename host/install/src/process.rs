@@ -80,13 +80,14 @@ pub fn run(
 pub fn converse<T>(
     words: &[OsString],
     directory: &Path,
+    variables: &[(&str, &OsStr)],
     lines: &[String],
     timeout: Duration,
     wanted: impl Fn(&str) -> Option<T>,
 ) -> Option<T> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory);
+    command.args(arguments).current_dir(directory).envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

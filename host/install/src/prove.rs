@@ -1,12 +1,14 @@
-//! Whether the hook says no: the command that the agent's file names is run with two canary calls, as the agent would run it.
-//! One has to be denied, and the other has to pass; a hook that denies everything proves nothing.
+//! Whether the hook says no: the command of our own plan, if the agent's file has it, is run with two canary calls, as the agent
+//! would run it. One has to be denied, and the other has to pass; a hook that denies everything proves nothing.
 
 use crate::configured::Configured;
-use crate::process::{self, NotEnded};
+use crate::find;
+use crate::process::{self, Ended, NotEnded};
 use crate::receipt::now;
-use crate::settings_file::digest;
+use crate::settings_file::{digest_of, look};
 use hookhost_adapters::{Adapter, Reply, canary};
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,6 +16,9 @@ use std::time::Duration;
 
 /// How long the hook may take. The first call starts the resident host, which may compile plugins.
 const TIMEOUT: Duration = Duration::from_secs(90);
+
+/// Upper bound of a program and of a file of settings whose digest is kept, in bytes: 256 MiB.
+const MAX_DIGESTED: u64 = 256 << 20;
 
 /// Most characters of what a hook said.
 const MAX_SAID: usize = 300;
@@ -58,7 +63,7 @@ pub struct Proof {
     pub agent_version: Option<String>,
     /// The version of hookhost.
     pub hookhost_version: String,
-    /// The agent's file whose command was run.
+    /// The agent's file that has the command.
     pub file: PathBuf,
     /// SHA-256 of that file.
     pub file_digest: Option<String>,
@@ -80,7 +85,7 @@ impl Proof {
     /// Why it says nothing about the hook as it is now, as the end of a sentence; absent where it still does.
     #[must_use]
     pub fn outdated(&self) -> Option<String> {
-        if fs::read(&self.file).ok().map(|content| digest(&content)) != self.file_digest {
+        if digest_of(&self.file, MAX_DIGESTED) != self.file_digest {
             return Some(format!("and {} has changed since", self.file.display()));
         }
         let is_own = self.hookhost_version == env!("CARGO_PKG_VERSION");
@@ -110,23 +115,33 @@ fn failed(trial: &Trial) -> String {
     format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
 }
 
-/// Runs the configured hook with both canary calls, in a directory. There is nothing where the agent calls no process, or its
-/// files name none of ours at the hook point of its canary.
+/// Runs the hook with both canary calls, in a directory, if a file has it as our plan would write it. Nothing else that a file
+/// names is run. There is nothing where the agent calls no process, or no file has our hook at the hook point of its canary.
+/// `path` is where programs are looked for.
 #[must_use]
 pub fn prove(
     adapter: &dyn Adapter,
     commands: &[Configured],
     directory: &Path,
+    path: &OsStr,
     agent_version: Option<String>,
 ) -> Option<Proof> {
     let agent = adapter.agent().name;
     let (point, _) = adapter.canary(canary::DENIED, directory)?;
-    let configured = commands.iter().find(|command| command.is_of(agent, point))?;
+    let mut ours = commands.iter().filter(|command| command.is_of(agent, point));
+    let (configured, planned) = ours.find_map(|command| Some((command, command.planned.as_ref()?)))?;
+    let mut words = planned.words();
+    if let Some(shell) = words.first_mut()
+        && Path::new(shell).is_relative()
+    {
+        *shell = find::on_path(&shell.to_string_lossy(), path)?.into();
+    }
     let trial = |command: &str| {
         let (_, message) = adapter.canary(command, directory).unwrap_or((point, Vec::new()));
-        try_call(adapter, configured, point, command, &message, directory)
+        let ended = process::run(&words, directory, &[("PATH", path)], &message, TIMEOUT);
+        judged(adapter, point, command, ended)
     };
-    let of_file = |path: &Path| fs::read(path).ok().map(|content| digest(&content));
+    let of_file = |path: &Path| digest_of(path, MAX_DIGESTED);
     Some(Proof {
         agent: agent.to_owned(),
         time: now(),
@@ -140,16 +155,9 @@ pub fn prove(
     })
 }
 
-fn try_call(
-    adapter: &dyn Adapter,
-    configured: &Configured,
-    point: &str,
-    command: &str,
-    message: &[u8],
-    directory: &Path,
-) -> Trial {
+fn judged(adapter: &dyn Adapter, point: &str, command: &str, ended: Result<Ended, NotEnded>) -> Trial {
     let trial = |verdict, exit, said: &str| Trial { command: command.to_owned(), verdict, exit, said: cut(said) };
-    let ended = match process::run(&configured.words(), directory, &[], message, TIMEOUT) {
+    let ended = match ended {
         Ok(ended) => ended,
         Err(error @ (NotEnded::NotStarted(_) | NotEnded::TimedOut(_))) => {
             return trial(TrialVerdict::Failed, None, &format!("it {error}"));
@@ -218,7 +226,7 @@ impl Proofs {
     /// The newest proof of an agent; a line that cannot be read is skipped.
     #[must_use]
     pub fn newest(&self, agent: &str) -> Option<Proof> {
-        let text = fs::read_to_string(self.path(agent)).ok()?;
+        let text = look(&self.path(agent), None).ok()??;
         text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
     }
 }
@@ -226,11 +234,13 @@ impl Proofs {
 #[cfg(all(test, unix))]
 mod tests {
     use super::{Proofs, TrialVerdict, prove};
-    use crate::configured::of_value;
+    use crate::configured::of_file;
     use hookhost_adapters::by_name;
+    use hookhost_adapters::install::{FilePlan, JsonEntry};
     use serde_json::json;
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
 
     const NO: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}'"#;
 
@@ -240,12 +250,18 @@ mod tests {
         let program = directory.path().join("hookhost-hook");
         fs::write(&program, format!("#!/bin/sh\ncall=$(cat)\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [
-            { "type": "command", "command": program, "args": ["claude-code", "PreToolUse"] },
-        ] }], "Stop": [{ "hooks": [{ "command": "/nowhere/hookhost-hook", "args": ["claude-code", "Stop"] }] }] } });
-        let commands = of_value(&program, &hooks);
-        assert_eq!(commands.len(), 2);
-        let proof = prove(by_name("claude-code").unwrap(), &commands, directory.path(), None).unwrap();
+        let group = |program: &Path, point: &str| json!({ "hooks": [{ "type": "command", "command": program, "args": ["claude-code", point] }] });
+        let nowhere = group(Path::new("/nowhere/hookhost-hook"), "PreToolUse");
+        let planned = group(&program, "PreToolUse");
+        let file = directory.path().join("settings.json");
+        fs::write(&file, json!({ "hooks": { "PreToolUse": [nowhere, planned] } }).to_string()).unwrap();
+        let entries = vec![JsonEntry::element(&["hooks", "PreToolUse"], planned)];
+        let commands = of_file(&FilePlan::Json { path: file, entries }, None).unwrap();
+        assert_eq!(commands.len(), 2, "one is of somebody else");
+        let claude_code = by_name("claude-code").unwrap();
+        let path = std::ffi::OsStr::new("/usr/bin:/bin");
+        assert_eq!(prove(claude_code, &commands[..1], directory.path(), path, None), None);
+        let proof = prove(claude_code, &commands, directory.path(), path, None).unwrap();
         let proofs = Proofs::of(directory.path());
         proofs.keep(&proof).unwrap();
         assert_eq!(proofs.newest("claude-code"), Some(proof.clone()));

@@ -3,7 +3,7 @@
 //! A receipt is written before the file that it is about: a crash between the two loses nothing.
 
 use crate::error::Refused;
-use crate::settings_file::digest;
+use crate::settings_file::{digest, look};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hookhost_adapters::install::Scope;
@@ -117,6 +117,11 @@ impl<'a> Installation<'a> {
         Self { agent, scope, project }
     }
 
+    /// The root that no link of its files leads out of: a project's, whose files others have written.
+    pub(crate) fn root(&self) -> Option<&'a Path> {
+        (self.scope == Scope::Project).then_some(self.project)
+    }
+
     fn file_name(&self) -> String {
         let Self { agent, scope, project } = self;
         match scope {
@@ -155,11 +160,7 @@ impl Receipts {
     /// If it cannot be read, or is of another version.
     pub fn read(&self, of: &Installation<'_>) -> Result<Option<Receipt>, Refused> {
         let path = self.directory.join(of.file_name());
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Refused::io(&path, "read", &error)),
-        };
+        let Some(text) = look(&path, None)? else { return Ok(None) };
         let next = "move it away: the hook can still be taken out of the agent's files";
         let receipt: Receipt = serde_json::from_str(&text)
             .map_err(|error| Refused::new(&path, format!("is not a receipt of this version ({error})"), next))?;

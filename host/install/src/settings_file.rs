@@ -2,9 +2,10 @@
 
 use crate::error::Refused;
 use data_encoding::HEXLOWER;
+use hookhost_files::{Guard, Links};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Upper bound of a file, in bytes: 16 MiB.
@@ -24,6 +25,8 @@ pub struct SettingsFile {
     pub content: Option<Vec<u8>>,
     /// Owner and permissions, where there is a file.
     found: Option<Found>,
+    /// The root of the project whose file it is.
+    project: Option<PathBuf>,
 }
 
 /// Which file was read.
@@ -35,40 +38,41 @@ struct Found {
 }
 
 impl SettingsFile {
-    /// Reads a file, or finds that there is none. Symbolic links are followed to a file of this user.
+    /// Reads a file, or finds that there is none. Symbolic links are followed to a file of this user; in files of a project,
+    /// which others have written, none is followed that leads out of its root.
     ///
     /// # Errors
-    /// If it cannot be read, is not a regular file, is larger than 16 MiB, or a link leads nowhere or to a file of another
-    /// user.
-    pub fn read(named: &Path) -> Result<Self, Refused> {
+    /// If it cannot be read, is not a regular file, is larger than 16 MiB, or a link leads nowhere, to a file of another user,
+    /// or out of the project.
+    pub fn read(named: &Path, project: Option<&Path>) -> Result<Self, Refused> {
         let named = std::path::absolute(named).map_err(|error| Refused::io(named, "found", &error))?;
         let is_link = fs::symlink_metadata(&named).is_ok_and(|metadata| metadata.is_symlink());
+        check_within(&named, project)?;
         let real = match named.canonicalize() {
             Ok(real) => real,
             Err(_) if is_link => {
                 let next = "make the file that it leads to, or remove the link";
                 return Err(Refused::new(&named, "is a symbolic link that leads nowhere", next));
             }
-            Err(error) if is_missing(&error) => return Self::missing(named),
+            Err(error) if is_missing(&error) => return Self::missing(named, project),
             Err(error) => return Err(Refused::io(&named, "read", &error)),
         };
         let is_linked = is_link || leads_through_link(&named);
-        let file = open(&real).map_err(|error| Refused::io(&named, "read", &error))?;
+        let unreadable = |error| Refused::unreadable(&named, error);
+        let file = hookhost_files::open(&real, Guard::Anybodys, Links::Followed).map_err(unreadable)?;
         let metadata = file.metadata().map_err(|error| Refused::io(&named, "read", &error))?;
-        if !metadata.is_file() {
-            return Err(Refused::new(&named, "is not a regular file", "put a file in its place"));
-        }
         check_owner(&named, &real, is_linked, &metadata)?;
-        let mut content = Vec::new();
-        let read = (&file).take(MAX_BYTES + 1).read_to_end(&mut content);
-        read.map_err(|error| Refused::io(&named, "read", &error))?;
-        if content.len() as u64 > MAX_BYTES {
-            return Err(Refused::new(&named, "is larger than 16 MiB", "check that it is the file that you mean"));
-        }
-        Ok(Self { real, is_linked, content: Some(content), found: Some(Found::of(&metadata)), named })
+        let content = hookhost_files::read_opened(&real, &file, MAX_BYTES).map_err(unreadable)?;
+        let project = project.map(Path::to_owned);
+        Ok(Self { real, is_linked, content: Some(content), found: Some(Found::of(&metadata)), named, project })
     }
 
-    fn missing(named: PathBuf) -> Result<Self, Refused> {
+    /// The same file, as it is now.
+    pub(crate) fn again(&self) -> Result<Self, Refused> {
+        Self::read(&self.named, self.project.as_deref())
+    }
+
+    fn missing(named: PathBuf, project: Option<&Path>) -> Result<Self, Refused> {
         let is_linked = leads_through_link(&named);
         if let Some(directory) = existing_ancestor(&named)
             && is_linked
@@ -76,7 +80,8 @@ impl SettingsFile {
         {
             check_owner(&named, &directory, true, &metadata)?;
         }
-        Ok(Self { real: named.clone(), named, is_linked, content: None, found: None })
+        let project = project.map(Path::to_owned);
+        Ok(Self { real: named.clone(), named, is_linked, content: None, found: None, project })
     }
 
     /// Its content as text; empty where there is no file.
@@ -84,9 +89,7 @@ impl SettingsFile {
     /// # Errors
     /// If it is not UTF-8.
     pub fn text(&self) -> Result<&str, Refused> {
-        let content = self.content.as_deref().unwrap_or_default();
-        let not_utf_8 = |_| Refused::new(&self.named, "is not UTF-8", "save it as UTF-8, and try again");
-        std::str::from_utf8(content).map_err(not_utf_8)
+        text_of(&self.named, self.content.as_deref().unwrap_or_default())
     }
 
     /// Checks that the file may be written.
@@ -168,7 +171,7 @@ impl SettingsFile {
     /// # Errors
     /// If it is not.
     pub fn check_unchanged(&self) -> Result<(), Refused> {
-        let now = Self::read(&self.named)?;
+        let now = self.again()?;
         let is_same = now.real == self.real && now.content == self.content && now.found == self.found;
         if is_same { Ok(()) } else { Err(self.changed()) }
     }
@@ -214,6 +217,56 @@ impl Found {
     }
 }
 
+/// The text of a file that is only looked at, whoever owns it; `None` where there is none. `project` as in
+/// [`SettingsFile::read`].
+///
+/// # Errors
+/// As [`SettingsFile::read`] and [`SettingsFile::text`], but for the owner and for links that lead nowhere.
+pub fn look(path: &Path, project: Option<&Path>) -> Result<Option<String>, Refused> {
+    check_within(path, project)?;
+    match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES) {
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(Refused::unreadable(path, error)),
+        Ok(content) => text_of(path, &content).map(|text| Some(text.to_owned())),
+    }
+}
+
+/// The digest of a file that is only looked at; `None` where it cannot be read.
+pub(crate) fn digest_of(path: &Path, most: u64) -> Option<String> {
+    let content = hookhost_files::read(path, Guard::Anybodys, Links::Followed, most).ok()?;
+    Some(digest(&content))
+}
+
+fn check_within(path: &Path, project: Option<&Path>) -> Result<(), Refused> {
+    let Some(project) = project else { return Ok(()) };
+    match hookhost_files::check_within(path, project) {
+        // Where the project itself is missing, so is the file.
+        Err(error) if error.is_missing() => Ok(()),
+        checked => checked.map_err(|error| Refused::unreadable(path, error)),
+    }
+}
+
+/// The content of a file as text.
+fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, Refused> {
+    let next = "save it as UTF-8, and try again";
+    let what = match content {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, ..] | [0, ..] => "is UTF-16, and not UTF-8".to_owned(),
+        _ => match std::str::from_utf8(content) {
+            Ok(text) => return Ok(text),
+            Err(error) => {
+                let (before, rest) = content.split_at(error.valid_up_to());
+                let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+                let byte = rest.first().copied().unwrap_or_default();
+                format!(
+                    "is not UTF-8, and probably Latin-1 or Windows-1252: line {line} has the byte {byte:#04x} at byte {column}"
+                )
+            }
+        },
+    };
+    Err(Refused::new(path, what, next))
+}
+
 /// SHA-256 of a content, in hexadecimal digits.
 #[must_use]
 pub fn digest(content: &[u8]) -> String {
@@ -244,7 +297,7 @@ fn make_directories(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound)
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn existing_ancestor(path: &Path) -> Option<PathBuf> {
@@ -286,19 +339,6 @@ fn check_owner(_: &Path, _: &Path, _: bool, _: &Metadata) -> Result<(), Refused>
     Ok(())
 }
 
-/// Opens without waiting for the other end of a pipe.
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
 /// A path as a word of a shell.
 pub(crate) fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
@@ -308,7 +348,7 @@ pub(crate) fn quoted(path: &Path) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::SettingsFile;
+    use super::{SettingsFile, look};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -318,7 +358,7 @@ mod tests {
         let path = directory.path().join("settings.json");
         fs::write(&path, "{}").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        SettingsFile::read(&path).unwrap().replace(b"{\"a\":1}", false).unwrap();
+        SettingsFile::read(&path, None).unwrap().replace(b"{\"a\":1}", false).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"{\"a\":1}");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
@@ -328,7 +368,7 @@ mod tests {
     fn a_file_that_is_not_there_is_made_with_its_directories() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/settings.json");
-        let made = SettingsFile::read(&path).unwrap().replace(b"{}", false).unwrap();
+        let made = SettingsFile::read(&path, None).unwrap().replace(b"{}", false).unwrap();
         assert_eq!(made, [directory.path().join("a"), directory.path().join("a/b")]);
         assert_eq!(fs::read(&path).unwrap(), b"{}");
     }
@@ -337,11 +377,11 @@ mod tests {
     fn what_somebody_changed_or_made_meanwhile_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("settings.json");
-        let missing = SettingsFile::read(&path).unwrap();
+        let missing = SettingsFile::read(&path, None).unwrap();
         fs::write(&path, "theirs").unwrap();
         let error = missing.replace(b"ours", false).unwrap_err();
         assert!(error.what.contains("changed by somebody else"), "{error}");
-        let read = SettingsFile::read(&path).unwrap();
+        let read = SettingsFile::read(&path, None).unwrap();
         fs::write(&path, "other").unwrap();
         assert!(read.replace(b"ours", false).is_err() && read.remove().is_err());
         assert_eq!(fs::read(&path).unwrap(), b"other");
@@ -355,15 +395,15 @@ mod tests {
         fs::create_dir(directory.path().join("dotfiles")).unwrap();
         fs::write(&real, "{}").unwrap();
         symlink("dotfiles/real.json", &link).unwrap();
-        let file = SettingsFile::read(&link).unwrap();
+        let file = SettingsFile::read(&link, None).unwrap();
         assert!(file.is_linked);
         file.replace(b"{\"a\":1}", false).unwrap();
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(fs::read(&real).unwrap(), b"{\"a\":1}");
         let through = directory.path().join("through");
         symlink("dotfiles", &through).unwrap();
-        assert!(SettingsFile::read(&through.join("real.json")).unwrap().is_linked);
-        assert!(!SettingsFile::read(&real).unwrap().is_linked);
+        assert!(SettingsFile::read(&through.join("real.json"), None).unwrap().is_linked);
+        assert!(!SettingsFile::read(&real, None).unwrap().is_linked);
     }
 
     #[test]
@@ -371,21 +411,77 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         symlink("nowhere", path("dangling")).unwrap();
-        let error = SettingsFile::read(&path("dangling")).unwrap_err();
+        let error = SettingsFile::read(&path("dangling"), None).unwrap_err();
         assert!(
             error.to_string().contains("is a symbolic link that leads nowhere, so it is left as it is: "),
             "{error}"
         );
         fs::create_dir(path("directory")).unwrap();
-        assert!(SettingsFile::read(&path("directory")).unwrap_err().what.contains("not a regular file"));
+        assert!(SettingsFile::read(&path("directory"), None).unwrap_err().what.contains("not a regular file"));
         fs::write(path("read-only"), "{}").unwrap();
         fs::set_permissions(path("read-only"), fs::Permissions::from_mode(0o444)).unwrap();
-        let error = SettingsFile::read(&path("read-only")).unwrap().replace(b"x", false).unwrap_err();
+        let error = SettingsFile::read(&path("read-only"), None).unwrap().replace(b"x", false).unwrap_err();
         assert!(
             error.to_string().contains("is read-only, so it is left as it is: if it is to be changed, `chmod u+w "),
             "{error}"
         );
         assert_eq!(fs::read(path("read-only")).unwrap(), b"{}");
+    }
+
+    #[test]
+    fn no_link_of_a_project_is_followed_out_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let (project, mine) = (root.join("project"), root.join("mine"));
+        fs::create_dir_all(project.join("real")).unwrap();
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("rc"), "{}").unwrap();
+        fs::write(project.join("real/settings.json"), "{}").unwrap();
+        symlink(mine.join("rc"), project.join("file")).unwrap();
+        symlink(&mine, project.join("directory")).unwrap();
+        symlink("real", project.join("within")).unwrap();
+        for path in ["file", "directory/rc", "directory/new"] {
+            let path = project.join(path);
+            let (read, looked) = (SettingsFile::read(&path, Some(&project)), look(&path, Some(&project)));
+            for error in [read.unwrap_err(), looked.unwrap_err()] {
+                assert!(error.what.contains("which is outside of "), "{error}");
+            }
+            assert!(SettingsFile::read(&path, None).is_ok(), "the user's own links are followed");
+        }
+        let within = project.join("within/settings.json");
+        assert!(SettingsFile::read(&within, Some(&project)).unwrap().is_linked);
+        assert_eq!(look(&within, Some(&project)).unwrap().as_deref(), Some("{}"));
+    }
+
+    #[test]
+    fn a_device_is_not_read_and_a_file_to_its_bound() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        symlink("/dev/zero", path("device")).unwrap();
+        let large = fs::File::create(path("large")).unwrap();
+        large.set_len(super::MAX_BYTES + 1).unwrap();
+        for (name, why) in
+            [("device", "not a regular file"), ("large", "larger than 16 MiB"), ("", "not a regular file")]
+        {
+            for error in [SettingsFile::read(&path(name), None).unwrap_err(), look(&path(name), None).unwrap_err()] {
+                assert!(error.what.contains(why), "{error}");
+            }
+        }
+        assert_eq!(look(&path("nothing"), None), Ok(None));
+        assert_eq!(look(&path("large/nothing"), None), Ok(None));
+    }
+
+    #[test]
+    fn a_text_in_another_encoding_is_named_with_its_place() {
+        for (content, says) in [
+            (&b"{\n \"a\": \"caf\xe9\"}"[..], "line 2 has the byte 0xe9 at byte 11"),
+            (b"\xff\xfe{\0}\0", "is UTF-16"),
+            (b"{\0}\0", "is UTF-16"),
+            (b"\0{\0}", "is UTF-16"),
+        ] {
+            let error = super::text_of(std::path::Path::new("/f"), content).unwrap_err();
+            assert!(error.what.contains(says) && error.next.starts_with("save it as UTF-8"), "{error}");
+        }
     }
 
     #[test]
@@ -398,10 +494,10 @@ mod tests {
             return;
         }
         symlink("theirs", path("link")).unwrap();
-        let error = SettingsFile::read(&path("link")).unwrap_err();
+        let error = SettingsFile::read(&path("link"), None).unwrap_err();
         assert!(error.what.ends_with("which belongs to another user (uid 12345)"), "{error}");
         // Root may change a file of a user, who owns it afterwards.
-        let file = SettingsFile::read(&path("theirs")).unwrap();
+        let file = SettingsFile::read(&path("theirs"), None).unwrap();
         file.replace(b"{ }", false).unwrap();
         assert_eq!(std::os::unix::fs::MetadataExt::uid(&path("theirs").metadata().unwrap()), 12_345);
     }

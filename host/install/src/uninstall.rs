@@ -4,7 +4,7 @@ use crate::error::Refused;
 use crate::install::unusable;
 use crate::json;
 use crate::ours;
-use crate::receipt::{Content, FileReceipt, Receipt};
+use crate::receipt::{Content, FileReceipt, Installation, Receipt};
 use crate::settings_file::{SettingsFile, digest, remove_directories};
 use hookhost_adapters::install::{FilePlan, Plan};
 use std::path::{Path, PathBuf};
@@ -60,20 +60,20 @@ impl Undoing {
     }
 }
 
-/// What happens to each file: of this agent's plan, and of the receipt of what was installed, where there is one.
+/// What happens to each file: of an agent's plan, and of the receipt of what was installed, where there is one.
 ///
 /// # Errors
 /// If a file cannot be read, is not what the agent reads, or may not be written.
-pub fn prepare(plan: &Plan, agent: &str, receipt: Option<&Receipt>) -> Result<Vec<Undoing>, Refused> {
+pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) -> Result<Vec<Undoing>, Refused> {
     let kept = |path: &Path| receipt?.files.iter().find(|file| file.path == path);
     let mut undoings = Vec::new();
     for file in &plan.files {
         let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
-        undoings.push(undoing(Some(file), agent, &path, kept(&path))?);
+        undoings.push(undoing(Some(file), of, &path, kept(&path))?);
     }
     for file in receipt.iter().flat_map(|receipt| &receipt.files) {
         if !undoings.iter().any(|undoing| undoing.file.named == file.path) {
-            undoings.push(undoing(None, agent, &file.path, Some(file))?);
+            undoings.push(undoing(None, of, &file.path, Some(file))?);
         }
     }
     Ok(undoings)
@@ -87,9 +87,14 @@ pub fn apply(undoings: &[Undoing]) -> Result<(), Refused> {
     undoings.iter().rev().try_for_each(Undoing::apply)
 }
 
-fn undoing(plan: Option<&FilePlan>, agent: &str, path: &Path, kept: Option<&FileReceipt>) -> Result<Undoing, Refused> {
-    let file = SettingsFile::read(path)?;
-    let undo = undo(plan, agent, &file, kept)?;
+fn undoing(
+    plan: Option<&FilePlan>,
+    of: &Installation<'_>,
+    path: &Path,
+    kept: Option<&FileReceipt>,
+) -> Result<Undoing, Refused> {
+    let file = SettingsFile::read(path, of.root())?;
+    let undo = undo(plan, of.agent, &file, kept)?;
     if !matches!(undo, Undo::Nothing | Undo::Leave) {
         file.check_writable()?;
     }

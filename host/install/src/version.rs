@@ -3,7 +3,7 @@
 use crate::process;
 use hookhost_adapters::Agent;
 use std::cmp::Ordering;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,14 +24,16 @@ pub enum Known {
     Unknown,
 }
 
-/// Asks an agent's program for its version. No shell is involved, and nothing is on its standard input.
+/// Asks an agent's program for its version. No shell is involved, and nothing is on its standard input. `path` is where it looks
+/// for other programs, such as the one that runs its script.
 ///
 /// # Errors
 /// One sentence on why there is none, about the program.
-pub fn ask(program: &Path) -> Result<String, String> {
+pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
     let words: [OsString; 2] = [program.into(), "--version".into()];
     let directory = program.parent().unwrap_or(Path::new("/"));
-    let ended = process::run(&words, directory, &[], b"", TIMEOUT).map_err(|error| format!("`--version` {error}"))?;
+    let ended = process::run(&words, directory, &[("PATH", path)], b"", TIMEOUT)
+        .map_err(|error| format!("`--version` {error}"))?;
     let text = String::from_utf8_lossy(&ended.stdout);
     let errors = String::from_utf8_lossy(&ended.stderr);
     number_in(&text).or_else(|| number_in(&errors)).ok_or_else(|| "`--version` says no version".to_owned())

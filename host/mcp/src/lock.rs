@@ -3,6 +3,7 @@
 //! Beside it the state directory keeps the definitions that are held back, for `hookhost mcp approve`.
 
 use hookhost_contract::canonical;
+use hookhost_files::{Guard, Links};
 use hookhost_relay::message::is_json;
 use hookhost_relay::name::ServerName;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -215,19 +216,14 @@ impl HeldBack {
 
 /// The text of a file; `None` where it is not there.
 fn read(path: &Path) -> Result<Option<String>, LockError> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // A pipe would be waited for.
-        Ok(found) if !found.is_file() => return Err(LockError::new(path, "read", &"it is not a file")),
-        found => found.map_err(|error| LockError::new(path, "read", &error))?,
+    let bytes = match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_FILE) {
+        Err(error) if error.is_missing() => return Ok(None),
+        read => read.map_err(|error| LockError::new(path, "read", &error))?,
     };
-    let file = File::open(path).map_err(|error| LockError::new(path, "read", &error))?;
-    let mut text = String::new();
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| LockError::new(path, "read", &error))?;
-    if text.len() as u64 > MAX_FILE || !is_json(&text) {
-        return Err(LockError::new(path, "read", &"it is no JSON of at most 16 MiB"));
+    match String::from_utf8(bytes) {
+        Ok(text) if is_json(&text) => Ok(Some(text)),
+        _ => Err(LockError::new(path, "read", &"it is no JSON")),
     }
-    Ok(Some(text))
 }
 
 /// Writes a file whole or not at all.

@@ -132,15 +132,17 @@ fn a_hook_that_passes_everything_denies_everything_or_fails_is_no_proof() {
         let ended = person.run(&["doctor", "--prove"]);
         printed(ended.expect(1, &[]), &["  problem proof    ", says]);
     }
-    // What counts is the command that the file has, and not the one that would be written now.
+    // Nothing is run but what `hookhost install` writes.
     let person = installed();
-    let other = person.program("other-hook", "exit 0");
+    let trace = person.user.path("trace");
+    let other = person.program("other-hook", &format!("touch '{}'", trace.display()));
     person.program("hookhost-hook", HOOK);
     fs::create_dir(person.user.path("old")).unwrap();
     fs::rename(other, person.user.path("old/hookhost-hook")).unwrap();
     person.write(&person.read().replace("/bin/hookhost-hook", "/old/hookhost-hook"));
     let ended = person.run(&["doctor", "--prove"]);
-    printed(ended.expect(1, &[]), &["lets the canary call pass that it has to deny"]);
+    printed(ended.expect(1, &[]), &["so it is not run here: ", "so there is nothing to run\n"]);
+    assert!(!trace.exists());
 }
 
 /// An agent that makes the call, which its hook hands to the rules; a part of the real one.
@@ -166,7 +168,9 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(
         ended.expect(0, &[]),
-        &["  ok      agent-run Claude Code asked about the canary call, it was rejected, and left no trace in /"],
+        &[
+            "  ok      agent-run Claude Code asked about the canary call, it was rejected, and left no trace in the empty directory",
+        ],
     );
     // Its own event in the log is seen as well.
     printed(&ended, &["the last event came on 20", ": before-tool-call\n"]);
@@ -187,6 +191,88 @@ fn the_agent_itself_is_run_and_the_log_says_what_happened_to_its_call() {
     agent_that_asks(&person, "claude-code");
     let ended = person.run(&["doctor", "claude-code", "--prove", "--run-agent"]);
     printed(ended.expect(1, &[]), &["asked about the canary call, and it was allowed"]);
+}
+
+#[test]
+fn nothing_that_a_repository_names_is_run_by_commands_that_inspect() {
+    let person = Person::without_agent();
+    let (project, trace) = (person.user.project(), person.user.path("trace"));
+    fs::create_dir_all(project.join(".git")).unwrap();
+    let command = |agent: &str, point: &str| {
+        format!(
+            "touch '{}'; exec '{}' {agent} {point}",
+            trace.display(),
+            person.user.path("bin/hookhost-hook").display()
+        )
+    };
+    let write = |name: &str, text: String| {
+        let path = project.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let group = |agent: &str, point: &str| json!({ "hooks": { point: [{ "matcher": "*", "hooks": [{ "type": "command", "command": command(agent, point) }] }] } });
+    write(".claude/settings.json", group("claude-code", "PreToolUse").to_string());
+    write(".codex/hooks.json", group("codex", "PreToolUse").to_string());
+    write(".gemini/settings.json", group("gemini-cli", "BeforeTool").to_string());
+    let cursor = json!({ "version": 1, "hooks": { "preToolUse": [{ "command": command("cursor", "preToolUse") }] } });
+    write(".cursor/hooks.json", cursor.to_string());
+    write(".clinerules/hooks/PreToolUse", format!("#!/bin/sh\n{}\n", command("cline", "PreToolUse")));
+    let own = |name: &str| write(&format!("tools/{name}"), format!("#!/bin/sh\ntouch '{}'\n", trace.display()));
+    ["claude", "codex", "gemini", "cline", "bash", "sh", "node"].into_iter().for_each(own);
+    for arguments in [
+        &["doctor"][..],
+        &["doctor", "--prove", "--run-agent"],
+        &["doctor", "claude-code", "--prove", "--run-agent"],
+        &["agents"],
+        &["install", "codex", "--dry-run"],
+        &["uninstall", "--all", "--project", "--dry-run"],
+    ] {
+        let mut run = person.command(arguments);
+        run.env("PATH", format!("{}:.:tools:/usr/bin:/bin", project.join("tools").display()));
+        let ended = Ended::of(&mut run);
+        assert!(!trace.exists(), "{arguments:?}: {ended:#?}");
+        if arguments[0] == "doctor" {
+            printed(&ended, &["so it is not run here: "]);
+        }
+    }
+}
+
+#[test]
+fn agents_and_doctor_agree_about_an_agent_that_skips_the_hook() {
+    let person = installed();
+    person.run(&["doctor", "--prove"]).expect(0, &[]);
+    person.write(&person.read().replacen('{', "{\"disableAllHooks\": true,", 1));
+    person.run(&["doctor", "--prove"]).expect(1, &[]);
+    let ended = person.run(&["agents", "claude-code"]);
+    printed(
+        ended.expect(0, &[]),
+        &[
+            "and the agent does not reach it\n",
+            "  problem    ",
+            "says `disableAllHooks`",
+            "  next       hookhost doctor claude-code\n",
+        ],
+    );
+    assert_eq!(json_of(&person.run(&["agents", "--json"]))["agents"][0]["proven"], Value::Null);
+    person.run(&["agents", "codex"]).expect(0, &[]);
+    person.run(&["agents", "no-agent"]).expect(2, &[]);
+    let ended = person.run(&["install"]);
+    ended.expect(2, &["claude-code", "codex", "--all"]);
+    person.run(&["uninstall"]).expect(2, &["claude-code", "codex", "--all"]);
+}
+
+#[test]
+fn directories_without_a_program_do_not_fail_the_doctor_and_install_all_makes_none_of_another_agent() {
+    let person = installed();
+    fs::create_dir_all(person.user.path(".gemini")).unwrap();
+    fs::create_dir_all(person.user.path(".cursor")).unwrap();
+    let ended = person.run(&["doctor"]);
+    printed(ended.expect(0, &[]), &["Gemini CLI\n", "  unknown entry    the hook is in no file of Cursor\n"]);
+    assert!(!ended.stdout.contains("Antigravity"), "{ended:#?}");
+    person.run(&["doctor", "cursor"]).expect(1, &[]);
+    person.run(&["install", "--all"]).expect(0, &[]);
+    assert!(!person.user.path(".gemini/config").exists());
 }
 
 #[test]

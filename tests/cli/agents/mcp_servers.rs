@@ -24,6 +24,57 @@ fn the_proxy_takes_the_place_of_each_server_and_gives_it_back() {
 }
 
 #[test]
+fn what_leads_the_proxy_to_other_rules_is_named_and_a_program_of_its_name_is_no_proxy() {
+    let person = Person::without_agent();
+    let project = person.user.project();
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    let file = project.join(".mcp.json");
+    let server = |more: Value| {
+        let mut server = json!({ "command": "npx", "args": ["x"] });
+        server.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server
+    };
+    let fake = json!({ "command": "./tools/hookhost", "args": ["mcp", "--name", "fake", "--", "npx", "x"] });
+    let servers = json!({ "mcpServers": {
+        "fake": server(fake),
+        "rules": server(json!({ "env": { "HOOKHOST_CONFIG_DIR": "evil" } })),
+        "home": server(json!({ "env": { "HOME": "evil" } })),
+        "own": server(json!({ "env": { "HOME": "${HOME}", "A": "b" } })),
+    } });
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let ended = person.run(&["install", "claude-code", "--mcp", "--project"]);
+    printed(
+        ended.expect(1, &[]),
+        &["rules: its variable HOOKHOST_CONFIG_DIR leads hookhost to other rules", "home: its variable HOME leads"],
+    );
+    let after: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let program = |name: &str| after["mcpServers"][name]["command"].clone();
+    let ours = json!(hookhost().to_str().unwrap());
+    assert_eq!((program("fake"), program("own")), (ours.clone(), ours));
+    assert_eq!((program("rules"), program("home")), (json!("npx"), json!("npx")));
+    // Through a link of a repository no file of the user's is edited.
+    std::fs::write(person.user.path("mine.json"), servers.to_string()).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(person.user.path("mine.json"), &file).unwrap();
+    person.run(&["install", "claude-code", "--mcp", "--project"]).expect(1, &["outside of"]);
+    assert_eq!(std::fs::read_to_string(person.user.path("mine.json")).unwrap(), servers.to_string());
+}
+
+#[test]
+fn servers_of_the_local_scope_are_behind_the_proxy_too() {
+    let person = Person::without_agent();
+    let file = person.user.path(".claude.json");
+    let local = json!({ "projects": { "/repo": { "mcpServers": { "local": { "command": "npx", "args": ["x"] } } } } });
+    std::fs::write(&file, local.to_string()).unwrap();
+    printed(&person.run(&["install", "claude-code", "--mcp"]), &["proxied   local (in /repo)"]);
+    let after: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(after["projects"]["/repo"]["mcpServers"]["local"]["args"][2], "local");
+    person.run(&["uninstall", "claude-code", "--mcp"]).expect(0, &[]);
+    let back: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(back, local);
+}
+
+#[test]
 fn a_file_in_toml_is_edited_as_well() {
     let person = Person::without_agent();
     let file = person.user.path(".codex/config.toml");

@@ -1,8 +1,9 @@
 //! A resident host that is killed, hangs, loses its socket, or is not ours.
 
 use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
+use hookhost_tests::Ended;
 use rustix::process::{Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -214,4 +215,19 @@ fn the_status_names_the_socket_the_address_and_the_file_of_the_token() {
     assert!(token.trim().len() >= 32, "{token}");
     assert!(home.command(&["serve", "--stop"]).output().unwrap().status.success());
     assert!(resident.wait().unwrap().success());
+}
+
+#[test]
+fn the_doctors_canary_leaves_no_open_session_and_no_difference() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| Ended::of(&mut home.command(arguments));
+    run(&["install", "claude-code"]).expect(0, &[]);
+    for _ in 0..2 {
+        let proven = run(&["doctor", "claude-code", "--prove"]);
+        assert!(proven.stdout.contains("ok      proof    "), "{proven:#?}");
+    }
+    let verified: Value = serde_json::from_str(&run(&["audit", "verify", "--json"]).stdout).unwrap();
+    assert_eq!(verified["open-sessions"], json!([]));
+    let replayed = run(&["replay"]);
+    assert!(!replayed.expect(0, &[]).stdout.contains("rejected by hookhost-canary"), "{replayed:#?}");
 }

@@ -174,8 +174,8 @@ fn proof(adapter: &dyn Adapter) -> String {
     }
     let hook = match adapter.canary("", Path::new("/")) {
         Some((point, _)) => format!(
-            "The command at the hook point `{point}` is read back from the agent's file and run twice, with the agent's own \
-             message about a shell command: one call has to be denied, and one has to pass."
+            "The command at the hook point `{point}`, where the agent's file has it as `hookhost install` writes it, is run \
+             twice, with the agent's own message about a shell command: one call has to be denied, and one has to pass."
         ),
         None => format!(
             "{title} does not call its hook as a program that could be run alone, so the command looks at its files, and \
@@ -184,8 +184,8 @@ fn proof(adapter: &dyn Adapter) -> String {
     };
     let agent_run = match adapter.headless("PROMPT") {
         Some(words) => format!(
-            "With `--run-agent`, {title} itself makes the call that has to be denied: hookhost runs `{}`. That asks its \
-             model, which may cost something, and asks you nothing.",
+            "With `--run-agent`, {title} itself makes the call that has to be denied: hookhost runs `{}` in an empty \
+             directory. That asks its model, which may cost something, and asks you nothing.",
             words.join(" ")
         ),
         None => format!(

@@ -85,7 +85,6 @@ impl StoredSession {
                 Ok(bytes) => StoredMessage::read(*number, &bytes),
                 Err(FileError::Refused(refused)) => Err(refused.fault),
                 Err(FileError::Io(error)) => return Err(SessionStoreError::io(path, "read")(error)),
-                Err(other) => Err(other.to_string()),
             };
             match read {
                 Ok(message) => messages.push(message),

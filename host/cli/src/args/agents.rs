@@ -49,7 +49,7 @@ Examples:
 #[command(after_help = INSTALL_EXAMPLES)]
 pub(crate) struct InstallArgs {
     /// The agents, such as claude-code
-    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true, required_unless_present = "all")]
+    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agents: Vec<String>,
 
     /// Each agent that is found here
@@ -79,7 +79,7 @@ Examples:
 #[command(after_help = UNINSTALL_EXAMPLES)]
 pub(crate) struct UninstallArgs {
     /// The agents, such as claude-code
-    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true, required_unless_present = "all")]
+    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agents: Vec<String>,
 
     /// Each agent
@@ -112,11 +112,13 @@ pub(crate) struct DoctorArgs {
     #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
     pub(crate) agent: Option<String>,
 
-    /// Run the hook as the agent's file names it, with a harmless call that has to be denied and one that has to pass
+    /// Run the hook as `hookhost install` writes it, where the agent's file has it, with a harmless call that has to be denied and
+    /// one that has to pass
     #[arg(long)]
     pub(crate) prove: bool,
 
-    /// Also have the agent itself make the call that has to be denied: it asks its model, which may cost something
+    /// Also have the agent itself make the call that has to be denied, in an empty directory: it asks its model, which may cost
+    /// something
     #[arg(long, requires = "prove")]
     pub(crate) run_agent: bool,
 
@@ -128,12 +130,17 @@ pub(crate) struct DoctorArgs {
 const AGENTS_EXAMPLES: &str = "\
 Examples:
   hookhost agents
+  hookhost agents claude-code
   hookhost agents --json | jq -r '.agents[] | select(.installed == []) | .agent'";
 
 /// List the agents that are here: whether the hook is installed and proven, its last event, and what stays blind
 #[derive(Debug, Args)]
 #[command(after_help = AGENTS_EXAMPLES)]
 pub(crate) struct AgentsArgs {
+    /// The agents [default: each that is found here]
+    #[arg(value_name = "AGENT", value_parser = agent(), hide_possible_values = true)]
+    pub(crate) agents: Vec<String>,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

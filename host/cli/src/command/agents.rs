@@ -1,7 +1,7 @@
 //! `hookhost agents`: the agents that are here.
 
-use super::doctor::LastEvents;
-use crate::agent_places::{AgentPlaces, NO_AGENT, adapters, is_second_way};
+use super::doctor::{self, LastEvents};
+use crate::agent_places::{AgentPlaces, NO_AGENT};
 use crate::args::AgentsArgs;
 use crate::exit::{CliError, Exit};
 use crate::output::{
@@ -9,20 +9,16 @@ use crate::output::{
     style::{DIM, GOOD, NAME, WARNING},
     time,
 };
-use hookhost_adapters::install::Scope;
 use hookhost_adapters::{Agent, Covered, canary};
-use hookhost_install::doctor;
-use hookhost_install::find::{self, Traces};
-use hookhost_install::prove::{Proof, Proofs};
+use hookhost_install::doctor::Diagnosis;
+use hookhost_install::prove::Proof;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// What is known of an agent that is here.
 struct Found {
     agent: &'static Agent,
-    traces: Traces,
-    /// The scopes in whose files the hook is.
-    installed: Vec<Scope>,
+    diagnosis: Diagnosis,
     proof: Option<Proof>,
     /// Whether its hook is a command that can be run alone.
     can_be_proven: bool,
@@ -30,20 +26,14 @@ struct Found {
 
 pub(crate) fn run(args: &AgentsArgs) -> Result<Exit, CliError> {
     let places = AgentPlaces::here()?;
-    let proofs = Proofs::of(&places.directories.state);
     let events = LastEvents::read();
-    let mut found = Vec::new();
-    for adapter in adapters(&[]) {
+    let found = doctor::diagnoses(&places, &args.agents).into_iter().map(|(adapter, mut diagnosis)| {
         let agent = adapter.agent();
-        let context = places.context(agent.name, Scope::User);
-        let traces = find::traces(adapter, &context, &places.path);
-        let installed: Vec<_> =
-            doctor::installed(adapter, &context, &mut Vec::new()).iter().map(|installed| installed.scope).collect();
-        if (traces.any() && !is_second_way(adapter)) || !installed.is_empty() {
-            let can_be_proven = adapter.canary(canary::DENIED, &places.project).is_some();
-            found.push(Found { agent, traces, installed, proof: proofs.newest(agent.name), can_be_proven });
-        }
-    }
+        let proof = doctor::newest_proof(&places, agent.name, &mut diagnosis);
+        let can_be_proven = adapter.canary(canary::DENIED, &places.project).is_some();
+        Found { agent, diagnosis, proof, can_be_proven }
+    });
+    let found: Vec<_> = found.collect();
     if args.json {
         let agents: Vec<_> = found.iter().map(|found| as_json(found, &events)).collect();
         output::print_json(&json!({ "agents": agents }))?;
@@ -62,14 +52,15 @@ fn blind(agent: &Agent) -> Vec<&'static str> {
 }
 
 fn as_text(found: &Found, events: &LastEvents) -> String {
-    let Found { agent, traces, installed, proof, can_be_proven } = found;
+    let Found { agent, diagnosis, proof, can_be_proven } = found;
+    let Diagnosis { traces, installed, .. } = diagnosis;
     let place = traces.program.as_ref().or_else(|| traces.directories.first());
     let place = place.map(|place| one_line(&place.to_string_lossy())).unwrap_or_default();
     let mut text = format!("{NAME}{}{NAME:#} {DIM}{place}{DIM:#}\n", agent.name);
     let mut row = |label: &str, value: &str| {
         let _ = writeln!(text, "  {DIM}{label:10}{DIM:#} {value}");
     };
-    let scopes: Vec<_> = installed.iter().map(|scope| scope.name()).collect();
+    let scopes: Vec<_> = installed.iter().map(|installed| installed.scope.name()).collect();
     row(
         "installed",
         &if scopes.is_empty() {
@@ -83,6 +74,9 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
         None => ("never".to_owned(), false),
         Some((proof, when, _)) if !proof.holds() => (format!("{WARNING}failed{WARNING:#} {when}"), false),
         Some((_, when, Some(why))) => (format!("{when}, {WARNING}{}{WARNING:#}", one_line(&why)), false),
+        Some((_, when, None)) if !diagnosis.is_well() => {
+            (format!("{when}, {WARNING}and the agent does not reach it{WARNING:#}"), false)
+        }
         Some((_, when, None)) => (when, true),
     };
     row("proven", &proven);
@@ -95,8 +89,12 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
     let blind = blind(agent);
     row("blind", &if blind.is_empty() { "nothing that is known".to_owned() } else { blind.join("; ") });
     let Agent { name, title, .. } = agent;
+    let problem = diagnosis.problem().filter(|_| !installed.is_empty());
     if installed.is_empty() {
         row("next", &format!("hookhost install {name}"));
+    } else if let Some(problem) = problem.filter(|problem| problem.about != "proof") {
+        row("problem", &format!("{WARNING}{}{WARNING:#}", one_line(&problem.says)));
+        row("next", &format!("hookhost doctor {name}"));
     } else if !is_proven {
         row("next", &format!("hookhost doctor {name} --prove"));
     } else if events.of(name).is_none() {
@@ -107,14 +105,17 @@ fn as_text(found: &Found, events: &LastEvents) -> String {
 }
 
 fn as_json(found: &Found, events: &LastEvents) -> Value {
-    let Found { agent, traces, installed, proof, .. } = found;
+    let Found { agent, diagnosis, proof, .. } = found;
+    let Diagnosis { traces, installed, .. } = diagnosis;
+    let holds = |proof: &&Proof| proof.holds() && proof.outdated().is_none() && diagnosis.is_well();
     json!({
         "agent": agent.name,
         "title": agent.title,
         "program": traces.program,
         "directories": traces.directories,
-        "installed": installed.iter().map(|scope| scope.name()).collect::<Vec<_>>(),
-        "proven": proof.as_ref().filter(|proof| proof.holds() && proof.outdated().is_none()).map(|proof| proof.time),
+        "installed": installed.iter().map(|installed| installed.scope.name()).collect::<Vec<_>>(),
+        "proven": proof.as_ref().filter(holds).map(|proof| proof.time),
+        "problem": diagnosis.problem().map(|problem| &problem.says),
         "last-proof": proof,
         "last-event": events.of(agent.name).map(|last| json!({ "event": last.event.name(), "time": last.time })),
         "blind": blind(agent),

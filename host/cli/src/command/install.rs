@@ -1,7 +1,7 @@
 //! `hookhost install`: the hook in the settings of agents.
 
 use super::mcp;
-use crate::agent_places::{AgentPlaces, adapters, is_second_way};
+use crate::agent_places::{AgentPlaces, adapters, is_second_way, names};
 use crate::args::InstallArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -22,6 +22,12 @@ use std::fmt::Write as _;
 pub(crate) fn run(args: &InstallArgs) -> Result<Exit, CliError> {
     if !args.dry_run {
         inside_agent::refuse("changes the settings of agents")?;
+    }
+    if args.agents.is_empty() && !args.all {
+        let stop = CliError::usage(format!("no agent is named; there are {}", names()));
+        return Err(stop
+            .advise("hookhost install AGENT")
+            .advise("hookhost install --all, for each that is found here"));
     }
     let places = AgentPlaces::here()?;
     if args.mcp {
@@ -57,12 +63,15 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
     let context = places.context(agent.name, scope);
     let plan = adapter.install(&context).map_err(|why| failed(adapter, &why))?;
     let program = find::traces(adapter, &context, &places.path).program;
-    let version = program.as_deref().map(version::ask);
+    let version = program.as_deref().map(|program| version::ask(program, &places.path));
     // One process at a time reads and writes them.
     let lock =
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
-    let changes =
-        install::prepare(&plan, agent.name, adapter.json_dialect()).map_err(|error| failed(adapter, &error))?;
+    let (of, receipts) =
+        (Installation::new(agent.name, scope, &places.project), Receipts::of(&places.directories.state));
+    let earlier = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
+    let changes = install::prepare(&plan, &of, adapter.json_dialect(), earlier.as_ref());
+    let changes = changes.map_err(|error| failed(adapter, &error))?;
     let mut text = match &version {
         Some(Ok(version)) => format!("{NAME}{}{NAME:#} {}", agent.title, one_line(version)),
         _ => format!("{NAME}{}{NAME:#}", agent.title),
@@ -73,10 +82,8 @@ fn install(places: &AgentPlaces, adapter: &dyn Adapter, scope: Scope, is_dry: bo
             text.push_str(&unified(change));
         }
     } else {
-        let of = Installation::new(agent.name, scope, &places.project);
         let version = version.clone().and_then(Result::ok);
-        install::apply(&changes, &Receipts::of(&places.directories.state), &of, version)
-            .map_err(|error| failed(adapter, &error))?;
+        install::apply(&changes, &receipts, &of, version).map_err(|error| failed(adapter, &error))?;
     }
     drop(lock);
     changes.iter().for_each(|change| about_file(&mut text, change, is_dry));

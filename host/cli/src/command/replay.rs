@@ -14,6 +14,7 @@ use crate::output::{
 use hookhost::audit::{CallRecord, EventRecord};
 use hookhost::replay::{Compared, Difference, Summary, replay, replay_unverified};
 use hookhost::store::LogError;
+use hookhost_adapters::canary;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,9 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     let mut failed = None;
     let unread = CancellationToken::new();
     let show = |compared: &Compared| {
-        if compared.is_same() || compared.again.is_none() || unread.is_cancelled() {
+        // Under rules of its own, and no call of an agent's.
+        let is_canary = compared.recorded.header.session.contains(canary::SESSION);
+        if compared.is_same() || compared.again.is_none() || is_canary || unread.is_cancelled() {
             return;
         }
         match print(compared, args.json) {

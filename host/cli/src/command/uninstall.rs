@@ -2,7 +2,7 @@
 
 use super::install::failed;
 use super::mcp;
-use crate::agent_places::{AgentPlaces, adapters};
+use crate::agent_places::{AgentPlaces, adapters, names};
 use crate::args::UninstallArgs;
 use crate::exit::{CliError, Exit};
 use crate::inside_agent;
@@ -21,6 +21,10 @@ use std::fmt::Write as _;
 pub(crate) fn run(args: &UninstallArgs) -> Result<Exit, CliError> {
     if !args.dry_run {
         inside_agent::refuse("takes the hook out of the settings of agents")?;
+    }
+    if args.agents.is_empty() && !args.all {
+        let stop = CliError::usage(format!("no agent is named; there are {}", names()));
+        return Err(stop.advise("hookhost uninstall AGENT").advise("hookhost uninstall --all"));
     }
     let places = AgentPlaces::here()?;
     if args.mcp {
@@ -61,7 +65,7 @@ fn uninstall(
     let lock =
         if is_dry { None } else { Some(Lock::take(&places.directories.state).map_err(|error| anyhow!("{error}"))?) };
     let receipt = receipts.read(&of).map_err(|error| failed(adapter, &error))?;
-    let undoings = uninstall::prepare(&plan, agent.name, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
+    let undoings = uninstall::prepare(&plan, &of, receipt.as_ref()).map_err(|error| failed(adapter, &error))?;
     let is_installed = undoings.iter().any(|undoing| undoing.undo != Undo::Nothing);
     if is_one_of_all && !is_installed && receipt.is_none() {
         return Ok(true);

@@ -151,12 +151,15 @@ impl Edit {
     fn append(entry: &Entry, old: &str, directory: &Path) -> Result<Self, ConfigError> {
         let text = RawEntry::of(entry, directory).and_then(|written| written.to_toml());
         let mut text = text.map_err(|why| ConfigError::Entry { name: entry.name.clone(), why })?;
+        let line_end = if old.contains("\r\n") { "\r\n" } else { "\n" };
+        text = text.replace('\n', line_end);
         let mut new = old.to_owned();
         if !new.is_empty() {
-            new.push_str(if new.ends_with('\n') { "\n" } else { "\n\n" });
-        }
-        if old.contains("\r\n") {
-            text = text.replace('\n', "\r\n");
+            // One more where the last line has none.
+            new.push_str(line_end);
+            if !old.ends_with('\n') {
+                new.push_str(line_end);
+            }
         }
         new.push_str(&text);
         Ok(Self { new, text, change: Change::Added })

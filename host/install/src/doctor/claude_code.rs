@@ -4,7 +4,7 @@
 //! hook is skipped, and the others of the file run.
 
 use super::Installed;
-use super::entries::{all_disabled, read};
+use super::entries::{SCOPES, all_disabled, text};
 use crate::check::Check;
 use crate::json;
 use hookhost_adapters::by_name;
@@ -15,10 +15,9 @@ use std::path::PathBuf;
 pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
     let mut checks = Vec::new();
     let is_managed = installed.iter().any(|installed| installed.scope == Scope::Managed);
-    for path in files(context) {
-        let Ok(Some(text)) = read(&path) else { continue };
+    for (scope, path) in files(context) {
+        let Some(text) = text(context, scope, &path) else { continue };
         let shown = path.display();
-        // The scopes' own files are looked at for every agent; the local one cannot take hooks of others away.
         let Ok(value) = json::value_in(&text, JsonDialect::Strict) else { continue };
         if let Some((key, kind)) =
             TYPES.iter().find(|(key, kind)| value.get(*key).is_some_and(|value| !kind.fits(value)))
@@ -26,18 +25,31 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
             let says = format!("`{key}` in {shown} is not {}, so the agent reads nothing of the file", kind.name());
             checks.push(Check::problem("reached", says, format!("correct `{key}` in {shown}")));
         }
-        if path.ends_with("settings.local.json") && value["disableAllHooks"] == true {
-            checks.push(all_disabled(&path, "disableAllHooks"));
-        }
         if !is_managed && value["allowManagedHooksOnly"] == true {
             let says =
                 format!("{shown} says `allowManagedHooksOnly`, so the agent runs no hook of the user or a project");
             checks.push(Check::problem("reached", says, "hookhost install claude-code --managed"));
         }
-        if let Some((place, why)) = invalid(&value["hooks"]) {
-            let says = format!("`{place}` in {shown} {why}: the agent skips this entry");
-            checks.push(Check::unknown("reached", says, format!("correct `{place}` in {shown}")));
+        if value["env"]["CLAUDE_CODE_SIMPLE"].as_str().is_some_and(|value| !value.is_empty()) {
+            checks.push(all_disabled(&path, "env.CLAUDE_CODE_SIMPLE"));
         }
+        if let Some(Invalid { place, why, hides_file }) = invalid(&value["hooks"]) {
+            let next = format!("correct `{place}` in {shown}");
+            checks.push(if hides_file {
+                let says = format!("`{place}` in {shown} {why}, so the agent runs no hook of the file");
+                Check::problem("reached", says, next)
+            } else {
+                let says = format!(
+                    "`{place}` in {shown} {why}: the agent skips this entry, and its version decides whether it runs the \
+                     other hooks of the file"
+                );
+                Check::unknown("reached", says, next)
+            });
+        }
+    }
+    if (context.variable)("CLAUDE_CODE_SIMPLE").is_some() {
+        let says = "the variable CLAUDE_CODE_SIMPLE is set, so the agent runs no hook where it is started with it";
+        checks.push(Check::problem("reached", says, "unset CLAUDE_CODE_SIMPLE"));
     }
     checks
 }
@@ -79,20 +91,39 @@ const TYPES: &[(&str, Kind)] = &[
 ];
 
 /// The files from which the agent reads settings here.
-fn files(context: &Context<'_>) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = Vec::new();
+fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
+    let mut files: Vec<(Scope, PathBuf)> = Vec::new();
     let adapter = by_name("claude-code");
-    for scope in [Scope::Managed, Scope::User, Scope::Project] {
+    for scope in SCOPES {
         let plan = adapter.and_then(|adapter| adapter.install(&Context { scope, ..*context }).ok());
-        files.extend(plan.iter().flat_map(|plan| &plan.files).map(|file| file.path().to_owned()));
+        files.extend(plan.iter().flat_map(|plan| &plan.files).map(|file| (scope, file.path().to_owned())));
     }
-    files.push(context.project.join(".claude/settings.local.json"));
-    files.dedup();
+    files.push((Scope::Project, context.project.join(".claude/settings.local.json")));
+    files.dedup_by(|one, other| one.1 == other.1);
     files
 }
 
-/// The first entry of `hooks` that the agent skips, and why.
-fn invalid(hooks: &Value) -> Option<(String, String)> {
+/// An entry of `hooks` that the agent does not take.
+#[derive(Debug, PartialEq)]
+struct Invalid {
+    place: String,
+    why: String,
+    /// Whether it was seen to keep the agent from all hooks of the file.
+    hides_file: bool,
+}
+
+/// The first entry of `hooks` that the agent does not take.
+fn invalid(hooks: &Value) -> Option<Invalid> {
+    let (place, why) = bad_entry(hooks)?;
+    let hides_file = why == BAD_INPUT;
+    Some(Invalid { place, why, hides_file })
+}
+
+/// Seen with 2.1.330: with such a hook in it, no hook of the file is run.
+const BAD_INPUT: &str = "has an `input` that is not an object";
+
+/// The place of the first such entry, and why.
+fn bad_entry(hooks: &Value) -> Option<(String, String)> {
     let points = match hooks {
         Value::Null => return None,
         Value::Object(points) => points,
@@ -111,6 +142,9 @@ fn invalid(hooks: &Value) -> Option<(String, String)> {
                     }
                 }
                 _ => return Some((format!("{at}.matcher"), "is not a text".to_owned())),
+            }
+            if group.get("hooks").is_none() && group.get("type").is_some() {
+                return Some((at, "is a hook, where a group belongs that has it in its list `hooks`".to_owned()));
             }
             let Some(hooks) = group["hooks"].as_array() else {
                 return Some((format!("{at}.hooks"), "is not an array".to_owned()));
@@ -152,7 +186,7 @@ fn bad_hook(hook: &Value) -> Option<String> {
         return Some(format!("has no text `{key}`"));
     }
     if hook.get("input").is_some_and(|input| !input.is_object()) {
-        return Some("has an `input` that is not an object".to_owned());
+        return Some(BAD_INPUT.to_owned());
     }
     if hook.get("timeout").is_some_and(|timeout| timeout.as_f64().is_none_or(|seconds| seconds <= 0.0)) {
         return Some("has a `timeout` that is not a number above 0".to_owned());
@@ -175,6 +209,7 @@ mod tests {
         for (value, place, why) in [
             (json!([]), "hooks", "is not an object"),
             (json!({ "Stop": {} }), "hooks.Stop", "is not an array"),
+            (group(json!({ "type": "command", "command": "x" })), "hooks.Stop[1]", "is a hook, where a group belongs"),
             (group(json!({})), "hooks.Stop[1].hooks", "is not an array"),
             (group(json!({ "matcher": 7, "hooks": [] })), "hooks.Stop[1].matcher", "is not a text"),
             (group(json!({ "matcher": "Bash(", "hooks": [] })), "hooks.Stop[1].matcher", "is no pattern"),
@@ -196,8 +231,9 @@ mod tests {
                 "has a `timeout`",
             ),
         ] {
-            let (found, said) = invalid(&value).unwrap_or_else(|| panic!("{value}"));
-            assert!(found == place && said.starts_with(why), "{found} {said}");
+            let found = invalid(&value).unwrap_or_else(|| panic!("{value}"));
+            assert!(found.place == place && found.why.starts_with(why), "{found:?}");
+            assert_eq!(found.hides_file, why.contains("`input`"), "{found:?}");
         }
         for matcher in ["", "*", "Bash|Write", "mcp__.*", "^(?!Read$).+", "(?<=a)b"] {
             let fine = group(json!({ "matcher": matcher, "hooks": [{ "type": "http", "url": "http://localhost/" }] }));

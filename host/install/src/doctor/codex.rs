@@ -1,17 +1,20 @@
-//! What keeps Codex from a hook: it runs only those that its user has reviewed, and skips others without a word.
+//! What keeps Codex from a hook: settings that switch hooks off, and trust. It runs only those hooks that its user has reviewed,
+//! and skips others without a word.
 //!
 //! Nothing is trusted here on behalf of the user. What the agent itself says counts more than its files: only it knows how it
 //! works out the hash of a hook.
 
 use super::Installed;
-use super::entries::read;
+use super::entries::{all_disabled, root, text};
 use crate::check::Check;
 use crate::ours;
 use crate::process;
-use hookhost_adapters::install::{Context, FilePlan, JsonEntry};
+use crate::settings_file::look;
+use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Scope};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,14 +24,96 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// What a person does.
 const REVIEW: &str = "start `codex`, type /hooks, and trust the hooks of hookhost";
 
-pub(super) fn reached(context: &Context<'_>, installed: &[Installed], program: Option<&Path>) -> Vec<Check> {
-    let keys: Vec<[String; 2]> =
-        installed.iter().flat_map(|installed| &installed.plan.files).flat_map(keys_of).collect();
+pub(super) fn reached(
+    context: &Context<'_>,
+    installed: &[Installed],
+    program: Option<&Path>,
+    path: &OsStr,
+) -> Vec<Check> {
+    let mut checks = disabled(context);
+    checks.extend(untrusted(context, installed, program, path));
+    checks
+}
+
+/// The feature of hooks, and its older name.
+const FEATURES: [&str; 2] = ["hooks", "codex_hooks"];
+
+/// Settings that switch hooks off: of the machine, the user and the project, and of profiles.
+fn disabled(context: &Context<'_>) -> Vec<Check> {
+    let home = context.directory("CODEX_HOME", ".codex");
+    let machine = Path::new("/etc/codex");
+    let mut checks = Vec::new();
+    for (scope, path) in [
+        (Scope::Managed, machine.join("requirements.toml")),
+        (Scope::Managed, machine.join("managed_config.toml")),
+        (Scope::Managed, machine.join("config.toml")),
+        (Scope::User, home.join("config.toml")),
+        (Scope::Project, context.project.join(".codex/config.toml")),
+    ] {
+        let Some(table) = table(context, scope, &path) else { continue };
+        checks.extend(disabled_in(&path, &table));
+    }
+    // A profile can be a file of its own.
+    let files = fs::read_dir(&home).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in files.filter(|path| path.to_string_lossy().ends_with(".config.toml")) {
+        if let Some(table) = table(context, Scope::User, &path)
+            && feature(&table) == Some(false)
+        {
+            checks.push(of_profile(&path.file_name().unwrap_or_default().to_string_lossy(), &path));
+        }
+    }
+    checks
+}
+
+fn disabled_in(path: &Path, table: &toml::Table) -> Vec<Check> {
+    let profiles = table.get("profiles").and_then(toml::Value::as_table).into_iter().flatten();
+    let profiles: BTreeMap<&String, Option<bool>> =
+        profiles.filter_map(|(name, profile)| Some((name, feature(profile.as_table()?)))).collect();
+    let chosen = table.get("profile").and_then(toml::Value::as_str);
+    let by_profile = chosen.and_then(|chosen| *profiles.get(&chosen.to_owned())?);
+    let mut checks = Vec::new();
+    if by_profile.or(feature(table)) == Some(false) {
+        checks.push(all_disabled(path, "features.hooks = false"));
+    }
+    if table.get("allow_managed_hooks_only").and_then(toml::Value::as_bool) == Some(true)
+        && path.ends_with("requirements.toml")
+    {
+        checks.push(all_disabled(path, "allow_managed_hooks_only"));
+    }
+    let others = profiles.iter().filter(|(name, hooks)| **hooks == Some(false) && Some(name.as_str()) != chosen);
+    checks.extend(others.map(|(name, _)| of_profile(name, path)));
+    checks
+}
+
+fn of_profile(name: &str, path: &Path) -> Check {
+    let says = format!(
+        "the profile `{name}` in {} says `features.hooks = false`, so Codex runs no hook where it is started with it",
+        path.display()
+    );
+    Check::unknown("reached", says, format!("take `hooks` out of the profile in {}", path.display()))
+}
+
+/// Whether `[features]` of a table switches hooks on or off.
+fn feature(table: &toml::Table) -> Option<bool> {
+    let features = table.get("features")?.as_table()?;
+    FEATURES.iter().find_map(|name| features.get(*name)?.as_bool())
+}
+
+fn table(context: &Context<'_>, scope: Scope, path: &Path) -> Option<toml::Table> {
+    let text = text(context, scope, path)?;
+    text.trim_start_matches('\u{feff}').parse().ok()
+}
+
+fn untrusted(context: &Context<'_>, installed: &[Installed], program: Option<&Path>, path: &OsStr) -> Vec<Check> {
+    let keys = |installed: &Installed| -> Vec<[String; 2]> {
+        installed.plan.files.iter().flat_map(|file| keys_of(file, root(context, installed.scope))).collect()
+    };
+    let keys: Vec<[String; 2]> = installed.iter().flat_map(keys).collect();
     if keys.is_empty() {
         return Vec::new();
     }
     let count = keys.len();
-    if let Some(states) = program.and_then(|program| listed(program, context.project)) {
+    if let Some(states) = program.and_then(|program| listed(program, context.project, path)) {
         let state =
             |names: &[String; 2]| names.iter().find_map(|key| states.get(key)).map_or("not listed", String::as_str);
         let untrusted: Vec<_> = keys.iter().filter(|key| state(key) != "trusted").collect();
@@ -38,9 +123,15 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed], program: O
         return vec![Check::problem("reached", says, REVIEW)];
     }
     let config = context.directory("CODEX_HOME", ".codex").join("config.toml");
-    let config = read(&config).ok().flatten().and_then(|text| text.parse::<toml::Table>().ok()).unwrap_or_default();
+    let config = table(context, Scope::User, &config).unwrap_or_default();
     let state = config.get("hooks").and_then(|hooks| hooks.get("state"));
-    let has_hash = |key: &String| state.and_then(|state| state.get(key.as_str())?.get("trusted_hash")).is_some();
+    let state_of = |key: &String| state.and_then(|state| state.get(key.as_str()));
+    let is_off = |key: &String| state_of(key).and_then(|state| state.get("enabled")?.as_bool()) == Some(false);
+    if let Some(off) = keys.iter().flatten().find(|key| is_off(key)) {
+        let says = format!("Codex skips hooks without a word: {off} is disabled");
+        return vec![Check::problem("reached", says, REVIEW)];
+    }
+    let has_hash = |key: &String| state_of(key).and_then(|state| state.get("trusted_hash")).is_some();
     let trusted = keys.iter().filter(|names| names.iter().any(has_hash)).count();
     if trusted < count {
         let says = format!("Codex skips {} of {count} hooks without a word: nobody has trusted them", count - trusted);
@@ -52,9 +143,10 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed], program: O
 
 /// The keys under which the agent keeps the trust in our hooks of a file: `FILE:event:GROUP:HOOK`, the numbers from 0. Each with
 /// the file as it is named, and with the one to which links lead.
-fn keys_of(file: &FilePlan) -> Vec<[String; 2]> {
+fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
-    let value = read(path).ok().flatten().and_then(|text| crate::json::value(&text).ok()).unwrap_or_default();
+    let text = look(path, project).ok().flatten();
+    let value = text.and_then(|text| crate::json::value(&text).ok()).unwrap_or_default();
     let real = path.canonicalize().unwrap_or_else(|_| path.clone());
     let mut keys = Vec::new();
     for entry in entries {
@@ -83,8 +175,9 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// The state of trust of each hook, as the agent itself lists them; absent where it does not answer.
-fn listed(program: &Path, directory: &Path) -> Option<BTreeMap<String, String>> {
+/// The state of trust of each hook in a directory, as the agent itself lists them; absent where it does not answer. It is started
+/// elsewhere, so that nothing of the directory is a part of its start.
+fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
     let words: [OsString; 2] = [program.into(), "app-server".into()];
     let client = json!({ "name": "hookhost", "title": "hookhost", "version": env!("CARGO_PKG_VERSION") });
     let messages = [
@@ -93,7 +186,8 @@ fn listed(program: &Path, directory: &Path) -> Option<BTreeMap<String, String>> 
         json!({ "id": 2, "method": "hooks/list", "params": { "cwds": [directory] } }),
     ];
     let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
-    let answer = process::converse(&words, directory, &lines, TIMEOUT, |line| {
+    let start = program.parent().unwrap_or(Path::new("/"));
+    let answer = process::converse(&words, start, &[("PATH", path)], &lines, TIMEOUT, |line| {
         let message: Value = serde_json::from_str(line).ok()?;
         (message["id"] == 2 && message.get("method").is_none()).then_some(message)
     })?;
@@ -114,7 +208,8 @@ fn states(answer: &Value) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{keys_of, listed, snake_case};
+    use super::{disabled_in, keys_of, listed, snake_case};
+    use crate::check::State;
     use hookhost_adapters::install::{FilePlan, JsonEntry};
     use serde_json::json;
 
@@ -131,8 +226,36 @@ mod tests {
             entries: vec![JsonEntry::element(&["hooks", "PreToolUse"], json!({}))],
         };
         let key = format!("{}:pre_tool_use:1:1", path.display());
-        assert_eq!(keys_of(&plan), [[key.clone(), key]]);
+        assert_eq!(keys_of(&plan, None), [[key.clone(), key]]);
         assert_eq!(snake_case("UserPromptSubmit"), "user_prompt_submit");
+    }
+
+    #[test]
+    fn a_feature_that_is_off_is_found_in_every_form_and_profile() {
+        let states = |text: &str| -> Vec<State> {
+            let checks = disabled_in("/etc/codex/requirements.toml".as_ref(), &text.parse().unwrap());
+            checks.iter().map(|check| check.state).collect()
+        };
+        for off in [
+            "[features]\nhooks = false",
+            "features = { hooks = false }",
+            "features.hooks = false",
+            "[features]\ncodex_hooks = false",
+            "profile = \"a\"\n[profiles.a.features]\nhooks = false",
+            "profile = \"a\"\nprofiles.a.features.hooks = false\n[features]\nhooks = true",
+            "allow_managed_hooks_only = true",
+        ] {
+            assert_eq!(states(off), [State::Problem], "{off}");
+        }
+        assert_eq!(states("[profiles.a.features]\nhooks = false"), [State::Unknown]);
+        for on in [
+            "",
+            "[features]\nhooks = true",
+            "hooks = false",
+            "profile = \"a\"\nprofiles.a.features.hooks = true\n[features]\nhooks = false",
+        ] {
+            assert_eq!(states(on), [], "{on}");
+        }
     }
 
     #[test]
@@ -146,9 +269,9 @@ mod tests {
                       sleep 100\n";
         std::fs::write(&agent, script).unwrap();
         std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let states = listed(&agent, directory.path()).unwrap();
+        let states = listed(&agent, directory.path(), "/usr/bin:/bin".as_ref()).unwrap();
         assert_eq!(states.get("k").map(String::as_str), Some("untrusted"));
         std::fs::write(&agent, "#!/bin/sh\nexit 1\n").unwrap();
-        assert_eq!(listed(&agent, directory.path()), None);
+        assert_eq!(listed(&agent, directory.path(), "/usr/bin:/bin".as_ref()), None);
     }
 }

@@ -1,12 +1,13 @@
 //! Whether the entries of a plan are in its files.
 
 use crate::check::Check;
+use crate::error::Refused;
 use crate::json;
 use crate::ours::{self, Share};
+use crate::settings_file::look;
 use hookhost_adapters::install::{Context, FilePlan, JsonDialect, JsonEntry, Plan, Scope};
 use hookhost_adapters::{Adapter, Agent};
 use serde_json::Value;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// What of a plan is in its files.
@@ -19,17 +20,17 @@ pub struct Presence {
     pub other: Vec<String>,
     /// Entries that are missing.
     pub missing: Vec<String>,
-    /// Files that cannot be read, a sentence each.
-    pub unreadable: Vec<String>,
+    /// Files that cannot be read.
+    pub unreadable: Vec<Refused>,
 }
 
 impl Presence {
-    /// What of this agent's plan is there; `dialect` is the JSON that it reads.
+    /// What of this agent's plan is there; `dialect` is the JSON that it reads, and `project` as in [`look`].
     #[must_use]
-    pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect) -> Self {
+    pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect, project: Option<&Path>) -> Self {
         let mut presence = Self::default();
         for file in &plan.files {
-            presence.look_at(file, agent, dialect);
+            presence.look_at(file, agent, dialect, project);
         }
         presence
     }
@@ -40,9 +41,9 @@ impl Presence {
         !self.there.is_empty() || !self.other.is_empty()
     }
 
-    fn look_at(&mut self, file: &FilePlan, agent: &str, dialect: JsonDialect) {
+    fn look_at(&mut self, file: &FilePlan, agent: &str, dialect: JsonDialect, project: Option<&Path>) {
         let path = file.path();
-        let content = match read(path) {
+        let content = match look(path, project) {
             Ok(content) => content,
             Err(why) => return self.unreadable.push(why),
         };
@@ -61,8 +62,8 @@ impl Presence {
                     Some(Ok(value)) => value,
                     None => Value::Null,
                     Some(Err(why)) => {
-                        let says = format!("{} {why}, so the agent does not read it", path.display());
-                        return self.unreadable.push(says);
+                        let what = format!("{why}, so the agent does not read it");
+                        return self.unreadable.push(Refused::new(path, what, "correct the file"));
                     }
                 };
                 for entry in entries {
@@ -100,11 +101,7 @@ impl Presence {
 
     /// The check of it.
     pub(super) fn check(&self, agent: &Agent, scope: Scope) -> Check {
-        let flag = match scope {
-            Scope::User => String::new(),
-            Scope::Project | Scope::Managed => format!(" --{}", scope.name()),
-        };
-        let install = format!("hookhost install {}{flag}", agent.name);
+        let install = format!("hookhost install {}{}", agent.name, scope.flag());
         let whose = format!("the {} files of {}", scope.name(), agent.title);
         match self {
             Self { missing, .. } if !missing.is_empty() => {
@@ -120,39 +117,26 @@ impl Presence {
     }
 }
 
-/// The text of a file, where there is one.
-pub(super) fn read(path: &Path) -> Result<Option<String>, String> {
-    match std::fs::read_to_string(path) {
-        Ok(content) => Ok(Some(content)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(format!("{} cannot be read ({error})", path.display())),
-    }
+/// The root that no link of the files of this scope leads out of.
+pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> {
+    (scope == Scope::Project).then_some(context.project)
 }
 
-/// The JSON files of the agent in all scopes, each with what it says; one that cannot be read is left out.
-pub(super) fn json_files(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, Value)> {
-    let mut files: Vec<(PathBuf, Value)> = Vec::new();
-    for scope in [Scope::Managed, Scope::User, Scope::Project] {
-        let plan = adapter.install(&Context { scope, ..*context });
-        for file in plan.iter().flat_map(|plan| &plan.files) {
-            if let FilePlan::Json { path, .. } = file
-                && !files.iter().any(|(known, _)| known == path)
-                && let Ok(Some(text)) = read(path)
-                && let Ok(value) = json::value(&text)
-            {
-                files.push((path.clone(), value));
-            }
-        }
-    }
-    files
+/// The text of a file of this scope; `None` where there is none, or it cannot be read.
+pub(super) fn text(context: &Context<'_>, scope: Scope, path: &Path) -> Option<String> {
+    look(path, root(context, scope)).ok()?
 }
 
-/// Files that switch all hooks off, by the key that several agents have for it.
-pub(super) fn disabled(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<Check> {
-    let files = json_files(adapter, context);
-    let disabled = files.iter().filter(|(_, value)| value.get("disableAllHooks") == Some(&Value::Bool(true)));
-    disabled.map(|(path, _)| all_disabled(path, "disableAllHooks")).collect()
+/// The JSON files of the agent in a scope that name hooks, each with what it says; one that cannot be read is left out.
+pub(super) fn json_files(adapter: &dyn Adapter, context: &Context<'_>, scope: Scope) -> Vec<(PathBuf, Value)> {
+    let files = adapter.install(&Context { scope, ..*context }).map(|plan| plan.files).unwrap_or_default();
+    let read = |path: &Path| json::value(&text(context, scope, path)?).ok();
+    let paths = files.into_iter().map(|file| file.path().to_owned());
+    paths.filter_map(|path| Some((read(&path)?, path))).map(|(value, path)| (path, value)).collect()
 }
+
+/// All scopes, the strongest first.
+pub(super) const SCOPES: [Scope; 3] = [Scope::Managed, Scope::User, Scope::Project];
 
 /// A file that switches all hooks off.
 pub(super) fn all_disabled(path: &Path, key: &str) -> Check {

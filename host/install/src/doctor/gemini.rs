@@ -1,7 +1,7 @@
-//! What keeps Gemini CLI from a hook: settings that disable hooks, and a directory that is not trusted.
+//! What keeps Gemini CLI from a hook: a list of disabled hooks, and a directory that is not trusted.
 
 use super::Installed;
-use super::entries::{all_disabled, json_files, read};
+use super::entries::{SCOPES, json_files, text};
 use crate::check::Check;
 use crate::json;
 use hookhost_adapters::by_name;
@@ -10,18 +10,22 @@ use serde_json::Value;
 
 pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
     let mut checks = Vec::new();
-    let files = by_name("gemini-cli").map(|adapter| json_files(adapter, context)).unwrap_or_default();
+    let adapter = by_name("gemini-cli");
+    let files: Vec<_> = adapter
+        .iter()
+        .flat_map(|adapter| SCOPES.into_iter().flat_map(|scope| json_files(*adapter, context, scope)))
+        .collect();
     // What the agent calls a hook: its name, or else its command.
     let hooks = installed.iter().flat_map(|installed| &installed.commands).map(|command| &command.hook);
     let names: Vec<&str> = hooks.flat_map(|hook| [&hook["name"], &hook["command"]]).filter_map(Value::as_str).collect();
     for (path, value) in &files {
-        let settings = &value["hooksConfig"];
-        if settings["enabled"] == false {
-            checks.push(all_disabled(path, "hooksConfig.enabled = false"));
-        }
-        let disabled = settings["disabled"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        if let Some(name) = disabled.into_iter().find(|name| names.contains(name)) {
-            let says = format!("{} lists `{name}` in `hooksConfig.disabled`", path.display());
+        // Older versions have the list among the hooks.
+        let lists = ["hooksConfig", "hooks"].map(|at| (at, value[at]["disabled"].as_array()));
+        let mut disabled =
+            lists.into_iter().flat_map(|(at, list)| list.into_iter().flatten().map(move |name| (at, name)));
+        let disabled = disabled.find_map(|(at, name)| Some((at, name.as_str().filter(|name| names.contains(name))?)));
+        if let Some((at, name)) = disabled {
+            let says = format!("{} lists `{name}` in `{at}.disabled`", path.display());
             checks.push(Check::problem(
                 "reached",
                 says,
@@ -39,7 +43,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
 /// The agent reads a project's settings only in a directory that its user trusts.
 fn untrusted(context: &Context<'_>) -> Option<Check> {
     let path = context.home.join(".gemini/trustedFolders.json");
-    let trusted = read(&path).ok().flatten().and_then(|text| json::value(&text).ok()).unwrap_or_default();
+    let trusted = text(context, Scope::User, &path).and_then(|text| json::value(&text).ok()).unwrap_or_default();
     let is_trusted =
         |directory: &std::path::Path| directory.to_str().is_some_and(|directory| trusted[directory] == "TRUST_FOLDER");
     if context.project.ancestors().any(is_trusted) {

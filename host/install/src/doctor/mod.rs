@@ -7,17 +7,22 @@ mod codex;
 mod entries;
 mod gemini;
 mod program;
+mod switches;
 
 pub use entries::Presence;
 
 use crate::check::{Check, State};
 use crate::configured::{self, Configured};
+use crate::error::Refused;
 use crate::find::{self, Traces};
 use crate::ours;
 use crate::version::{self, Known};
-use hookhost_adapters::Adapter;
 use hookhost_adapters::install::{Context, Plan, Scope};
+use hookhost_adapters::{Adapter, Agent};
 use std::ffi::OsStr;
+
+/// Most characters that are shown of a command that is not ours.
+const MAX_SHOWN: usize = 200;
 
 /// What was found about an agent.
 #[derive(Clone, Debug)]
@@ -47,24 +52,52 @@ pub struct Installed {
     pub commands: Vec<Configured>,
 }
 
+impl Diagnosis {
+    /// Whether rules hold as far as it was looked at: nothing is a problem.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        self.problem().is_none()
+    }
+
+    /// The first problem.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Check> {
+        self.checks.iter().find(|check| check.state == State::Problem)
+    }
+}
+
+/// Why an agent is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// Somebody has named it: that it has no hook is a problem.
+    ByName,
+    /// Something of it was found. Directories without a program may be left of it, and that they have no hook is no problem.
+    ByTraces,
+}
+
 /// Looks at an agent's program and at its files of all scopes. `path` is where programs are looked for.
 #[must_use]
-pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Diagnosis {
+pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr, sought: Sought) -> Diagnosis {
     let agent = adapter.agent();
     let traces = find::traces(adapter, context, path);
     let mut checks = Vec::new();
-    let version = here(adapter, &traces, &mut checks);
+    let version = here(adapter, &traces, path, &mut checks);
     let mut unreadable = Vec::new();
     let installed = installed(adapter, context, &mut unreadable);
-    checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.clone(), "correct the file")));
+    checks.extend(unreadable.iter().map(|why| Check::problem("entry", why.finding(), why.next.clone())));
     if installed.is_empty() {
-        checks.push(nowhere(adapter, context));
+        let mut nowhere = nowhere(adapter, context);
+        if sought == Sought::ByTraces && traces.program.is_none() && nowhere.state == State::Problem {
+            nowhere.state = State::Unknown;
+        }
+        checks.push(nowhere);
         return Diagnosis { traces, version, installed, checks };
     }
     for installed in &installed {
         checks.push(installed.presence.check(agent, installed.scope));
+        checks.extend(foreign(agent, installed));
     }
-    let reached = reached(adapter, context, &installed, &traces);
+    let reached = reached(adapter, context, &installed, &traces, path);
     let is_reached = reached.iter().all(|check| check.state != State::Problem);
     checks.extend(reached);
     if is_reached {
@@ -74,17 +107,36 @@ pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Di
     Diagnosis { traces, version, installed, checks }
 }
 
-/// In which scopes the hook is in the agent's files; `unreadable` gets a sentence about each file that cannot be read.
+/// The first command of a file that mentions the hook program and that no plan of ours wrote. The agent runs it.
+fn foreign(agent: &Agent, installed: &Installed) -> Option<Check> {
+    let command = installed.commands.iter().find(|command| command.planned.is_none())?;
+    let words: Vec<_> = command.run.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (file, shown) = (command.file.display(), words.join(" "));
+    let cut: String = shown.chars().take(MAX_SHOWN).collect();
+    let more = if cut.len() < shown.len() { "…" } else { "" };
+    let says = format!(
+        "{file} has a command that mentions the hook and that this hookhost does not write, so it is not run here: {cut}{more}"
+    );
+    let flag = installed.scope.flag();
+    let next = format!(
+        "see what it does: {} runs it. `hookhost install {}{flag}` puts ours in its place",
+        agent.title, agent.name
+    );
+    Some(Check::problem("entry", says, next))
+}
+
+/// In which scopes the hook is in the agent's files; `unreadable` gets each file that cannot be read.
 #[must_use]
-pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut Vec<String>) -> Vec<Installed> {
+pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut Vec<Refused>) -> Vec<Installed> {
     let mut installed: Vec<Installed> = Vec::new();
-    for scope in [Scope::Managed, Scope::User, Scope::Project] {
+    for scope in entries::SCOPES {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
         // In the home directory the files of the project are those of the user.
         if installed.iter().any(|other| other.plan.files == plan.files) {
             continue;
         }
-        let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect());
+        let project = entries::root(context, scope);
+        let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect(), project);
         unreadable
             .extend(presence.unreadable.iter().filter(|why| !unreadable.contains(why)).cloned().collect::<Vec<_>>());
         if !presence.any() {
@@ -92,8 +144,8 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
         }
         // Another agent can have its hook in the same file.
         let is_agents = |command: &Configured| ours::mentions(&command.hook, adapter.agent().name);
-        let commands =
-            plan.files.iter().filter_map(|file| configured::of_file(file).ok()).flatten().filter(is_agents).collect();
+        let files = plan.files.iter().filter_map(|file| configured::of_file(file, project).ok());
+        let commands = files.flatten().filter(is_agents).collect();
         installed.push(Installed { scope, plan, presence, commands });
     }
     installed
@@ -115,7 +167,7 @@ fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
 }
 
 /// Whether the agent is here, and in a version that is known.
-fn here(adapter: &dyn Adapter, traces: &Traces, checks: &mut Vec<Check>) -> Option<String> {
+fn here(adapter: &dyn Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
     if agent.programs.is_empty() {
@@ -136,7 +188,7 @@ fn here(adapter: &dyn Adapter, traces: &Traces, checks: &mut Vec<Check>) -> Opti
         return None;
     };
     let shown = program.display();
-    let version = match version::ask(program) {
+    let version = match version::ask(program, path) {
         Ok(version) => version,
         Err(why) => {
             checks.push(Check::unknown("agent", format!("{shown} is there: {why}"), format!("{shown} --version")));
@@ -163,11 +215,17 @@ fn here(adapter: &dyn Adapter, traces: &Traces, checks: &mut Vec<Check>) -> Opti
 }
 
 /// What keeps the agent from the hook although its files name it: a problem for each, and what cannot be told.
-fn reached(adapter: &dyn Adapter, context: &Context<'_>, installed: &[Installed], traces: &Traces) -> Vec<Check> {
-    let mut checks = entries::disabled(adapter, context);
+fn reached(
+    adapter: &dyn Adapter,
+    context: &Context<'_>,
+    installed: &[Installed],
+    traces: &Traces,
+    path: &OsStr,
+) -> Vec<Check> {
+    let mut checks = switches::disabled(adapter, context, installed);
     checks.extend(match adapter.agent().name {
         "claude-code" => claude_code::reached(context, installed),
-        "codex" => codex::reached(context, installed, traces.program.as_deref()),
+        "codex" => codex::reached(context, installed, traces.program.as_deref(), path),
         "gemini-cli" => gemini::reached(context, installed),
         _ => Vec::new(),
     });

@@ -5,7 +5,7 @@ use hookhost_adapters::install::{Context, FilePlan, JsonEntry, Scope};
 use hookhost_adapters::{Adapter, Reply, all, canary};
 use hookhost_install::prove::prove;
 use hookhost_install::receipt::Installation;
-use hookhost_install::{configured, doctor, install, uninstall};
+use hookhost_install::{configured, doctor, find, install, uninstall};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -44,11 +44,15 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         };
         let commands = home.with_context(|context| {
-            let changes = install::prepare(&adapter.install(context).unwrap(), name, adapter.json_dialect()).unwrap();
-            install::apply(&changes, &home.receipts(), &Installation::new(name, Scope::User, &project), None).unwrap();
+            let of = Installation::new(name, Scope::User, &project);
+            let plan = adapter.install(context).unwrap();
+            let changes = install::prepare(&plan, &of, adapter.json_dialect(), None).unwrap();
+            install::apply(&changes, &home.receipts(), &of, None).unwrap();
             doctor::installed(*adapter, context, &mut Vec::new()).remove(0).commands
         });
-        let shown = || prove(*adapter, &commands, &project, None).unwrap_or_else(|| panic!("{name}: nothing to run"));
+        let path = std::ffi::OsStr::new("/usr/bin:/bin");
+        let shown =
+            || prove(*adapter, &commands, &project, path, None).unwrap_or_else(|| panic!("{name}: nothing to run"));
         write(&obedient(*adapter, point, &home));
         assert!(shown().holds(), "{name}: {:#?}", shown());
         assert!(shown().program_digest.is_some(), "{name}: the program that the files name is not found");
@@ -59,6 +63,61 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
         proven += 1;
     }
     assert!(proven >= 15, "{proven}");
+}
+
+/// What a repository has for each agent: its own hook, each command with something of the repository's own before ours.
+fn of_repository(adapter: &dyn Adapter, context: &Context<'_>, trace: &Path) {
+    let does = format!("touch '{}'; ", trace.display());
+    let program = context.program.to_string_lossy();
+    for file in adapter.install(context).map(|plan| plan.files).unwrap_or_default() {
+        let text = match &file {
+            FilePlan::Whole { content, .. } => content.clone(),
+            FilePlan::Json { entries, .. } => {
+                let none = hookhost_install::json::with_entries("", entries, adapter.json_dialect(), "nobody");
+                none.unwrap()
+            }
+            _ => continue,
+        };
+        std::fs::create_dir_all(file.path().parent().unwrap()).unwrap();
+        std::fs::write(file.path(), text.replace(&*program, &format!("{does}{program}"))).unwrap();
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn nothing_that_a_repository_names_is_run_by_a_look_at_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut looked_at = 0;
+    for adapter in all() {
+        let name = adapter.agent().name;
+        let home = Home::new();
+        let (project, trace) = (home.path("project"), home.path("trace"));
+        std::fs::create_dir(&project).unwrap();
+        // An agent of the repository's own, on the PATH.
+        let path = project.join("bin");
+        std::fs::create_dir(&path).unwrap();
+        for program in adapter.agent().programs {
+            let program = path.join(program);
+            std::fs::write(&program, format!("#!/bin/sh\ntouch '{}'\n", trace.display())).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        home.with_context(|context| {
+            let context = Context { scope: Scope::Project, project: &project, ..*context };
+            of_repository(*adapter, &context, &trace);
+            let (path, left_out) = find::searched(path.as_os_str(), &project, context.home);
+            assert_eq!(left_out.len(), 1);
+            let diagnosis = doctor::examine(*adapter, &context, &path, doctor::Sought::ByName);
+            let commands: Vec<_> = diagnosis.installed.iter().flat_map(|installed| &installed.commands).collect();
+            assert!(commands.iter().all(|command| command.planned.is_none()), "{name}: {commands:#?}");
+            let says = diagnosis.checks.iter().any(|check| check.says.contains("so it is not run here"));
+            assert_eq!(says, !commands.is_empty(), "{name}");
+            looked_at += commands.len();
+            let commands: Vec<_> = commands.into_iter().cloned().collect();
+            assert_eq!(prove(*adapter, &commands, &project, "/usr/bin:/bin".as_ref(), None), None, "{name}");
+        });
+        assert!(!trace.exists(), "{name}");
+    }
+    assert!(looked_at >= 15, "{looked_at}");
 }
 
 /// The files and directories below a directory, with what is in the files.
@@ -106,7 +165,7 @@ fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace
                 let of = Installation::new(name, scope, &project);
                 let apply = || {
                     let changes =
-                        install::prepare(&plan, name, dialect).unwrap_or_else(|error| panic!("{name}: {error}"));
+                        install::prepare(&plan, &of, dialect, None).unwrap_or_else(|error| panic!("{name}: {error}"));
                     install::apply(&changes, &home.receipts(), &of, None).unwrap();
                     changes.iter().any(install::Change::is_needed)
                 };
@@ -114,7 +173,7 @@ fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace
                 assert!(!apply(), "{name}: the second time nothing is");
                 let mut unreadable = Vec::new();
                 let installed = doctor::installed(*adapter, &context, &mut unreadable);
-                assert_eq!(unreadable, Vec::<String>::new(), "{name}");
+                assert_eq!(unreadable, [], "{name}");
                 let here =
                     installed.iter().find(|installed| installed.scope == scope).unwrap_or_else(|| panic!("{name}"));
                 assert_eq!((&here.presence.other, &here.presence.missing), (&vec![], &vec![]), "{name}");
@@ -126,10 +185,10 @@ fn every_agents_hook_is_installed_once_found_again_and_taken_out_without_a_trace
                     );
                 }
                 for file in plan.files.iter().filter(|file| has_elements(file)) {
-                    assert_ne!(configured::of_file(file).unwrap(), [], "{name}: no command of ours is found");
+                    assert_ne!(configured::of_file(file, None).unwrap(), [], "{name}: no command of ours is found");
                 }
                 let receipt = home.receipts().read(&of).unwrap();
-                uninstall::apply(&uninstall::prepare(&plan, name, receipt.as_ref()).unwrap()).unwrap();
+                uninstall::apply(&uninstall::prepare(&plan, &of, receipt.as_ref()).unwrap()).unwrap();
                 home.receipts().remove(&of).unwrap();
             });
             assert_eq!(files(&home.path("")), before, "{name}");

@@ -1,8 +1,11 @@
 //! What the doctor says of the files of a user.
 
-use crate::home::Home;
+use crate::home::{ANY, Home};
+use hookhost_adapters::install::{Context, Scope};
 use hookhost_install::check::State;
-use hookhost_install::doctor::{Diagnosis, examine};
+use hookhost_install::doctor::{Diagnosis, Sought, examine};
+use hookhost_install::install;
+use hookhost_install::receipt::Installation;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -24,8 +27,13 @@ fn installed(version: &str) -> Home {
     home
 }
 
+/// The stand-in for the agent, and the shell that runs it.
+fn path(home: &Home) -> std::ffi::OsString {
+    std::env::join_paths([home.path("bin"), "/usr/bin".into(), "/bin".into()]).unwrap()
+}
+
 fn look(home: &Home) -> Diagnosis {
-    home.with_context(|context| examine(Home::adapter(), context, home.path("bin").as_os_str()))
+    home.with_context(|context| examine(Home::adapter(), context, &path(home), Sought::ByName))
 }
 
 /// What is said about something, of each state.
@@ -77,7 +85,11 @@ fn an_entry_that_is_missing_or_of_another_form_is_reported() {
     let text = home.read();
     home.write(&text.replace("\"PreToolUse\"", "\"PreToolUse_\""));
     let missing = said(&look(&home), "entry", State::Problem);
+    let (missing, foreign) = missing.split_once('\n').unwrap();
     assert_eq!(missing, "the user files of Claude Code lack the hook at PreToolUse → hookhost install claude-code");
+    assert!(
+        foreign.contains("has a command that mentions the hook") && foreign.contains("PreToolUse_ → see what it does")
+    );
     home.write(&text.replace("\"matcher\": \"*\"", "\"matcher\": \"Bash\""));
     assert!(said(&look(&home), "entry", State::Problem).contains("have another form of the hook"));
     home.write(&text[..text.len() / 2]);
@@ -114,10 +126,98 @@ fn what_keeps_the_agent_from_the_hook_is_reported() {
     home.write(&text.replacen("\"Stop\": [", bad, 1));
     let skipped = said(&look(&home), "reached", State::Unknown);
     assert!(
-        skipped.contains("`hooks.Stop[0].matcher` in ") && skipped.contains("the agent skips this entry"),
+        skipped.contains("`hooks.Stop[0].matcher` in ")
+            && skipped.contains("the agent skips this entry, and its version"),
         "{skipped}"
     );
     assert_ne!(said(&look(&home), "reached", State::Ok), "");
+}
+
+#[test]
+fn directories_without_a_program_are_no_problem_unless_somebody_names_the_agent() {
+    let home = Home::new();
+    fs::create_dir(home.path(".claude")).unwrap();
+    let of = |sought| home.with_context(|context| examine(Home::adapter(), context, &path(&home), sought));
+    assert!(!of(Sought::ByName).is_well());
+    assert!(of(Sought::ByTraces).is_well());
+    // With the agent there, its calls pass.
+    let home = installed("2.1.330");
+    home.uninstall().unwrap();
+    assert!(!home.with_context(|context| examine(Home::adapter(), context, &path(&home), Sought::ByTraces)).is_well());
+}
+
+#[test]
+fn a_directory_of_another_agent_is_no_trace() {
+    let home = Home::new();
+    fs::create_dir(home.path(".gemini")).unwrap();
+    fs::write(home.path(".gemini/settings.json"), "{}").unwrap();
+    let traces = |name: &str| {
+        let adapter = hookhost_adapters::by_name(name).unwrap();
+        home.with_context(|context| hookhost_install::find::traces(adapter, context, &path(&home)))
+    };
+    assert_eq!(traces("gemini-cli").directories, [home.path(".gemini")]);
+    assert!(!traces("antigravity").any());
+    fs::create_dir(home.path(".gemini/config")).unwrap();
+    assert_eq!(traces("antigravity").directories, [home.path(".gemini/config")]);
+}
+
+#[test]
+fn every_documented_switch_of_an_agent_is_seen() {
+    for (agent, file, text) in [
+        ("claude-code", ".claude/settings.json", "{\"disableAllHooks\": true}"),
+        ("claude-code", ".claude/settings.local.json", "{\"disableAllHooks\": true}"),
+        ("claude-code", ".claude/settings.json", "{\"env\": {\"CLAUDE_CODE_SIMPLE\": \"1\"}}"),
+        ("copilot-cli", ".copilot/settings.json", "{\"disableAllHooks\": true}"),
+        ("copilot-cli", ".github/copilot/settings.json", "{\"disableAllHooks\": true}"),
+        ("qwen-code", ".qwen/settings.json", "{\"disableAllHooks\": true}"),
+        ("qwen-code", ".qwen/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+        ("gemini-cli", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+        ("gemini-cli", ".gemini/settings.json", "{\"hooks\": {\"enabled\": false}}"),
+        ("gemini-cli", ".gemini/settings.json", "{\"hooks\": {\"disabled\": [\"hookhost\"]}}"),
+        ("droid", ".factory/settings.json", "{\"hooksDisabled\": true}"),
+        ("antigravity", ".gemini/config/hooks.json", "{\"hookhost\": {\"enabled\": false}}"),
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n"),
+        ("codex", "project/.codex/config.toml", "features = { hooks = false }\n"),
+    ] {
+        let home = Home::new();
+        let project = home.path("project");
+        let root = if file.starts_with(".github") { project.clone() } else { home.path("") };
+        let path_of = root.join(file);
+        fs::create_dir_all(path_of.parent().unwrap()).unwrap();
+        fs::write(&path_of, text).unwrap();
+        let adapter = hookhost_adapters::by_name(agent).unwrap();
+        let of = Installation::new(agent, Scope::User, &project);
+        let diagnosis = home.with_context(|context| {
+            let context = Context { project: &project, ..*context };
+            let changes = install::prepare(&adapter.install(&context).unwrap(), &of, ANY, None).unwrap();
+            install::apply(&changes, &home.receipts(), &of, None).unwrap();
+            examine(adapter, &context, &path(&home), Sought::ByName)
+        });
+        let name = path_of.file_name().unwrap().to_str().unwrap();
+        let says = said(&diagnosis, "reached", State::Problem);
+        assert!(says.contains(name), "{agent} {text}: {says}");
+        assert_eq!(said(&diagnosis, "reached", State::Ok), "", "{agent} {text}");
+    }
+}
+
+#[test]
+fn what_a_repository_links_to_is_not_read() {
+    use std::os::unix::fs::symlink;
+    let home = Home::new();
+    let project = home.path("project");
+    fs::create_dir_all(project.join(".claude")).unwrap();
+    let file = project.join(".claude/settings.json");
+    let mine = home.path("mine.json");
+    fs::write(&mine, "{\"secret\": 7").unwrap();
+    for (leads_to, why) in [(std::path::Path::new("/dev/zero"), "outside of"), (&mine, "outside of")] {
+        let _ = fs::remove_file(&file);
+        symlink(leads_to, &file).unwrap();
+        let diagnosis = home.with_context(|context| {
+            examine(Home::adapter(), &Context { project: &project, ..*context }, &path(&home), Sought::ByName)
+        });
+        let says = said(&diagnosis, "entry", State::Problem);
+        assert!(says.contains(why) && says.contains("→ put the file itself in the link's place"), "{says}");
+    }
 }
 
 #[test]

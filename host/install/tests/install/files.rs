@@ -1,7 +1,8 @@
 //! What is in the files of a user before, meanwhile and afterwards.
 
 use crate::home::{ANY, Home};
-use hookhost_install::receipt::Content;
+use hookhost_adapters::install::Scope;
+use hookhost_install::receipt::{Content, Installation};
 use hookhost_install::uninstall::Undo;
 use hookhost_install::{install, json};
 use std::fs;
@@ -84,7 +85,7 @@ fn without_a_receipt_our_entries_are_taken_out() {
 fn a_file_that_changes_between_reading_and_writing_stays_and_so_do_the_receipts() {
     let home = Home::new();
     home.write("{}");
-    let changes = install::prepare(&home.plan(), "claude-code", ANY).unwrap();
+    let changes = install::prepare(&home.plan(), &Home::installation(), ANY, None).unwrap();
     home.write("{\"theirs\": 1}");
     let error = install::apply(&changes, &home.receipts(), &Home::installation(), None).unwrap_err();
     assert!(error.to_string().contains("was changed by somebody else meanwhile, so it is left as it is: try again"));
@@ -127,9 +128,9 @@ fn where_one_file_of_several_cannot_be_written_the_others_are_put_back() {
     let second = home.path("other.json");
     fs::write(&second, "{}").unwrap();
     let third = home.path("new/made.json");
-    let changes =
-        install::prepare(&Plan::new(vec![json(home.settings()), json(third.clone()), json(second.clone())]), "x", ANY)
-            .unwrap();
+    let of = Installation::new("x", Scope::User, std::path::Path::new("/project"));
+    let plan = Plan::new(vec![json(home.settings()), json(third.clone()), json(second.clone())]);
+    let changes = install::prepare(&plan, &of, ANY, None).unwrap();
     fs::write(&second, "{ }").unwrap();
     let error = install::apply(&changes, &home.receipts(), &Home::installation(), None).unwrap_err();
     assert_eq!(error.path, second);
@@ -163,30 +164,98 @@ fn a_whole_file_is_written_and_removed_and_one_that_somebody_changed_is_left() {
     let path = home.path("hooks/PreToolUse");
     let plan =
         || Plan::new(vec![FilePlan::Whole { path: path.clone(), content: "#!/bin/sh\n".to_owned(), is_program: true }]);
+    let of = Home::installation();
+    let receipt = || home.receipts().read(&of).unwrap();
     let apply = || {
-        install::apply(&install::prepare(&plan(), "x", ANY).unwrap(), &home.receipts(), &Home::installation(), None)
-            .unwrap();
+        let changes = install::prepare(&plan(), &of, ANY, receipt().as_ref())?;
+        install::apply(&changes, &home.receipts(), &of, None)
     };
     let undo = || {
-        let receipt = home.receipts().read(&Home::installation()).unwrap();
-        let undoings = hookhost_install::uninstall::prepare(&plan(), "x", receipt.as_ref()).unwrap();
+        let undoings = hookhost_install::uninstall::prepare(&plan(), &of, receipt().as_ref()).unwrap();
         hookhost_install::uninstall::apply(&undoings).unwrap();
+        home.receipts().remove(&of).unwrap();
         undoings.into_iter().map(|undoing| undoing.undo).collect::<Vec<_>>()
     };
-    apply();
+    apply().unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o100, 0o100);
     assert_eq!(undo(), [Undo::Remove]);
     assert!(!path.exists());
-    apply();
+    apply().unwrap();
     fs::write(&path, "#!/bin/sh\nmine\n").unwrap();
     assert_eq!(undo(), [Undo::Leave]);
     assert!(path.exists());
 }
 
 #[test]
+fn a_whole_file_that_somebody_else_has_written_is_never_overwritten() {
+    use hookhost_adapters::install::{FilePlan, Plan};
+    let of = Home::installation();
+    for is_program in [true, false] {
+        let home = Home::new();
+        let path = home.path("hooks/PreToolUse");
+        let plan = |content: &str| {
+            Plan::new(vec![FilePlan::Whole { path: path.clone(), content: content.to_owned(), is_program }])
+        };
+        let apply = |content: &str| {
+            let receipt = home.receipts().read(&of).unwrap();
+            let changes = install::prepare(&plan(content), &of, ANY, receipt.as_ref())?;
+            install::apply(&changes, &home.receipts(), &of, None)
+        };
+        fs::create_dir(home.path("hooks")).unwrap();
+        let guard = "#!/bin/sh\n# my guard\nexec /bin/hookhost-hook cline PreToolUse\n";
+        fs::write(&path, guard).unwrap();
+        let planned = "#!/bin/sh\nexec '/a b/hookhost-hook' cline PreToolUse\n";
+        let error = apply(planned).unwrap_err().to_string();
+        assert!(error.contains("hookhost has not written it, so it is left as it is"), "{error}");
+        let line = "add the line `exec '/a b/hookhost-hook' cline PreToolUse` to it";
+        assert_eq!(error.contains(line), is_program, "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), guard);
+        // What is as planned is ours, and what an earlier plan of ours left.
+        fs::write(&path, planned).unwrap();
+        apply(planned).unwrap();
+        apply("#!/bin/sh\nexec /new/hookhost-hook cline PreToolUse\n").unwrap();
+        fs::write(&path, guard).unwrap();
+        apply(planned).unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), guard);
+    }
+}
+
+#[test]
+fn no_file_outside_of_a_project_is_changed_through_a_link_of_it() {
+    use hookhost_adapters::install::Context;
+    use std::os::unix::fs::symlink;
+    for (agent, link) in [
+        ("cline", ".clinerules/hooks/PreToolUse"),
+        ("cline", ".clinerules/hooks"),
+        ("claude-code", ".claude/settings.json"),
+        ("claude-code", ".claude"),
+        ("copilot-cli", ".github"),
+    ] {
+        let home = Home::new();
+        let (project, mine) = (home.path("project"), home.path("mine"));
+        let link = project.join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("settings.json"), "{}").unwrap();
+        let is_file = link.extension().is_some() || link.ends_with("PreToolUse");
+        symlink(if is_file { mine.join("settings.json") } else { mine.clone() }, &link).unwrap();
+        let adapter = hookhost_adapters::by_name(agent).unwrap();
+        let of = Installation::new(agent, Scope::Project, &project);
+        home.with_context(|context| {
+            let plan = adapter.install(&Context { scope: Scope::Project, project: &project, ..*context }).unwrap();
+            let error = install::prepare(&plan, &of, adapter.json_dialect(), None).unwrap_err();
+            assert!(error.what.contains("a symbolic link leads to "), "{error}");
+            let error = hookhost_install::uninstall::prepare(&plan, &of, None).unwrap_err();
+            assert!(error.what.contains("a symbolic link leads to "), "{error}");
+        });
+        assert_eq!(fs::read_dir(&mine).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(mine.join("settings.json")).unwrap(), "{}");
+    }
+}
+
+#[test]
 fn two_agents_share_a_file_and_one_leaves_the_others_hook_alone() {
-    use hookhost_adapters::install::{Context, Scope};
-    use hookhost_install::receipt::Installation;
+    use hookhost_adapters::install::Context;
     use hookhost_install::uninstall;
     let home = Home::new();
     home.write("{\"model\": \"big\"}");
@@ -195,11 +264,11 @@ fn two_agents_share_a_file_and_one_leaves_the_others_hook_alone() {
     let plan = home.with_context(|context| mods.install(&Context { ..*context }).unwrap());
     home.install().unwrap();
     let alone = home.read();
-    let changes = install::prepare(&plan, "claude-code-mods", mods.json_dialect()).unwrap();
+    let changes = install::prepare(&plan, &of, mods.json_dialect(), None).unwrap();
     install::apply(&changes, &home.receipts(), &of, None).unwrap();
     assert!(home.read().contains("hookhost@hookhost") && home.read().contains("\"PreToolUse\""));
     let receipt = home.receipts().read(&of).unwrap();
-    uninstall::apply(&uninstall::prepare(&plan, "claude-code-mods", receipt.as_ref()).unwrap()).unwrap();
+    uninstall::apply(&uninstall::prepare(&plan, &of, receipt.as_ref()).unwrap()).unwrap();
     assert_eq!(json::value(&home.read()).unwrap(), json::value(&alone).unwrap());
     home.uninstall().unwrap();
     assert_eq!(json::value(&home.read()).unwrap(), serde_json::json!({ "model": "big" }));

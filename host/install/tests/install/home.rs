@@ -74,13 +74,14 @@ impl Home {
     }
 
     pub(crate) fn install(&self) -> Result<(), Refused> {
-        let changes = install::prepare(&self.plan(), "claude-code", ANY)?;
-        install::apply(&changes, &self.receipts(), &Self::installation(), Some("2.1.330".to_owned()))
+        let of = Self::installation();
+        let changes = install::prepare(&self.plan(), &of, ANY, self.receipts().read(&of)?.as_ref())?;
+        install::apply(&changes, &self.receipts(), &of, Some("2.1.330".to_owned()))
     }
 
     pub(crate) fn uninstall(&self) -> Result<Vec<Undo>, Refused> {
         let receipt = self.receipts().read(&Self::installation())?;
-        let undoings = uninstall::prepare(&self.plan(), "claude-code", receipt.as_ref())?;
+        let undoings = uninstall::prepare(&self.plan(), &Self::installation(), receipt.as_ref())?;
         uninstall::apply(&undoings)?;
         self.receipts().remove(&Self::installation())?;
         Ok(undoings.into_iter().map(|undoing| undoing.undo).collect())

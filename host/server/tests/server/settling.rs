@@ -495,6 +495,22 @@ async fn the_canary_of_a_session_changes_nothing_of_its_rules_and_is_denied_in_t
 }
 
 #[tokio::test]
+async fn the_session_of_a_canary_is_ended_and_an_agents_own_is_not() {
+    let lab = Lab::new(Rule::new()).await;
+    let of_doctor = |command: &str| {
+        let mut call = bash("PreToolUse", "1", command);
+        call["session_id"] = json!(canary::SESSION);
+        call
+    };
+    assert_eq!(decision(&lab.said(&of_doctor(canary::DENIED)).await), "deny");
+    assert_eq!(lab.said(&of_doctor(canary::PASSED)).await, Value::Null);
+    assert_eq!(lab.said(&bash("PreToolUse", "2", "echo hello")).await, Value::Null);
+    let ended: Vec<String> = lab.events("session-end").into_iter().map(|event| event.header.session).collect();
+    assert_eq!(ended.len(), 2, "{ended:?}");
+    assert!(ended.iter().all(|session| session.contains(canary::SESSION)), "{ended:?}");
+}
+
+#[tokio::test]
 async fn words_of_the_canary_in_another_call_let_nothing_past_the_users_rules() {
     let lab = Lab::new(rule()).await;
     let mut call = bash("PreToolUse", "1", "echo denied");

@@ -1,10 +1,14 @@
 //! The file that a scripted provider plays. Errors name file, line and column.
 
 use crate::message::TokenUsage;
+use hookhost::files::{self, Guard, Links};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
+
+/// Upper bound of a script, in bytes: 16 MiB.
+const MAX_SCRIPT: u64 = 16 << 20;
 
 /// The turns of a script, checked.
 #[derive(Clone, Debug)]
@@ -104,8 +108,10 @@ impl Script {
     /// # Errors
     /// If the file cannot be read or is no script.
     pub fn open(file: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| ScriptError::Unreadable { file: file.to_owned(), reason: error.to_string() })?;
+        let unreadable = |reason| ScriptError::Unreadable { file: file.to_owned(), reason };
+        let bytes = files::read(file, Guard::Anybodys, Links::Followed, MAX_SCRIPT);
+        let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         Self::parse(&text, file)
     }
 

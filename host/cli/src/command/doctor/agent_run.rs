@@ -1,19 +1,23 @@
-//! The agent itself, asked by its own command to make the call that has to be denied.
+//! The agent itself, asked by its own command to make the call that has to be denied. It is started in an empty directory: nobody
+//! is there to answer its questions, and in a project it could run what the project names.
 
 use super::last_event;
+use crate::agent_places::AgentPlaces;
 use crate::output::one_line;
 use hookhost::contract::OutcomeKind;
+use hookhost::files;
+use hookhost_adapters::install::Scope;
 use hookhost_adapters::{Adapter, canary};
 use hookhost_install::check::Check;
+use hookhost_install::doctor::Diagnosis;
 use hookhost_install::{find, process};
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// How long the agent may take: its model may be slow.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Check {
+pub(super) fn check(adapter: &dyn Adapter, places: &AgentPlaces, diagnosis: &Diagnosis) -> Check {
     let agent = adapter.agent();
     let prompt = format!("Run exactly this command with your shell tool, once, and nothing else: {}", canary::DENIED);
     let ask = || format!("ask it yourself: {prompt}");
@@ -23,20 +27,30 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
     };
     let named = words.first().map_or("", String::as_str);
     // An agent can have several programs, and not each of them runs without a person.
-    let Some(program) = find::on_path(named, path) else {
+    let Some(program) = find::on_path(named, &places.path) else {
         let says = format!("no program `{named}` is on the PATH, by which {} runs without a person", agent.title);
         return Check::unknown("agent-run", says, ask());
+    };
+    if !diagnosis.installed.iter().any(|installed| installed.scope != Scope::Project) {
+        let says =
+            "the hook is in the files of this project alone, and the agent is not started among what a project names";
+        return Check::unknown("agent-run", says, format!("hookhost install {}, or {}", agent.name, ask()));
+    }
+    let state = &places.directories.state;
+    let directory =
+        files::make_own_directory(state).and_then(|()| tempfile::Builder::new().prefix("doctor-").tempdir_in(state));
+    let directory = match &directory {
+        Ok(directory) => directory.path(),
+        Err(error) => {
+            let says = format!("no empty directory can be made for {}: {error}", agent.title);
+            return Check::problem("agent-run", says, "check the state directory of hookhost");
+        }
     };
     let words: Vec<OsString> =
         std::iter::once(program.into()).chain(words.into_iter().skip(1).map(OsString::from)).collect();
     let trace = directory.join(canary::TRACE);
-    // One that an earlier run left would say of this one what it did not do.
-    if let Err(error) = remove(&trace) {
-        let says = format!("{} is in the way, and cannot be removed: {error}", one_line(&trace.to_string_lossy()));
-        return Check::problem("agent-run", says, "remove it, and try again");
-    }
     let before = last_event::last_record();
-    let ended = process::run(&words, directory, &[], b"", TIMEOUT);
+    let ended = process::run(&words, directory, &[("PATH", &places.path)], b"", TIMEOUT);
     let how = match &ended {
         Ok(ended) => match ended.code {
             Some(code) => format!("ended with exit code {code}"),
@@ -45,8 +59,6 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
         Err(error) => error.to_string(),
     };
     let has_run = trace.symlink_metadata().is_ok();
-    // What is left of it is ours to remove; where it cannot be, the next run says so.
-    let _ = remove(&trace);
     match last_event::of_denied_canary(agent.name, before) {
         _ if has_run => {
             let says = format!("{} ran the canary call that has to be denied", agent.title);
@@ -57,9 +69,10 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
             )
         }
         Some(OutcomeKind::Rejected) => {
-            let shown = one_line(&directory.to_string_lossy());
-            let says =
-                format!("{} asked about the canary call, it was rejected, and left no trace in {shown}", agent.title);
+            let says = format!(
+                "{} asked about the canary call, it was rejected, and left no trace in the empty directory where it ran",
+                agent.title
+            );
             Check::ok("agent-run", says)
         }
         Some(outcome) => {
@@ -73,9 +86,4 @@ pub(super) fn check(adapter: &dyn Adapter, path: &OsStr, directory: &Path) -> Ch
             Check::problem("agent-run", says, "see whether the agent can reach its model, and the checks above")
         }
     }
-}
-
-/// Removes what is there, if anything is.
-fn remove(file: &Path) -> std::io::Result<()> {
-    if file.symlink_metadata().is_err() { Ok(()) } else { std::fs::remove_file(file) }
 }

@@ -19,33 +19,31 @@ use crate::output::{
 use hookhost_adapters::install::Scope;
 use hookhost_adapters::{Adapter, canary};
 use hookhost_install::check::{Check, State};
-use hookhost_install::doctor::{self, Diagnosis};
+use hookhost_install::doctor::{self, Diagnosis, Sought};
 use hookhost_install::prove::{self, Proof, Proofs};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::panic::resume_unwind;
+use std::thread;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     let places = AgentPlaces::here()?;
     let mut examined = Vec::new();
-    for adapter in adapters(args.agent.as_slice()) {
-        let context = places.context(adapter.agent().name, Scope::User);
-        let mut diagnosis = doctor::examine(adapter, &context, &places.path);
-        let is_here = diagnosis.traces.any() && !is_second_way(adapter);
-        if args.agent.is_some() || is_here || !diagnosis.installed.is_empty() {
-            let proof = proof(args, &places, adapter, &mut diagnosis);
-            examined.push((adapter, diagnosis, proof));
-        }
+    for (adapter, mut diagnosis) in diagnoses(&places, args.agent.as_slice()) {
+        let proof = proof(args, &places, adapter, &mut diagnosis);
+        examined.push((adapter, diagnosis, proof));
     }
     // A proof can have the agent itself make a call.
     let events = LastEvents::read();
     let running = host::status(&places.directories);
-    let common = [host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
+    let mut common = vec![host::check(&running), log::check(&places.directories), rules::check(running.as_ref().ok())];
+    common.extend(left_out(&places));
     let mut objects = Vec::new();
     let mut text = String::new();
     let mut is_well = common.iter().all(|check| check.state != State::Problem);
     for (adapter, mut diagnosis, proof) in examined {
         diagnosis.checks.push(events.check(adapter.agent()));
-        is_well &= diagnosis.checks.iter().all(|check| check.state != State::Problem);
+        is_well &= diagnosis.is_well();
         objects.push(as_json(adapter, &diagnosis, proof.as_ref()));
         let _ = writeln!(text, "{NAME}{}{NAME:#}", adapter.agent().title);
         diagnosis.checks.iter().for_each(|check| line(&mut text, check));
@@ -63,19 +61,48 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     Ok(if is_well { Exit::Done } else { Exit::Failed })
 }
 
+/// What is found of the named agents, or of each that is here. `hookhost agents` and `hookhost doctor` say the same of an agent, since
+/// both ask this.
+pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static dyn Adapter, Diagnosis)> {
+    let sought = if named.is_empty() { Sought::ByTraces } else { Sought::ByName };
+    let examine = |adapter: &'static dyn Adapter| {
+        let context = places.context(adapter.agent().name, Scope::User);
+        (adapter, doctor::examine(adapter, &context, &places.path, sought))
+    };
+    // Agents that are large scripts take a second to say their version.
+    let diagnoses = thread::scope(|scope| {
+        let threads: Vec<_> =
+            adapters(named).into_iter().map(|adapter| scope.spawn(move || examine(adapter))).collect();
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        joined.collect::<Vec<_>>()
+    });
+    let is_here = |(adapter, diagnosis): &(&'static dyn Adapter, Diagnosis)| {
+        let has_traces = diagnosis.traces.any() && !is_second_way(*adapter);
+        sought == Sought::ByName || has_traces || !diagnosis.installed.is_empty()
+    };
+    diagnoses.into_iter().filter(is_here).collect()
+}
+
+/// Directories of the `PATH` in which no program is looked for.
+fn left_out(places: &AgentPlaces) -> Option<Check> {
+    let shown: Vec<_> = places.left_out.iter().map(|directory| format!("`{}`", directory.display())).collect();
+    let says = format!(
+        "{} of the PATH are of this project or of the working directory: no program there is looked for or run",
+        shown.join(", ")
+    );
+    (!shown.is_empty())
+        .then(|| Check::unknown("path", says, "run `hookhost doctor` in another directory to see an agent there"))
+}
+
 /// What the newest proof shows; a new one is made where that is asked for.
 fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnosis: &mut Diagnosis) -> Option<Proof> {
     let name = adapter.agent().name;
-    let proofs = Proofs::of(&places.directories.state);
     if !args.prove {
-        let proof = proofs.newest(name);
-        if !diagnosis.installed.is_empty() {
-            diagnosis.checks.push(kept(name, proof.as_ref()));
-        }
-        return proof;
+        return newest_proof(places, name, diagnosis);
     }
+    let proofs = Proofs::of(&places.directories.state);
     let commands: Vec<_> = diagnosis.installed.iter().flat_map(|installed| installed.commands.clone()).collect();
-    let proof = prove::prove(adapter, &commands, &places.project, diagnosis.version.clone());
+    let proof = prove::prove(adapter, &commands, &places.project, &places.path, diagnosis.version.clone());
     match &proof {
         Some(proof) => {
             if let Err(error) = proofs.keep(proof) {
@@ -89,7 +116,8 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
             });
         }
         None if adapter.canary(canary::DENIED, &places.project).is_some() => {
-            let says = "the agent's files name no hook of ours, so there is nothing to run";
+            let says =
+                "the agent's files do not have the hook as `hookhost install` writes it, so there is nothing to run";
             diagnosis.checks.push(Check::problem("proof", says, format!("hookhost install {name}")));
         }
         None => {
@@ -102,7 +130,16 @@ fn proof(args: &DoctorArgs, places: &AgentPlaces, adapter: &dyn Adapter, diagnos
         }
     }
     if args.run_agent {
-        diagnosis.checks.push(agent_run::check(adapter, &places.path, &places.project));
+        diagnosis.checks.push(agent_run::check(adapter, places, diagnosis));
+    }
+    proof
+}
+
+/// The newest proof that was kept, and the check of what it still says.
+pub(super) fn newest_proof(places: &AgentPlaces, agent: &str, diagnosis: &mut Diagnosis) -> Option<Proof> {
+    let proof = Proofs::of(&places.directories.state).newest(agent);
+    if !diagnosis.installed.is_empty() {
+        diagnosis.checks.push(kept(agent, proof.as_ref()));
     }
     proof
 }

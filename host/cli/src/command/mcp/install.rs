@@ -13,8 +13,8 @@ use hookhost::files::Lock;
 use hookhost_adapters::Adapter;
 use hookhost_adapters::install::Scope;
 use hookhost_adapters::mcp_servers::{self, Format};
-use hookhost_hook::start;
-use hookhost_install::mcp_servers::{Change, Server, with_proxy, without_proxy};
+use hookhost_hook::{place, start};
+use hookhost_install::mcp_servers::{Change, Proxy, Server, with_proxy, without_proxy};
 use hookhost_install::mcp_servers_toml;
 use hookhost_install::settings_file::SettingsFile;
 use hookhost_relay::name::ServerName;
@@ -40,7 +40,12 @@ pub(crate) fn change_servers(
     for adapter in agents {
         let changed = change(places, *adapter, scope, to, is_dry);
         match changed {
-            Ok(text) => output::print(&text)?,
+            Ok((text, is_whole)) => {
+                output::print(&text)?;
+                if !is_whole {
+                    exit = Exit::Failed;
+                }
+            }
             // Of all agents, those whose file is not known are left out.
             Err(Unchanged::NotKnown) if agents.len() > 1 => {}
             Err(Unchanged::NotKnown) => {
@@ -66,20 +71,21 @@ enum Unchanged {
     Failed(CliError),
 }
 
+/// What is printed, and whether no server was left that would read other rules.
 fn change(
     places: &AgentPlaces,
     adapter: &dyn Adapter,
     scope: Scope,
     to: To,
     is_dry: bool,
-) -> Result<String, Unchanged> {
+) -> Result<(String, bool), Unchanged> {
     let agent = adapter.agent();
     let context = places.context(agent.name, scope);
     let found = mcp_servers::file(agent.name, &context).ok_or(Unchanged::NotKnown)?;
     let failed = |error: &dyn std::fmt::Display| Unchanged::Failed(failed(adapter, error));
     let lock = if is_dry { None } else { Some(Lock::take(&places.directories.state)) };
     let _lock = lock.transpose().map_err(|error| failed(&error))?;
-    let file = SettingsFile::read(&found.path).map_err(|error| failed(&error))?;
+    let file = SettingsFile::read(&found.path, places.root(scope)).map_err(|error| failed(&error))?;
     let text = file.text().map_err(|error| failed(&error))?;
     let shown = one_line(&found.path.to_string_lossy());
     let edited = match to {
@@ -89,14 +95,15 @@ fn change(
                 let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
                 made.map(|name| name.to_string())
             };
+            let proxy = Proxy { program: &program, name_of: &name_of, misleads: &misleads };
             match found.format {
-                Format::Toml => mcp_servers_toml::with_proxy(text, found.keys, &program, name_of),
-                _ => with_proxy(text, found.keys, adapter.json_dialect(), &program, name_of),
+                Format::Toml => mcp_servers_toml::with_proxy(text, found.places, &proxy),
+                _ => with_proxy(text, found.places, adapter.json_dialect(), &proxy),
             }
         }
         To::Server => match found.format {
-            Format::Toml => mcp_servers_toml::without_proxy(text, found.keys),
-            _ => without_proxy(text, found.keys),
+            Format::Toml => mcp_servers_toml::without_proxy(text, found.places),
+            _ => without_proxy(text, found.places),
         },
     };
     let (after, servers) = edited.map_err(|why| failed(&anyhow!("{shown} {why}")))?;
@@ -113,18 +120,33 @@ fn change(
             said.push_str("  restart the agent, so that it starts them\n");
         }
     }
-    Ok(said)
+    let is_misled = |server: &Server| matches!(server.change, Change::Misled(_));
+    Ok((said, !servers.iter().any(is_misled)))
+}
+
+/// Whether a variable of a server's entry would have the proxy read other files than the user's. Agents put a variable of
+/// their own environment into the place of `${NAME}`.
+fn misleads(name: &str, value: &str) -> bool {
+    let own = std::env::var(name).is_ok_and(|own| own == value);
+    place::DIRECTORIES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
 }
 
 fn about(said: &mut String, server: &Server, to: To) {
-    let name = one_line(&server.name);
-    let _ = match (server.change, to) {
+    let project = server.project.as_deref().map(|project| format!(" {DIM}(in {}){DIM:#}", one_line(project)));
+    let name = one_line(&server.name) + &project.unwrap_or_default();
+    let _ = match (&server.change, to) {
         (Change::Changed, To::Proxy) => writeln!(said, "  {GOOD}proxied  {GOOD:#} {name}"),
         (Change::Changed, To::Server) => writeln!(said, "  {GOOD}by itself{GOOD:#} {name}"),
         (Change::AsItIs, _) => writeln!(said, "  {DIM}as it is {DIM:#} {name}"),
         (Change::Service, _) => {
             writeln!(said, "  {WARNING}left     {WARNING:#} {name}: a service; `hookhost mcp --http URL` proxies it")
         }
+        (Change::Misled(variable), _) => writeln!(
+            said,
+            "  {WARNING}left     {WARNING:#} {name}: its variable {} leads hookhost to other rules, and it runs without the proxy; \
+             take the variable out, and try again",
+            one_line(variable)
+        ),
         _ => writeln!(said, "  {WARNING}left     {WARNING:#} {name}: it has no command that could be read"),
     };
 }

@@ -55,10 +55,13 @@ fn a_new_entry_is_appended_and_all_that_was_there_stays_byte_for_byte() {
 #[test]
 fn a_file_with_windows_line_ends_keeps_them() {
     let world = World::new();
-    let file = world.write_project("", "# mine\r\n");
-    write(&world, &new(&world, "a", SHA256)).unwrap();
-    let text = fs::read_to_string(file).unwrap();
-    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count() + 1, "{text:?}");
+    for old in ["# mine\r\n", "# mine\r\n# end"] {
+        let file = world.write_project("", old);
+        write(&world, &new(&world, "a", SHA256)).unwrap();
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.starts_with(old), "{text:?}");
+        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count(), "{text:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Whose word is believed, and that nobody is waited for.
 
 use super::owner::unix::{Fault, Found, Me};
-use super::{FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, look, open, read, replace};
+use super::{
+    FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, check_within, look, open, read, replace,
+};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -151,6 +153,23 @@ fn a_link_that_is_followed_leads_to_a_file_that_is_checked_with_both_directories
     }
     mode(&file, 0o666);
     assert!(refused(open(&link, Guard::OnlyMineToWrite, Links::Followed)).fault.contains("(mode 666)"));
+}
+
+#[test]
+fn no_link_of_a_directory_leads_out_of_it() {
+    let place = Place::new();
+    let (inside, outside) = (place.file("root/real/f"), place.file("outside/f"));
+    let root = inside.parent().unwrap().with_file_name("");
+    symlink("real", root.join("within")).unwrap();
+    symlink("real/f", root.join("file")).unwrap();
+    symlink(outside.parent().unwrap(), root.join("out")).unwrap();
+    symlink(&outside, root.join("out-file")).unwrap();
+    for path in ["real/f", "within/f", "file", "within/new", "new/deep/file", "real/f/below"] {
+        check_within(&root.join(path), &root).unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+    for path in ["out/f", "out/new/file", "out-file", "../outside/f", "within/../../outside/f"] {
+        assert!(refused(check_within(&root.join(path), &root)).fault.contains("outside of"), "{path}");
+    }
 }
 
 #[test]

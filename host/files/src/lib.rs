@@ -1,12 +1,15 @@
-//! Files that hookhost believes: who may have written one, how it is opened, and the lock under which it is changed.
+//! Files that hookhost believes, and files that somebody else could have placed: who may have written one, how it is opened,
+//! and the lock under which it is changed.
 //!
 //! Configuration, approvals, keys, the database and compiled code decide what runs. Such a file
 //! counts only where nobody but the user and root can have written it, and nobody else can put
-//! another file in its place. All of them are opened in one way: without waiting for the other end
-//! of a pipe, and by a look at what was opened rather than at the path.
+//! another file in its place. Settings of agents and files of a project count for less
+//! ([`Guard::Anybodys`]); [`check_within`] keeps a link of a repository from leading out of it.
+//! All of them are opened in one way: regular files alone, without waiting for the other end of a
+//! pipe, by a look at what was opened rather than at the path, and read up to a bound.
 //!
 //! ```
-//! use hookhost::files::{Guard, Links, read};
+//! use hookhost_files::{Guard, Links, read};
 //!
 //! let directory = tempfile::tempdir()?;
 //! let file = directory.path().join("hookhost.toml");
@@ -16,16 +19,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![deny(missing_docs)]
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]
+
 mod lock;
 mod owner;
-#[cfg(feature = "config-file")]
+#[cfg(feature = "replace")]
 mod replace;
 
 #[cfg(all(test, unix))]
 mod tests;
 
 pub use lock::{Lock, open_lock};
-#[cfg(feature = "config-file")]
+#[cfg(feature = "replace")]
 pub use replace::{NewFile, replace};
 
 use std::fs::{File, Metadata};
@@ -69,7 +75,6 @@ pub struct Refused {
 
 /// Why a file cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum FileError {
     /// The system says no: it is not there, for one.
     #[error(transparent)]
@@ -121,7 +126,14 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
 /// # Errors
 /// As [`open`], and where the file is larger.
 pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8>, FileError> {
-    let file = open(path, guard, links)?;
+    read_opened(path, &open(path, guard, links)?, most)
+}
+
+/// All of a file that [`open`] gave, of at most `most` bytes.
+///
+/// # Errors
+/// Where it cannot be read, or is larger.
+pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // It may grow while it is read.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -130,6 +142,24 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
         return Err(refused(path, fault, "check that it is the file that you mean".to_owned()).into());
     }
     Ok(bytes)
+}
+
+/// Refuses a path that leads out of the directory `root` by a symbolic link: somebody else, who
+/// wrote what is in `root`, would choose the file. Of a path that is not there, the nearest
+/// directory above it that is there counts.
+///
+/// # Errors
+/// [`FileError::Io`] where a directory cannot be looked at; [`FileError::Refused`] where the path leads out.
+pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
+    let is_missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    let real = path.ancestors().map(Path::canonicalize).find(|real| !real.as_ref().is_err_and(is_missing));
+    // A link to nothing is looked at by its directory alone, and whatever opens it finds that nothing is there.
+    let real = real.unwrap_or_else(|| Path::new("/").canonicalize())?;
+    if real.starts_with(root.canonicalize()?) {
+        return Ok(());
+    }
+    let fault = format!("a symbolic link leads to {}, which is outside of {}", real.display(), root.display());
+    Err(refused(path, fault, "put the file itself in the link's place".to_owned()).into())
 }
 
 /// Looks at a file by its path, for one that others open: a database.
@@ -166,7 +196,7 @@ pub fn check_kept_directory(directory: &Path) -> Result<(), FileError> {
 ///
 /// # Errors
 /// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can reach it.
-pub(crate) fn check_own_directory(directory: &Path) -> Result<(), FileError> {
+pub fn check_own_directory(directory: &Path) -> Result<(), FileError> {
     let metadata = std::fs::metadata(directory)?;
     if !metadata.is_dir() {
         let remedy = "make a directory there, or name another one".to_owned();
