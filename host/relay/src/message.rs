@@ -87,7 +87,6 @@ impl Number {
             let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
             // Beyond that, an integer is not the only one of its `f64`.
             let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-            #[expect(clippy::cast_possible_truncation, reason = "it is an integer of 54 bits")]
             if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
         } else {
             let number: i128 = spelling.parse().ok()?;
