@@ -12,9 +12,12 @@ pub fn mcp(bytes: &[u8]) {
     let Some((size, bytes)) = bytes.split_first() else { return };
     stream(bytes, usize::from(*size).max(1));
     let Ok(message) = Message::of(Bytes::copy_from_slice(bytes)) else { return };
-    // Any later reader reads the same.
-    let value: Value = serde_json::from_slice(bytes).expect("a message is JSON");
+    // Any later reader reads the same; a version that is missing is added, and a `null` beside an outcome is left out.
+    let came: Value = serde_json::from_slice(bytes).expect("a message is JSON");
+    let value: Value = serde_json::from_slice(&message.bytes).expect("what is passed on is JSON");
     assert_eq!(serde_json::from_slice::<Value>(&message.members.to_bytes()).ok().as_ref(), Some(&value));
+    let mut members = value.as_object().expect("an object").iter();
+    assert!(members.all(|(key, value)| came.get(key) == Some(value) || key == "jsonrpc" && came.get(key).is_none()));
     assert_eq!(value.get("method").and_then(Value::as_str), message.method());
     if let Kind::Request { .. } | Kind::Notification { .. } = message.kind
         && let Ok(params) = message.params()

@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_that_counts_once_is_chosen() {
-        let id = Id::Number(1);
+        let id = Id::from(1);
         let all =
             options(&[("aa", "allow_always"), ("a", "allow_once"), ("rr", "reject_always"), ("r", "reject_once")]);
         assert_eq!(outcome(&all.yes(&id).unwrap()), json!({ "outcome": "selected", "optionId": "a" }));

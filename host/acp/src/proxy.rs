@@ -11,7 +11,7 @@ use crate::records::Records;
 use crate::servers::{Program, Servers};
 use crate::sessions::Sessions;
 use crate::summary::Summary;
-use crate::tool_calls::ToolCalls;
+use crate::tool_calls::{AskedCall, ToolCalls};
 use bytes::Bytes;
 use hookhost_adapters::acp_proxy::{Event, NAME, Point};
 use hookhost_adapters::proxies::Settled;
@@ -124,7 +124,7 @@ impl Asked {
 #[derive(Debug)]
 enum What {
     Prompt { session: String, blocks: Value, text: String },
-    Permission { session: String, call: Value, options: Options },
+    Permission { session: String, call: Value, earlier: Vec<Value>, options: Options },
     Operation(Operation),
 }
 
@@ -281,8 +281,10 @@ impl Proxy {
                 let call = call.ok_or_else(|| format!("`params.toolCall` of {method} is missing"))?;
                 let options = Options::of(&value);
                 let whole = self.state().calls.ask(&session, call);
-                let Ok(call) = whole else { return Ok(Some(self.too_much(id, &options, call))) };
-                let what = What::Permission { session, call, options };
+                let Ok(AskedCall { call, earlier }) = whole else {
+                    return Ok(Some(self.too_much(id, &options, call)));
+                };
+                let what = What::Permission { session, call, earlier, options };
                 Ok(Some(self.asked(from, id, message, params, what)))
             }
             (Side::Server, "terminal/output") => {
@@ -348,10 +350,14 @@ fn is_ours(method: &str) -> bool {
     OPENING.contains(&method) || [PROMPT, PERMISSION].contains(&method) || Method::of(method).is_some()
 }
 
-/// What its reader reads where something could not be settled.
+/// What its reader reads where something cannot be judged.
 fn failed(why: &str) -> String {
-    let why = why.trim_end_matches('.');
-    format!("hookhost could not settle this, so nothing of it happens: {why}. `hookhost serve --status` says more.")
+    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
+}
+
+/// What its reader reads where the resident host has not settled something.
+fn unsettled(why: &str) -> String {
+    failed(why) + " `hookhost serve --status` says more."
 }
 
 impl Handler for Proxy {
@@ -395,6 +401,10 @@ impl Handler for Proxy {
             }
             Err(why) => refused(INVALID_PARAMS, &why),
         }
+    }
+
+    fn in_place_of(&self, head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
+        Self::update_in_place_of(head, tail, why)
     }
 
     async fn ask(&self, _from: Side, asked: &Asked, asking: Asking<'_>) -> Decision<Expected> {

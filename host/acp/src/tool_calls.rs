@@ -4,6 +4,7 @@
 //! it: a question about it is refused, since rules would read less than the agent has said.
 
 use crate::weight::weight;
+use hookhost_adapters::acp_proxy::reading::{Reading, Readings};
 use serde_json::{Map, Value};
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};
@@ -17,6 +18,9 @@ pub const MAX_CALL_BYTES: usize = 16 * 1024 * 1024;
 
 /// Upper bound of what is known of all of them, in bytes: 32 MiB. The oldest is cut first.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// Upper bound of what else one call has been reported as.
+const MAX_EARLIER: usize = 8;
 
 /// What of an agent's identifiers is kept: those have any length.
 type Key = u64;
@@ -38,6 +42,8 @@ pub struct ToolCalls {
 struct Known {
     session: Key,
     fields: Map<String, Value>,
+    /// What the agent has reported it as before it reported it as another call.
+    earlier: Vec<Value>,
     bytes: usize,
     is_asked: bool,
     has_run: bool,
@@ -56,6 +62,15 @@ pub struct Run {
     pub is_failed: bool,
     /// Whether it said more than is known.
     pub is_cut: bool,
+}
+
+/// A call about which the agent asks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedCall {
+    /// The whole call.
+    pub call: Value,
+    /// What else the agent has reported it as.
+    pub earlier: Vec<Value>,
 }
 
 /// The agent has said more of a call, or of all of them, than is kept.
@@ -81,6 +96,7 @@ impl ToolCalls {
             return None;
         }
         let (fields, bytes) = (std::mem::take(&mut known.fields), std::mem::take(&mut known.bytes));
+        known.earlier = Vec::new();
         let (is_asked, is_cut) = (known.is_asked, known.is_cut);
         self.bytes -= bytes;
         self.ended.push_back(key);
@@ -88,18 +104,22 @@ impl ToolCalls {
         Some(Run { call, is_asked, is_failed, is_cut })
     }
 
-    /// The whole call about which the agent asks.
+    /// The call about which the agent asks.
     ///
     /// # Errors
     /// If it is not known whole.
-    pub fn ask(&mut self, session: &str, call: &Value) -> Result<Value, TooMuch> {
-        let Some(key) = self.merge(session, call) else { return Ok(call.clone()) };
+    pub fn ask(&mut self, session: &str, call: &Value) -> Result<AskedCall, TooMuch> {
+        let Some(key) = self.merge(session, call) else {
+            return Ok(AskedCall { call: call.clone(), earlier: Vec::new() });
+        };
         let known = self.calls.get_mut(&key?).ok_or(TooMuch)?;
         if known.is_cut {
             return Err(TooMuch);
         }
         known.is_asked = true;
-        Ok(Value::Object(known.fields.clone()))
+        let call = Value::Object(known.fields.clone());
+        let earlier = known.earlier.iter().filter(|earlier| !is_within(earlier, &call)).cloned().collect();
+        Ok(AskedCall { call, earlier })
     }
 
     /// Forgets the calls of a session that has ended.
@@ -131,14 +151,23 @@ impl ToolCalls {
             self.order.push_back(key);
         }
         let before = known.bytes;
+        let replaced = known.replaced_by(said);
         for (name, value) in said.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
             known.bytes += name.len() + weight(value);
             if let Some(earlier) = known.fields.insert(name.clone(), value.clone()) {
                 known.bytes -= name.len() + weight(&earlier);
             }
         }
+        let call = Value::Object(std::mem::take(&mut known.fields));
+        if let Some(earlier) = replaced.filter(|earlier| !is_within(earlier, &call)) {
+            known.bytes += weight(&earlier);
+            known.earlier.push(earlier);
+        }
+        if let Value::Object(fields) = call {
+            known.fields = fields;
+        }
         self.bytes = self.bytes - before + known.bytes;
-        if known.bytes > MAX_CALL_BYTES {
+        if known.bytes > MAX_CALL_BYTES || known.earlier.len() > MAX_EARLIER {
             self.cut(key);
         }
         self.shrink(key);
@@ -179,7 +208,7 @@ impl ToolCalls {
     /// Forgets what a call has said, but not that it is there.
     fn cut(&mut self, key: Key) {
         let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
-        known.fields = Map::new();
+        (known.fields, known.earlier) = (Map::new(), Vec::new());
         known.is_cut = !known.has_run;
         self.bytes -= std::mem::take(&mut known.bytes);
     }
@@ -187,8 +216,45 @@ impl ToolCalls {
 
 impl Known {
     fn new(session: Key) -> Self {
-        Self { session, fields: Map::new(), bytes: 0, is_asked: false, has_run: false, is_cut: false }
+        let (fields, earlier) = Default::default();
+        Self { session, fields, earlier, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
+
+    /// The call as it was reported, where this takes the place of something by which rules know it.
+    fn replaced_by(&self, said: &Value) -> Option<Value> {
+        let is_other = |key: &&&str| {
+            let now = said.get(**key).filter(|value| !value.is_null());
+            self.fields.get(**key).is_some_and(|before| now.is_some_and(|now| now != before))
+        };
+        JUDGED.iter().find(|key| is_other(key))?;
+        let fields = self.fields.iter().filter(|(key, _)| JUDGED.contains(&key.as_str()) || *key == "title");
+        Some(Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect()))
+    }
+}
+
+/// The members of a call by which rules know what it does.
+const JUDGED: &[&str] = &["kind", "rawInput", "locations", "content"];
+
+/// What rules look at among the arguments of a call.
+const DECISIVE: &[&str] = &["command", "cwd", "path", "url"];
+
+/// Whether all that an earlier report of a call does is something that the call does as it is now. Of one that does not say what it
+/// does, nothing is known.
+fn is_within(earlier: &Value, call: &Value) -> bool {
+    let (earlier, now) = (Readings::of_tool_call(earlier), Readings::of_tool_call(call));
+    !earlier.is_stated || earlier.all.iter().all(|one| now.all.iter().any(|other| is_part_of(one, other)))
+}
+
+/// Whether two readings are the same, or the first one is what an agent has reported of the other one while a model wrote it.
+fn is_part_of(one: &Reading, other: &Reading) -> bool {
+    let begins = |key: &str| match (one.arguments.get(key), other.arguments.get(key)) {
+        (None, _) => true,
+        (Some(Value::String(one)), Some(Value::String(other))) => other.starts_with(one.as_str()),
+        (one, other) => one == other,
+    };
+    let is_decisive = DECISIVE.iter().any(|key| one.arguments.get(*key).is_some());
+    let is_same = is_decisive || !one.name.starts_with("mcp__") || one.arguments == other.arguments;
+    one.name == other.name && DECISIVE.iter().all(|key| begins(key)) && is_same
 }
 
 /// Whether a call with this status has failed; `None` where it has not run.
@@ -218,7 +284,8 @@ mod tests {
         assert_eq!(calls.update("s", &first), None);
         let asked =
             calls.ask("s", &json!({ "toolCallId": "1", "rawInput": { "command": "ls" }, "kind": null })).unwrap();
-        assert_eq!((&asked["kind"], &asked["rawInput"]["command"]), (&json!("execute"), &json!("ls")));
+        assert_eq!((&asked.call["kind"], &asked.call["rawInput"]["command"]), (&json!("execute"), &json!("ls")));
+        assert!(asked.earlier.is_empty());
         let run = calls.update("s", &json!({ "toolCallId": "1", "status": "completed" })).unwrap();
         assert!(run.is_asked && !run.is_failed && !run.is_cut && run.call["title"] == "Run");
         assert_eq!(calls.bytes, 0, "it is not needed any more");
@@ -232,6 +299,35 @@ mod tests {
         let run = calls.update("s", &json!({ "toolCallId": "1", "status": "failed" }));
         assert!(matches!(run, Some(Run { is_asked: false, is_failed: true, .. })), "{run:?}");
         assert_eq!(calls.update("s", &json!({ "status": "completed" })), None, "it is no call");
+    }
+
+    #[test]
+    fn what_a_call_was_reported_as_before_is_asked_about_with_it() {
+        let command =
+            |command: &str| json!({ "toolCallId": "1", "kind": "execute", "rawInput": { "command": command } });
+        let earlier = |reported: &[Value], asked: &Value| {
+            let mut calls = ToolCalls::default();
+            reported.iter().for_each(|call| drop(calls.update("s", call)));
+            let asked = calls.ask("s", asked).unwrap();
+            asked.earlier.iter().map(|call| call["rawInput"].to_string()).collect::<Vec<_>>()
+        };
+        let rm = command("rm -rf /");
+        assert_eq!(earlier(std::slice::from_ref(&rm), &command("ls")), [r#"{"command":"rm -rf /"}"#]);
+        let turned = [command("ls"), rm.clone(), command("ls")];
+        assert_eq!(earlier(&turned, &command("ls")), [r#"{"command":"rm -rf /"}"#]);
+        assert!(earlier(&[command(""), command("rm"), rm.clone()], &rm).is_empty(), "a model was writing it");
+        assert!(earlier(&[json!({ "toolCallId": "1", "kind": "execute", "rawInput": {} })], &rm).is_empty());
+        let edit = |path: &str| json!({ "toolCallId": "1", "kind": "edit", "locations": [{ "path": path }] });
+        assert_eq!(earlier(&[edit("/etc/passwd")], &edit("/tmp/x")).len(), 1);
+        let mcp = |value: u32| json!({ "toolCallId": "1", "title": "mcp__db__run", "kind": "other", "rawInput": { "q": value } });
+        assert_eq!(earlier(&[mcp(1)], &mcp(2)), [r#"{"q":1}"#]);
+        let with_output = json!({ "toolCallId": "1", "content": [{ "type": "content", "content": { "type": "text", "text": "b" } }] });
+        assert!(earlier(&[rm.clone(), with_output.clone()], &rm).is_empty());
+        let many: Vec<Value> = (0..20).map(|n| command(&format!("{n} x"))).collect();
+        let mut calls = ToolCalls::default();
+        many.iter().for_each(|call| drop(calls.update("s", call)));
+        assert_eq!(calls.ask("s", &command("ls")), Err(TooMuch));
+        assert!(calls.bytes < 1000, "{}", calls.bytes);
     }
 
     #[test]
@@ -257,7 +353,7 @@ mod tests {
         assert!(calls.bytes <= MAX_BYTES, "{}", calls.bytes);
         assert_eq!(calls.ask("s", &json!({ "toolCallId": "0", "kind": "read" })), Err(TooMuch));
         let last = calls.ask("s", &json!({ "toolCallId": "39" })).unwrap();
-        assert_eq!(last["rawInput"].as_str().map(str::len), Some(MIB));
+        assert_eq!(last.call["rawInput"].as_str().map(str::len), Some(MIB));
     }
 
     #[test]

@@ -419,7 +419,7 @@ impl Judge {
                 Settled::Replaced { .. } | Settled::ReplacedText { .. } => {
                     return no(&failed("the outcome is of another event"));
                 }
-                Settled::Failed { why } => return no(&failed(&why)),
+                Settled::Failed { why } => return no(&unsettled(&why)),
                 Settled::Ask { questions, .. } if event.audit => {
                     self.tell(&reason::asked(&questions));
                     None
@@ -469,8 +469,8 @@ impl Judge {
             && let Some(schema) = self.pinned_schema(&operation.tool)
             && !(self.checks.fits)(&schema, arguments)
         {
-            let why =
-                self.withheld(about, "a plugin changed the arguments to what does not fit the tool's schema").await;
+            let why = failed("a plugin changed the arguments to what does not fit the tool's schema");
+            let why = self.substituted(about, why).await;
             return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless));
         }
         let mut operation = operation.clone();
@@ -502,12 +502,14 @@ const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do t
 /// What the model reads where nobody can be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
-/// What its reader reads where something could not be settled.
+/// What its reader reads where something cannot be judged.
 fn failed(why: &str) -> String {
-    let why = why.trim_end_matches('.');
-    format!(
-        "hookhost could not settle this, so nothing of it happens: {why}. Tell the user: `hookhost serve --status` says more."
-    )
+    format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
+}
+
+/// What its reader reads where the resident host has not settled something.
+fn unsettled(why: &str) -> String {
+    failed(why) + " Tell the user: `hookhost serve --status` says more."
 }
 
 impl fmt::Debug for Judge {

@@ -26,7 +26,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -430,7 +429,7 @@ impl Session {
     /// Answers a request: by its answer alone, or by events, where something comes before it or the client accepts them.
     async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
-        let token = message.params().ok().and_then(|params| params.value("_meta")?.get("progressToken").cloned());
+        let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
         let is_subscription = message.method() == Some(LISTEN);
         if !lock(&self.streams).open(Post { id: id.clone(), token, is_subscription, messages: send }) {
             let why = format!("the id {id} is that of a request that is under way");
@@ -522,7 +521,7 @@ struct Delivery {
 #[derive(Debug)]
 struct Post {
     id: Id,
-    token: Option<Value>,
+    token: Option<Id>,
     /// Whether the service may end it by a notification: the identifiers of its own requests are others.
     is_subscription: bool,
     messages: mpsc::Sender<Delivery>,
@@ -615,7 +614,7 @@ impl Streams {
     /// The request on whose stream a message belongs that answers none.
     fn post_of(&self, message: &Message) -> Option<usize> {
         let params = message.params().unwrap_or_default();
-        let token = params.value("progressToken");
+        let token = params.value("progressToken").as_ref().and_then(Id::of);
         let named = token.and_then(|token| self.posts.iter().position(|post| post.token.as_ref() == Some(&token)));
         let listens = self.listening.as_ref().is_some_and(|listening| !listening.is_closed());
         match self.posts.len() {
@@ -721,9 +720,9 @@ mod tests {
     #[test]
     fn each_message_goes_to_the_stream_to_which_it_belongs() {
         let mut streams = Streams::new();
-        let mut open = |id: i128, token: Option<i64>| {
+        let mut open = |id: i64, token: Option<i64>| {
             let (messages, received) = mpsc::channel(9);
-            let post = Post { id: Id::Number(id), token: token.map(Into::into), is_subscription: id == 3, messages };
+            let post = Post { id: Id::from(id), token: token.map(Into::into), is_subscription: id == 3, messages };
             assert!(streams.open(post));
             received
         };
@@ -764,7 +763,7 @@ mod tests {
         let (output, mut proxy) = tokio::io::duplex(super::BUFFER);
         let open = |id: i128| {
             let (messages, received) = mpsc::channel(9);
-            let post = Post { id: Id::Number(id), token: None, is_subscription: false, messages };
+            let post = Post { id: Id::from(id), token: None, is_subscription: false, messages };
             assert!(streams.lock().unwrap().open(post));
             received
         };

@@ -1,6 +1,6 @@
 //! A listing of tools, as the client gets it: definitions that were approved, each with its own bytes.
 
-use crate::lock::{Definitions, Held, HeldTools, Lock, is_same};
+use crate::lock::{Definitions, Held, HeldTools, Lock, is_same, pinned};
 use crate::operation::is_reserved;
 use crate::policy::{Policy, Unseen};
 use hookhost_relay::message::{Members, raw};
@@ -8,12 +8,6 @@ use hookhost_relay::name::{ServerName, folded};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-
-/// Upper bound of a definition, in bytes: 64 KiB.
-const MAX_DEFINITION: usize = 64 * 1024;
-
-/// Upper bound of a definition as the lock file has it, in bytes: 256 KiB. There, what is nested deep begins with much space.
-const MAX_INDENTED: usize = 256 * 1024;
 
 /// The members of a listing.
 const OF_LISTING: &[&str] = &["tools", "nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
@@ -24,6 +18,15 @@ const OF_DEFINITION: &[&str] =
 
 /// Whether a person does not see a character, or it changes what they see.
 pub type IsUnseen = fn(char) -> bool;
+
+/// The first definition of a name.
+struct Named {
+    name: String,
+    definition: Value,
+    tool: Box<RawValue>,
+    /// Whether the server lists other definitions of that name.
+    has_others: bool,
+}
 
 /// A listing as the client gets it.
 #[derive(Debug)]
@@ -77,32 +80,39 @@ impl Pins<'_> {
             approved: Definitions::new(),
             nameless: 0,
         };
-        let mut named = Vec::new();
+        let mut named: Vec<Named> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for tool in tools {
             let definition = hookhost_adapters::json::value(tool.get()).map_err(unreadable)?;
-            match definition.get("name").and_then(Value::as_str).map(str::to_owned) {
-                Some(name) => named.push((name, definition, tool)),
-                None => listed.nameless += 1,
+            let Some(name) = definition.get("name").and_then(Value::as_str).map(str::to_owned) else {
+                listed.nameless += 1;
+                continue;
+            };
+            match places.get(&name).and_then(|place| named.get_mut(*place)) {
+                // One that is the same says nothing new.
+                Some(first) => first.has_others |= !is_same(&first.definition, &definition),
+                None => {
+                    places.insert(name.clone(), named.len());
+                    named.push(Named { name, definition, tool, has_others: false });
+                }
             }
         }
-        let mut times: HashMap<String, usize> = HashMap::new();
-        named.iter().for_each(|(name, ..)| *times.entry(name.clone()).or_default() += 1);
         let mut kept = Vec::new();
-        for (name, definition, tool) in named {
+        for Named { name, definition, tool, has_others } in named {
             if !self.policy.has(&name) {
                 continue;
             }
-            let is_once = times.get(&name) == Some(&1);
             let is_unclear = Members::of(tool.get()).is_ok_and(|members| members.ambiguity(OF_DEFINITION).is_some());
-            match self.objection(&name, &definition, is_once, is_unclear) {
+            let pinned = pinned(&name, &definition);
+            match self.objection(&name, &definition, &pinned, has_others, is_unclear) {
                 Some((why, is_final)) => {
                     // What nobody can approve is not kept: it can be large.
-                    let definition = if is_final { Value::Null } else { definition };
+                    let definition = if is_final { Value::Null } else { pinned };
                     listed.held.insert(name, Held { why, is_final, definition });
                 }
                 None => {
                     if self.lock.definition(self.server.as_str(), &name).is_none() {
-                        listed.approved.insert(name.clone(), definition);
+                        listed.approved.insert(name.clone(), pinned);
                     }
                     listed.tools.push(name);
                     kept.push(tool);
@@ -125,33 +135,42 @@ impl Pins<'_> {
     }
 
     /// Why a definition is held back, as the end of a sentence, and whether nobody can approve it; `None` where it is listed.
-    fn objection(&self, name: &str, definition: &Value, is_once: bool, is_unclear: bool) -> Option<(String, bool)> {
+    fn objection(
+        &self,
+        name: &str,
+        definition: &Value,
+        pinned: &Value,
+        has_others: bool,
+        is_unclear: bool,
+    ) -> Option<(String, bool)> {
         let never = |why: &str| Some((why.to_owned(), true));
-        if !is_once {
-            return never("the server lists its name more than once");
-        }
         if is_reserved(name) {
-            return never("its name is that of a method of the protocol");
+            return never("its name is that of a method of the protocol, so the server has to give it another one");
         }
         if is_unclear {
-            return never("its definition has keys that differ in case alone");
-        }
-        if definition.to_string().len() > MAX_DEFINITION {
-            return Some((format!("its definition has more than {MAX_DEFINITION} bytes"), true));
-        }
-        if serde_json::to_string_pretty(definition).is_ok_and(|text| text.len() > MAX_INDENTED) {
-            return never("its definition is nested too deep");
+            return never(
+                "its definition has keys that differ in case alone, so the server has to define it otherwise",
+            );
         }
         let is_unseen = has_unseen(definition, self.is_unseen);
         if is_unseen && self.policy.unseen == Unseen::Refuse {
-            return never(UNSEEN);
+            return Some((format!("{UNSEEN}, which `unseen-characters` of `[mcp-proxy]` refuses"), true));
         }
-        self.unless_approved(name, definition, is_unseen).map(|why| (why, false))
+        let why = self.unless_approved(name, pinned, has_others, is_unseen)?;
+        let is_cut = pinned != definition;
+        let cut =
+            if is_cut { "; parts of its definition are too large to be shown, and count by their digests" } else { "" };
+        Some((why + cut, false))
     }
 
-    fn unless_approved(&self, name: &str, definition: &Value, is_unseen: bool) -> Option<String> {
+    fn unless_approved(&self, name: &str, definition: &Value, has_others: bool, is_unseen: bool) -> Option<String> {
         if let Some(approved) = self.lock.definition(self.server.as_str(), name) {
             return if is_same(approved, definition) { None } else { Some(changed(approved, definition)) };
+        }
+        if has_others {
+            return Some(
+                "the server lists several definitions of that name, of which only the first counts".to_owned(),
+            );
         }
         if is_unseen {
             return Some(UNSEEN.to_owned());
@@ -302,31 +321,74 @@ mod tests {
     }
 
     #[test]
-    fn a_small_definition_that_is_large_in_the_lock_file_is_held_back() {
+    fn a_large_definition_is_approved_by_the_digests_of_its_large_parts() {
         let mut deep = json!([0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         for _ in 0..100 {
             deep = json!([deep]);
         }
-        let mut tool = tool("deep", "is small");
-        tool["x"] = Value::from(vec![deep; 200]);
-        assert!(tool.to_string().len() < super::MAX_DEFINITION);
-        let listed = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool] }));
-        assert_eq!((listed.tools.len(), why(&listed, "deep").as_str()), (0, "its definition is nested too deep"));
+        let fields: serde_json::Map<String, Value> = (0..3000).map(|n| (format!("f{n}"), json!("a field"))).collect();
+        let many: serde_json::Map<String, Value> =
+            fields.keys().map(|key| (key.clone(), json!("x".repeat(100)))).collect();
+        let mut of_many = tool("large", "has much to say");
+        of_many.as_object_mut().unwrap().extend(many);
+        for large in [
+            json!({ "name": "large", "description": "has much to say", "outputSchema": { "properties": fields } }),
+            json!({ "name": "large", "description": "has much to say", "x": vec![deep; 200] }),
+            json!({ "name": "large", "description": "x".repeat(20 * 1024 * 1024) }),
+            of_many,
+        ] {
+            let held = listed(&Lock::default(), &json!({}), false, &json!({ "tools": [large] }));
+            let tool = &held.held["large"];
+            assert!(tool.why.contains("by their digests") && !tool.is_final, "{}", tool.why);
+            let text = tool.definition.to_string();
+            assert!(text.len() < 64 * 1024 && text.contains("sha256:"), "{}", text.len());
+            let approved = lock("files", std::slice::from_ref(&tool.definition));
+            let result = json!({ "tools": [large] });
+            let again = listed(&approved, &json!({}), false, &result);
+            assert_eq!((again.tools.as_slice(), again.result.to_value().unwrap()), (&["large".to_owned()][..], result));
+            let mut changed = large.clone();
+            let key = large.as_object().unwrap().keys().last().unwrap().clone();
+            changed[key] = json!("y".repeat(5 * 1024 * 1024));
+            let other = listed(&approved, &json!({}), false, &json!({ "tools": [changed] }));
+            assert!(other.tools.is_empty() && why(&other, "large").contains("changed"), "{}", why(&other, "large"));
+        }
     }
 
     #[test]
-    fn a_rename_a_shadowed_name_a_second_name_and_a_reserved_one_are_held_back_even_on_first_use() {
+    fn a_definition_that_is_listed_twice_counts_once() {
+        let twins = json!({ "tools": [tool("a", "1"), { "inputSchema": { "type": "object" }, "name": "a", "description": "1" }] });
+        let approved = lock("files", &[tool("a", "1")]);
+        for (lock, is_first) in [(&approved, false), (&Lock::default(), true)] {
+            let listed = listed(lock, &json!({}), is_first, &twins);
+            assert_eq!((listed.tools, listed.held.len()), (vec!["a".to_owned()], 0));
+            let result = listed.result.to_value().unwrap();
+            assert_eq!(result["tools"].as_array().map(Vec::len), Some(1), "{result}");
+        }
+    }
+
+    #[test]
+    fn of_several_definitions_of_a_name_the_first_can_be_approved() {
+        let several = json!({ "tools": [tool("a", "1"), tool("a", "2")] });
+        let held = listed(&Lock::default(), &json!({}), true, &several);
+        assert!(held.tools.is_empty() && !held.held["a"].is_final, "{}", why(&held, "a"));
+        assert_eq!(held.held["a"].definition, tool("a", "1"));
+        let approved = listed(&lock("files", &[tool("a", "1")]), &json!({}), false, &several);
+        assert_eq!(approved.result.to_value().unwrap(), json!({ "tools": [tool("a", "1")] }));
+        let other = listed(&lock("files", &[tool("a", "2")]), &json!({}), false, &several);
+        assert_eq!((other.tools.len(), why(&other, "a").as_str()), (0, "its `description` changed"));
+    }
+
+    #[test]
+    fn a_rename_a_shadowed_name_and_a_reserved_one_are_held_back_even_on_first_use() {
         let before = lock("files", &[tool("read", "reads")]);
         let renamed = listed(&before, &json!({}), true, &json!({ "tools": [tool("fetch", "reads")] }));
         assert_eq!(why(&renamed, "fetch"), "it is the tool `read` under another name");
         let other = lock("mail", &[tool("send_mail", "sends")]);
         let shadow = listed(&other, &json!({}), true, &json!({ "tools": [tool("send-Mail", "sends better")] }));
         assert_eq!(why(&shadow, "send-Mail"), "the server mail has a tool of that name");
-        let twice = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool("a", "1"), tool("a", "2")] }));
-        assert_eq!((twice.tools.len(), why(&twice, "a").as_str()), (0, "the server lists its name more than once"));
-        assert!(twice.held["a"].is_final && !shadow.held["send-Mail"].is_final);
+        assert!(!shadow.held["send-Mail"].is_final);
         let reserved = listed(&Lock::default(), &json!({}), true, &json!({ "tools": [tool("resources/read", "x")] }));
-        assert!(why(&reserved, "resources/read").contains("method"));
+        assert!(why(&reserved, "resources/read").contains("method") && reserved.held["resources/read"].is_final);
     }
 
     #[test]

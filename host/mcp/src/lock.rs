@@ -7,7 +7,7 @@ use hookhost_files::{Guard, Links};
 use hookhost_relay::message::is_json;
 use hookhost_relay::name::ServerName;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +24,18 @@ const VERSION: u32 = 1;
 
 /// Upper bound of the file, in bytes: 16 MiB.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// Upper bound of a definition that is kept whole, in bytes: 64 KiB.
+const MAX_DEFINITION: usize = 64 * 1024;
+
+/// Upper bound of such a definition as the file has it, in bytes: 256 KiB. There, what is nested deep begins with much space.
+const MAX_INDENTED: usize = 256 * 1024;
+
+/// Upper bound of a member that is kept of a larger definition, as the file has it, in bytes: 8 KiB.
+const MAX_MEMBER: usize = 8 * 1024;
+
+/// Length of what is kept of a larger member, in characters.
+const MAX_BEGINNING: usize = 1024;
 
 /// Definitions by the names of their tools.
 pub type Definitions = BTreeMap<String, Value>;
@@ -103,6 +115,33 @@ impl Lock {
     }
 }
 
+/// A definition as it is shown, approved and compared: whole, or with digests in the place of its largest members, or with one of all
+/// of it in the place of its schema, which nothing fits then.
+#[must_use]
+pub fn pinned(tool: &str, definition: &Value) -> Value {
+    let indented = |value: &Value| serde_json::to_string_pretty(value).map_or(usize::MAX, |text| text.len());
+    let is_small = |value: &Value| value.to_string().len() <= MAX_DEFINITION && indented(value) <= MAX_INDENTED;
+    if is_small(definition) {
+        return definition.clone();
+    }
+    let members = definition.as_object().into_iter().flatten();
+    let member = |(key, value): (&String, &Value)| {
+        (key.clone(), if indented(value) > MAX_MEMBER { digest(value) } else { value.clone() })
+    };
+    let pinned = Value::Object(members.map(member).collect());
+    if is_small(&pinned) { pinned } else { json!({ "name": tool, "inputSchema": digest(definition) }) }
+}
+
+/// The digest of a value, however it is written, and its beginning.
+fn digest(value: &Value) -> Value {
+    let mut sorted = value.clone();
+    sorted.sort_all_objects();
+    let text = sorted.to_string();
+    let digest: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+    let beginning: String = text.chars().take(MAX_BEGINNING).collect();
+    Value::from(format!("sha256:{digest} of {} bytes, which begin with {beginning}", text.len()))
+}
+
 /// Whether two definitions are the same, however they are written.
 #[must_use]
 pub fn is_same(a: &Value, b: &Value) -> bool {
@@ -125,6 +164,18 @@ pub struct Held {
     pub is_final: bool,
     /// The definition.
     pub definition: Value,
+}
+
+impl Held {
+    /// How the tool of this server comes to be listed, as the end of a sentence.
+    #[must_use]
+    pub fn remedy(&self, server: &ServerName) -> String {
+        if self.is_final {
+            "no approval changes that".to_owned()
+        } else {
+            format!("`hookhost mcp approve {server}` shows it")
+        }
+    }
 }
 
 /// Definitions that are held back, by the names of their tools.

@@ -7,6 +7,7 @@ use crate::subscription::{self, LISTEN, cancelled};
 use bytes::{Bytes, BytesMut};
 use hookhost_relay::lines::{self, Line};
 use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Kind, MAX_BYTES, Message};
+use hookhost_relay::unreadable::beginning;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect};
 use serde_json::Value;
@@ -136,6 +137,22 @@ struct State {
     subscriptions: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
     serving: Option<AbortHandle>,
+}
+
+/// A response to a message.
+struct Posted {
+    response: Response,
+    /// The session in which the message was posted, unless that has just begun.
+    session: Option<HeaderValue>,
+}
+
+/// An answer to a request.
+struct Answered {
+    message: Message,
+    /// The session that it begins.
+    session: Option<HeaderValue>,
+    /// Its room where it is large.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 /// Headers that say how a message is sent: nobody sets them but the transport.
@@ -343,33 +360,62 @@ impl Service {
     }
 
     async fn answered(&self, id: &Id, message: &Message) -> Result<(), String> {
-        let response = self.post(message).await?;
+        let Posted { response, session } = self.post(message).await?;
+        let answer = self.answer(id, message, response).await?;
+        let Some(Answered { message: answer, session: begun, room: _room }) = answer else { return Ok(()) };
+        let lost = session.filter(|_| is_of_forgotten_session(&answer));
+        if let Some(lost) = lost
+            && self.is_renewed(&lost).await?
+            && !can_have_run(message, &answer)
+        {
+            let session = self.state().session.clone();
+            let response = self.post_in(session.as_ref(), message).await?;
+            return match self.answer(id, message, response).await? {
+                Some(Answered { message: answer, session, room: _room }) => {
+                    self.pass_on(message, answer, session).await;
+                    Ok(())
+                }
+                None => Ok(()),
+            };
+        }
+        self.pass_on(message, answer, begun).await;
+        Ok(())
+    }
+
+    /// Takes up an answer and passes it on.
+    async fn pass_on(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
+        self.learn(request, &answer, session);
+        self.say(answer.bytes).await;
+    }
+
+    /// The answer to a request in a response. `None` where the response has ended it otherwise.
+    async fn answer(&self, id: &Id, message: &Message, response: Response) -> Result<Option<Answered>, String> {
         let status = response.status();
         if is_stream(response.headers()) && status.is_success() {
             return self.stream(response, Some((id, message))).await;
         }
         let session = response.headers().get(SESSION).cloned();
-        let (body, _room) = self.body(response).await?;
+        let (body, room) = self.body(response).await?;
+        let shown = beginning(&body);
         // An error can be an answer of the protocol as well.
-        match Message::of(body) {
-            Ok(answer) if matches!(&answer.kind, Kind::Response { id: of } if of == id) => {
+        match Message::of(lines::without_mark(body)) {
+            Ok(answer) if is_answer_to(id, &answer) => {
                 if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
                     self.state().refusal = Some((id.clone(), status));
                 }
-                self.learn(message, &answer, session);
-                self.say(answer.bytes).await;
-                Ok(())
+                Ok(Some(Answered { message: answer.with_id(id), session, room }))
             }
-            _ if !status.is_success() => Err(format!("the service answered {status}")),
+            _ if !status.is_success() => Err(format!("the service answered {status}: {shown}")),
             Ok(_) => Err("the service answered another request".to_owned()),
-            Err(why) => Err(format!("the service's answer cannot be passed on: {why}")),
+            Err(why) => Err(format!("the service's answer cannot be passed on: {why}: {shown}")),
         }
     }
 
-    /// Posts a message. Where the service has forgotten the session, another one is begun, as the client began it.
-    async fn post(&self, message: &Message) -> Result<Response, String> {
+    /// Posts a message. Where the service says before it has looked at the message that it has forgotten the session, another one is
+    /// begun, as the client began it, and the message is posted once more.
+    async fn post(&self, message: &Message) -> Result<Posted, String> {
         if is_stateless(message) {
-            return self.post_in(None, message).await;
+            return Ok(Posted { response: self.post_in(None, message).await?, session: None });
         }
         let session = {
             // Where another session is being begun, this belongs to that one.
@@ -377,17 +423,38 @@ impl Service {
             self.state().session.clone()
         };
         let response = self.post_in(session.as_ref(), message).await?;
-        match session {
-            Some(session) if response.status() == StatusCode::NOT_FOUND => {
-                let renewed = timeout(FOR_A_SESSION, self.renewed(&session)).await;
-                if !renewed.map_err(|_| "the service does not begin another session".to_owned())?? {
-                    return Ok(response);
-                }
-                let session = self.state().session.clone();
-                self.post_in(session.as_ref(), message).await
-            }
-            _ => Ok(response),
+        let Some(lost) = session else { return Ok(Posted { response, session: None }) };
+        let (is_forgotten, response) = match response.status() {
+            StatusCode::NOT_FOUND => (true, response),
+            // Many services answer so, although the protocol wants the other one.
+            StatusCode::BAD_REQUEST => self.looked_into(message, response).await?,
+            _ => (false, response),
+        };
+        if !is_forgotten || !self.is_renewed(&lost).await? {
+            return Ok(Posted { response, session: Some(lost) });
         }
+        let session = self.state().session.clone();
+        Ok(Posted { response: self.post_in(session.as_ref(), message).await?, session: None })
+    }
+
+    /// Whether a response that refuses a message says that the service does not know the session; and the response. An answer of the
+    /// protocol comes from what the service runs, and not from what keeps its sessions.
+    async fn looked_into(&self, message: &Message, response: Response) -> Result<(bool, Response), String> {
+        let mut again = hyper::http::Response::new(());
+        *again.status_mut() = response.status();
+        *again.headers_mut() = response.headers().clone();
+        let (body, _room) = self.body(response).await?;
+        let is_answer =
+            |answer: Message| matches!(&message.kind, Kind::Request { id, .. } if is_answer_to(id, &answer));
+        let is_forgotten =
+            is_about_session(&String::from_utf8_lossy(&body)) && !Message::of(body.clone()).is_ok_and(is_answer);
+        Ok((is_forgotten, again.map(|()| body).into()))
+    }
+
+    /// Begins another session in the place of this one, which the service has forgotten.
+    async fn is_renewed(&self, lost: &HeaderValue) -> Result<bool, String> {
+        let renewed = timeout(FOR_A_SESSION, self.renewed(lost)).await;
+        renewed.map_err(|_| "the service does not begin another session".to_owned())?
     }
 
     /// Begins a session in place of one that the service has forgotten; `false` where it refuses. The forgotten one stays until
@@ -446,9 +513,9 @@ impl Service {
         sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
     }
 
-    /// Passes the messages of a stream on. One that answers a request ends with its answer; until then it is asked for again where
+    /// Passes the messages of a stream on. One that answers a request ends with its answer, which is returned; until then it is asked for again where
     /// it says how it continues.
-    async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<(), String> {
+    async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<Option<Answered>, String> {
         let session = response.headers().get(SESSION).cloned();
         let mut events = Events::default();
         // How often it ended in a row without an event.
@@ -461,7 +528,7 @@ impl Service {
                     _ => "the service ended its answer too early".to_owned(),
                 };
                 let Some(last) = events.last_id().map(str::to_owned) else {
-                    return if asked.is_some() { Err(broken) } else { Ok(()) };
+                    return if asked.is_some() { Err(broken) } else { Ok(None) };
                 };
                 silent += 1;
                 if silent > MAX_SILENT {
@@ -494,10 +561,8 @@ impl Service {
                     }
                 };
                 match (&message.kind, asked) {
-                    (Kind::Response { id: of }, Some((id, request))) if of == id => {
-                        self.learn(request, &message, session);
-                        self.say(message.bytes).await;
-                        return Ok(());
+                    (Kind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
+                        return Ok(Some(Answered { message: message.with_id(id), session, room: None }));
                     }
                     // Of another request: nobody has asked here.
                     (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
@@ -506,7 +571,7 @@ impl Service {
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
                         self.say(message.bytes).await;
-                        return Ok(());
+                        return Ok(None);
                     }
                     // It would end the subscription of another stream.
                     (Kind::Notification { .. }, _)
@@ -632,6 +697,63 @@ impl Service {
             body.extend_from_slice(&part);
         }
     }
+}
+
+/// Whether a message answers the request of this identifier. In the response to it, there is no other one.
+fn is_answer_to(id: &Id, message: &Message) -> bool {
+    let Kind::Response { id: of } = &message.kind else { return false };
+    of == id || of.of_other_type().as_ref() == Some(id)
+}
+
+/// What services say of a session that they do not know, each as words of a text in lower case.
+const UNKNOWN_SESSION: &[&[&str]] = &[
+    &["session", "not found"],
+    &["session", "invalid"],
+    &["session", "no valid"],
+    &["session", "unknown"],
+    &["session", "expired"],
+    &["session", "terminated"],
+    &["session", "missing"],
+    &["session", "required"],
+    &["session", "not exist"],
+    &["session", "no such"],
+    &["no active session"],
+    &["not initialized"],
+];
+
+/// Longest text that says of a session that it is not known, in bytes.
+const MAX_REFUSAL: usize = 1024;
+
+/// Whether a text says that the service does not know the session.
+fn is_about_session(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.len() <= MAX_REFUSAL && UNKNOWN_SESSION.iter().any(|words| words.iter().all(|word| text.contains(word)))
+}
+
+/// Whether an answer is an error that says that the service does not know the session.
+fn is_of_forgotten_session(answer: &Message) -> bool {
+    let error = answer.members.value("error");
+    let text = error.as_ref().and_then(|error| error.get("message")?.as_str());
+    text.is_some_and(is_about_session)
+}
+
+/// Methods that change nothing, so that they can be asked once more.
+const READING: &[&str] = &[
+    "ping",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
+
+/// Whether a request that was answered with this error can have changed something: a tool can know sessions of its own, such as that
+/// of a browser. An error that says that the request is none comes before anything runs.
+fn can_have_run(request: &Message, error: &Message) -> bool {
+    let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
+    !request.method().is_some_and(|method| READING.contains(&method)) && code != Some(message::INVALID_REQUEST)
 }
 
 /// Writes lines, each whole, until nobody says or reads any more.

@@ -18,6 +18,9 @@ use tokio::time::interval;
 /// The interval at which it is looked whether something was approved, or the configuration changed.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The revisions of the protocol that this proxy knows.
+const REVISIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
 /// The notifications that have the state of a task, and perhaps its result with it.
 const TASK_STATES: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
 
@@ -63,6 +66,22 @@ impl Proxy {
 
     fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the user where a side names no revision of the protocol that this proxy knows: its messages can be other ones.
+    fn note_revision(&self, of: Side, said: Option<&Value>) {
+        let revision = said.and_then(Value::as_str);
+        if revision.is_some_and(|revision| REVISIONS.contains(&revision)) {
+            return;
+        }
+        let named = said.map_or_else(|| "none".to_owned(), |said| said.to_string().chars().take(40).collect());
+        let whose = if of == Side::Client { "the client of the MCP server" } else { "the MCP server" };
+        self.tell(&format!(
+            "{whose} {} names a revision of the protocol that this version of hookhost does not know ({named}): what is new in it \
+             passes without rules; known are {}",
+            self.judge.server,
+            REVISIONS.join(", ")
+        ));
     }
 
     /// What tells the client, in each way that it listens to, that it should ask for a listing again.
@@ -121,7 +140,9 @@ impl Handler for Proxy {
             self.subscriptions().end(id);
         }
         if is_of_client && message.method() == Some("initialize") {
-            let client = Client::of_initialize(&message.params().unwrap_or_default());
+            let params = message.params().unwrap_or_default();
+            self.note_revision(from, params.value("protocolVersion").as_ref());
+            let client = Client::of_initialize(&params);
             *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
         }
         match self.judge.begin(id, message, self.client(), is_of_client) {
@@ -198,8 +219,11 @@ impl Handler for Proxy {
                 question()
             }
             Expected::Capabilities => {
-                let tells = message.members.value("result");
-                let tells = tells.as_ref().and_then(|result| result.pointer("/capabilities/tools/listChanged"));
+                let result = message.members.value("result");
+                if let Some(result) = &result {
+                    self.note_revision(Side::Server, result.get("protocolVersion"));
+                }
+                let tells = result.as_ref().and_then(|result| result.pointer("/capabilities/tools/listChanged"));
                 self.tells_changes.store(tells == Some(&Value::Bool(true)), Ordering::Relaxed);
                 question()
             }

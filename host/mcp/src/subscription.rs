@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_subscription_is_told_nothing_and_can_still_be_ended() {
-        let (mut subscriptions, id) = (Subscriptions::default(), Id::Number(1));
+        let (mut subscriptions, id) = (Subscriptions::default(), Id::from(1));
         subscriptions.begin(id.clone());
         subscriptions.agree(&id);
         assert_eq!(subscriptions.told_of_tools().count(), 1);
@@ -137,10 +137,10 @@ mod tests {
         subscriptions.end(&id);
         assert!(!subscriptions.has(&id));
         for n in 0..1000 {
-            subscriptions.begin(Id::Number(n));
-            subscriptions.cancel(&Id::Number(n));
+            subscriptions.begin(Id::from(n));
+            subscriptions.cancel(&Id::from(n));
         }
-        assert!(!subscriptions.has(&Id::Number(1)) && subscriptions.has(&Id::Number(999)));
+        assert!(!subscriptions.has(&Id::from(1)) && subscriptions.has(&Id::from(999)));
         assert_eq!(cancelled(&Message::of(ended(&id)).unwrap()), Some(id));
         let request =
             json!({ "jsonrpc": "2.0", "id": 5, "method": "notifications/cancelled", "params": { "requestId": 1 } });
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_a_subscription_is_told_names_it_as_its_request_did() {
-        for (id, said) in [(Id::Number(7), "7"), (Id::Text("7".to_owned()), "\"7\"")] {
+        for (id, said) in [(Id::from(7), "7"), (Id::Text("7".to_owned()), "\"7\"")] {
             let told = String::from_utf8(tools_changed(&id).to_vec()).unwrap();
             assert!(told.contains(&format!("\"io.modelcontextprotocol/subscriptionId\":{said}")), "{told}");
         }

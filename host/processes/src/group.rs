@@ -64,9 +64,25 @@ impl ProcessGroup {
     /// # Errors
     /// If the system does not start it.
     pub fn start(command: &mut Command) -> io::Result<Self> {
+        Self::spawned(in_a_session_of_its_own(command))
+    }
+
+    /// The same, and on Linux the system kills the leader when this thread ends, however it ends (SIGKILL included). To be called on a
+    /// thread that lasts as long as the process.
+    ///
+    /// # Errors
+    /// If the system does not start it.
+    pub fn start_bound(command: &mut Command) -> io::Result<Self> {
+        let command = in_a_session_of_its_own(command);
+        #[cfg(target_os = "linux")]
+        killed_with_its_parent(command);
+        Self::spawned(command)
+    }
+
+    fn spawned(command: &mut Command) -> io::Result<Self> {
         // Held while it starts: one that ends at once must not be taken for one that was adopted.
         let mut leaders = lock(&LEADERS);
-        let leader = in_a_session_of_its_own(command).spawn()?;
+        let leader = command.spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let id = group.map(|group| group.as_raw_nonzero().get());
         leaders.extend(id);
@@ -90,6 +106,14 @@ impl ProcessGroup {
             lock(&LEADERS).remove(&id);
         }
         Ok(status)
+    }
+
+    /// Asks all that is left of the group to end (SIGTERM).
+    pub fn terminate(&self) {
+        if let Some(group) = self.group {
+            // The only failure is that nothing is left of it.
+            let _ = kill_process_group(group, Signal::TERM);
+        }
     }
 
     /// Kills all that is left of the group (SIGKILL). A process that has left the group continues until
@@ -121,5 +145,22 @@ fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     // memory that another thread could have been changing.
     unsafe {
         command.pre_exec(leave)
+    }
+}
+
+/// Sets the signal that the system sends to the process at the end of the thread that has started it.
+#[cfg(target_os = "linux")]
+fn killed_with_its_parent(command: &mut Command) -> &mut Command {
+    let parent = rustix::process::getpid();
+    let bind = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It has ended meanwhile, and nobody would tell.
+        if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
+    };
+    #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]
+    // SAFETY: `bind` makes two system calls without a lock and without memory of its own; its failures are error numbers, which
+    // allocate nothing. What it captures is a number.
+    unsafe {
+        command.pre_exec(bind)
     }
 }

@@ -18,6 +18,12 @@ impl Busy {
         One(self.0.clone())
     }
 
+    /// Whether nothing is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        *self.0.borrow() == 0
+    }
+
     /// Waits until nothing is under way.
     pub async fn idle(&self) {
         // The sender is there.

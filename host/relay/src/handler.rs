@@ -163,6 +163,12 @@ pub trait Handler: Send + Sync + 'static {
         async {}
     }
 
+    /// The message that is taken up in the place of one of the server's that begins and ends so and cannot be passed on, since the
+    /// client would wait for what it says. `why` is a sentence without a full stop.
+    fn in_place_of(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
+        None
+    }
+
     /// What is looked at as long as messages are relayed; what it puts on the lane goes to the client.
     fn watch(&self, _to_client: &Lane) -> impl Future<Output = ()> + Send {
         std::future::pending()

@@ -24,6 +24,15 @@ pub enum Line {
     End,
 }
 
+/// The marker that some programs write before their text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A line without the byte order mark with which it begins, as the first of a stream can.
+#[must_use]
+pub fn without_mark(line: Bytes) -> Bytes {
+    if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
+}
+
 /// The next line that is not empty. What comes after the last line break is a line as well.
 ///
 /// # Errors

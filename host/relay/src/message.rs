@@ -11,8 +11,10 @@ use hookhost_adapters::json;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// Upper bound of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -23,13 +25,75 @@ pub const MAX_VALUES: usize = 100_000;
 /// Longest identifier that is a text, in bytes: many are remembered.
 pub const MAX_ID: usize = 1024;
 
-/// The identifier of a request.
+/// The identifier of a request. Two numbers of the same value are the same identifier, however they are written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
-    /// An integer.
-    Number(i128),
+    /// A number.
+    Number(Number),
     /// A text.
     Text(String),
+}
+
+/// A number as an identifier: it compares by its value and keeps its spelling.
+#[derive(Clone, Debug)]
+pub struct Number {
+    value: NumberValue,
+    spelling: String,
+}
+
+/// The value of a number: an integer, or the bits of another number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum NumberValue {
+    Integer(i128),
+    Other(u64),
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Eq for Number {}
+
+impl Hash for Number {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.value.cmp(&other.value)
+    }
+}
+
+impl From<i64> for Id {
+    fn from(number: i64) -> Self {
+        Self::Number(Number { value: NumberValue::Integer(number.into()), spelling: number.to_string() })
+    }
+}
+
+impl Number {
+    /// Reads a number of JSON; `None` where it is an integer of more than 64 bits, or out of the range of a `f64`.
+    fn of(spelling: &str) -> Option<Self> {
+        let value = if spelling.contains(['.', 'e', 'E']) {
+            let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
+            // Beyond that, an integer is not the only one of its `f64`.
+            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+            if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
+        } else {
+            let number: i128 = spelling.parse().ok()?;
+            NumberValue::Integer((i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number).then_some(number)?)
+        };
+        (spelling.len() <= MAX_ID).then(|| Self { value, spelling: spelling.to_owned() })
+    }
 }
 
 impl Id {
@@ -37,21 +101,37 @@ impl Id {
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
-            Self::Number(number) => number.to_string(),
+            Self::Number(number) => number.spelling.clone(),
             Self::Text(text) => Value::from(text.as_str()).to_string(),
         }
     }
 
-    /// Reads an identifier; `None` where it is neither a short text nor an integer.
+    /// Reads an identifier; `None` where it is neither a short text nor a number.
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => (text.len() <= MAX_ID).then(|| Self::Text(text.clone())),
-            Value::Number(number) => {
-                let signed = number.as_i64().map(i128::from);
-                signed.or_else(|| number.as_u64().map(i128::from)).map(Self::Number)
-            }
+            Value::Number(number) => Number::of(&number.to_string()).map(Self::Number),
             _ => None,
+        }
+    }
+
+    /// Reads an identifier as it is written in a message.
+    fn of_raw(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+            return Number::of(text).map(Self::Number);
+        }
+        json::value(text).ok().as_ref().and_then(Self::of)
+    }
+
+    /// The integer or the text that some programs write in the place of this one: `"2"` for `2`. `None` where there is no such.
+    #[must_use]
+    pub fn of_other_type(&self) -> Option<Self> {
+        match self {
+            Self::Number(Number { value: NumberValue::Integer(integer), .. }) => Some(Self::Text(integer.to_string())),
+            Self::Number(_) => None,
+            Self::Text(text) => text.parse::<i64>().ok().filter(|number| number.to_string() == *text).map(Self::from),
         }
     }
 }
@@ -74,19 +154,21 @@ struct Guess {
 impl Guess {
     fn of(text: &str) -> Self {
         match Members::of(text) {
-            Ok(members) => Self::by(members.value("id").as_ref(), |key| members.get(key).is_some()),
+            Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
             // Which of two it is cannot be told.
             Err(why) if why.contains(ID_TWICE) => Self::default(),
             Err(_) => match serde_json::from_str(text) {
-                Ok(Value::Object(fields)) => Self::by(fields.get("id"), |key| fields.contains_key(key)),
+                Ok(Value::Object(fields)) => {
+                    Self::by(fields.get("id").and_then(Id::of), |key| fields.contains_key(key))
+                }
                 _ => Self::default(),
             },
         }
     }
 
-    fn by(id: Option<&Value>, has: impl Fn(&str) -> bool) -> Self {
+    fn by(id: Option<Id>, has: impl Fn(&str) -> bool) -> Self {
         let has_outcome = has("result") || has("error");
-        Self { id: id.and_then(Id::of), is_answer: !has("method"), has_outcome }
+        Self { id, is_answer: !has("method"), has_outcome }
     }
 }
 
@@ -221,9 +303,8 @@ impl Message {
         }
         let members =
             Members::of(text).map_err(|why| unreadable(PARSE_ERROR, Guess::of(text), format!("a message {why}")))?;
-        // One that cannot be read is there, and is none of the kinds that there are.
-        let id = members.get("id").map(|raw| json::exact(raw.get()).unwrap_or(Value::Bool(false)));
-        let known = id.as_ref().and_then(Id::of);
+        let has_id = members.get("id").map(|id| id.get() != "null");
+        let known = members.get("id").and_then(Id::of_raw);
         let is_answer = members.get("method").is_none();
         let refused = |why: &str| {
             let guess = Guess { id: known.clone(), is_answer, has_outcome: false };
@@ -236,6 +317,8 @@ impl Message {
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
+        let mended = members.mended();
+        let (members, bytes) = mended.map_or((members, bytes), |mended| (mended.clone(), mended.to_bytes()));
         if members.text("jsonrpc").as_deref() != Some("2.0") {
             return Err(refused("a message is not of JSON-RPC 2.0"));
         }
@@ -244,17 +327,17 @@ impl Message {
             Some(_) => Some(members.text("method").ok_or_else(|| refused("the `method` of a message is not a text"))?),
         };
         let answers = ["result", "error"].iter().filter(|key| members.get(key).is_some()).count();
-        let kind = match (method, id, known.clone(), answers) {
+        let kind = match (method, has_id, known.clone(), answers) {
             (Some(method), None, _, 0) => Kind::Notification { method },
             (Some(method), Some(_), Some(id), 0) => Kind::Request { id, method },
             (Some(_), Some(_), None, 0) => {
                 return Err(refused(
-                    "the `id` of a request is neither a text nor an integer, or is longer than 1024 bytes",
+                    "the `id` of a request is neither a text nor a number, or is too large (1024 bytes, integers of 64 bits)",
                 ));
             }
             (Some(_), ..) => return Err(refused("a message is both a request and an answer")),
             (None, Some(_), Some(id), 1) => Kind::Response { id },
-            (None, None | Some(Value::Null), None, 1) if members.get("error").is_some() => Kind::ErrorAboutNoRequest,
+            (None, None | Some(false), None, 1) if members.get("error").is_some() => Kind::ErrorAboutNoRequest,
             (None, ..) => return Err(refused("a message is neither a request nor one answer")),
         };
         Ok(Self { kind, members, bytes })
@@ -274,7 +357,25 @@ impl Message {
     /// # Errors
     /// If the parameters are no object.
     pub fn params(&self) -> Result<Members, String> {
-        self.members.within("params")
+        match self.members.get("params") {
+            Some(null) if null.get() == "null" => Ok(Members::default()),
+            _ => self.members.within("params"),
+        }
+    }
+
+    /// The same answer with this identifier, as its request has it.
+    #[must_use]
+    pub fn with_id(self, id: &Id) -> Self {
+        let is_as_asked = match (&self.kind, id) {
+            (Kind::Response { id: Id::Number(own) }, Id::Number(asked)) => own.spelling == asked.spelling,
+            (Kind::Response { id: Id::Text(own) }, Id::Text(asked)) => own == asked,
+            _ => false,
+        };
+        if is_as_asked {
+            return self;
+        }
+        let members = self.members.with("id", raw_text(id.to_json()));
+        Self { kind: Kind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
     }
 
     /// The same message with other parameters.
@@ -320,6 +421,22 @@ impl Members {
         let mut reader = serde_json::Deserializer::from_str(text);
         let members = reader.deserialize_map(MembersVisitor).and_then(|members| reader.end().map(|()| members));
         members.map_err(|error| format!("is not a JSON object: {error}"))
+    }
+
+    /// The members of a message as JSON-RPC 2.0 has them, where they differ from it in what has one meaning alone: the version is
+    /// missing, or an answer has a `null` in the place of what it does not have. `None` where they do not.
+    fn mended(&self) -> Option<Self> {
+        let is_null = |key| self.get(key).is_some_and(|value| value.get() == "null");
+        // What a server logs has other members as well.
+        if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE.contains(&key)) {
+            let versioned = self.with("jsonrpc", raw(&Value::from("2.0")));
+            return Some(versioned.mended().unwrap_or(versioned));
+        }
+        match (self.get("result"), self.get("error")) {
+            (Some(_), Some(_)) if is_null("error") => Some(self.without("error")),
+            (Some(_), Some(_)) if is_null("result") => Some(self.without("result")),
+            _ => None,
+        }
     }
 
     /// A member, as it came.
@@ -590,7 +707,7 @@ mod tests {
     #[test]
     fn a_message_is_a_request_a_notification_or_one_answer() {
         let kind = |text: &str| read(text).unwrap().kind;
-        let (one, method) = (Id::Number(1), "ping".to_owned());
+        let (one, method) = (Id::from(1), "ping".to_owned());
         assert_eq!(
             kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
             Kind::Request { id: one.clone(), method: method.clone() }
@@ -621,17 +738,17 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, "both"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "neither"),
             (r#"{"jsonrpc":"2.0","id":1}"#, "neither"),
-            (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#, "neither a text nor an integer"),
-            (r#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call"}"#, "neither a text nor an integer"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#, "neither a text nor a number"),
             (r#"{"jsonrpc":"2.0","id":1,"method":["tools/call"]}"#, "not a text"),
-            (r#"{"jsonrpc":"2.0","id":-0,"method":"tools/call"}"#, "neither a text nor an integer"),
-            (r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call"}"#, "neither a text nor an integer"),
-            (r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"tools/call"}"#, "neither a text nor an integer"),
-            (r#"{"jsonrpc":"2.0","id":[1],"method":"tools/call"}"#, "neither a text nor an integer"),
+            (r#"{"jsonrpc":"2.0","id":18446744073709551616,"method":"tools/call"}"#, "64 bits"),
+            (r#"{"jsonrpc":"2.0","id":[1],"method":"tools/call"}"#, "neither a text nor a number"),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"jsonrpc":null,"id":1,"method":"ping"}"#, "2.0"),
+            (r#"{"level":30,"id":1,"method":"GET"}"#, "2.0"),
             ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "JSON object"),
             ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\0\"}", "JSON object"),
             ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\0", "JSON object"),
-            (r#"{"id":1,"method":"ping"}"#, "2.0"),
             (r#"{"jsonrpc":"2.0"} {}"#, "JSON object"),
             ("nonsense", "JSON object"),
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"$serde_json::private::RawValue":"{}"}}}"#, "reserves"),
@@ -656,13 +773,57 @@ mod tests {
     }
 
     #[test]
+    fn what_each_reader_reads_alike_is_taken() {
+        for (text, read_as) in [
+            (r#"{"id":1,"method":"ping"}"#, r#"{"id":1,"method":"ping","jsonrpc":"2.0"}"#),
+            (r#"{"id":1,"result":{},"error":null}"#, r#"{"id":1,"result":{},"jsonrpc":"2.0"}"#),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#,
+            ),
+            (r#"{"jsonrpc":"2.0", "id":1.50,"method":"x"}"#, r#"{"jsonrpc":"2.0", "id":1.50,"method":"x"}"#),
+        ] {
+            assert_eq!(read(text).unwrap().bytes, read_as, "{text}");
+        }
+        let nothing = read(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}"#).unwrap();
+        assert_eq!(nothing.params().unwrap().keys().count(), 0);
+        assert!(read(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":7}"#).unwrap().params().is_err());
+    }
+
+    #[test]
+    fn an_id_is_a_value_and_an_answer_has_it_as_its_request_wrote_it() {
+        let id = |text: &str| match read(&format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"x"}}"#)).unwrap().kind {
+            Kind::Request { id, .. } => id,
+            other => panic!("{other:?}"),
+        };
+        for (one, other, is_same) in [
+            ("2", "2.0", true),
+            ("100", "1e2", true),
+            ("0", "-0", true),
+            ("1.5", "15e-1", true),
+            ("1", "\"1\"", false),
+            ("9007199254740993", "9007199254740992", false),
+            ("9007199254740993", "9007199254740993.0", false),
+            ("1.5", "1.25", false),
+        ] {
+            assert_eq!(id(one) == id(other), is_same, "{one} {other}");
+            assert_eq!((id(one).to_json(), id(other).to_json()), (one.to_owned(), other.to_owned()));
+        }
+        let answered = |answer: &str, request: &str| read(answer).unwrap().with_id(&id(request)).bytes;
+        let answer = r#"{"jsonrpc":"2.0","id":2.0,"result": [ 1 ]}"#;
+        assert_eq!(answered(answer, "2"), r#"{"jsonrpc":"2.0","id":2,"result":[ 1 ]}"#);
+        assert_eq!(answered(answer, "2.0"), answer, "it is as it came");
+        assert_eq!(answered(answer, "\"2\""), r#"{"jsonrpc":"2.0","id":"2","result":[ 1 ]}"#);
+    }
+
+    #[test]
     fn a_message_that_is_not_utf_8_is_refused_by_its_id_where_that_can_be_read() {
         let of = |bytes: &[u8]| {
             let refused = Message::of(Bytes::copy_from_slice(bytes)).unwrap_err();
             (refused.id, refused.is_answer)
         };
         let answer = b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"text\":\"caf\xe9\"}}";
-        assert_eq!(of(answer), (Some(Id::Number(7)), true));
+        assert_eq!(of(answer), (Some(Id::from(7)), true));
         assert_eq!(of(&answer[..answer.len() - 2]), (None, false), "half of a message");
         assert_eq!(of(b"{\"id\":7,\"id\":8,\"result\":\"\xff\"}"), (None, false));
     }
@@ -700,7 +861,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","x":1,"X":2}"#,
         ] {
             let refused = read(text).unwrap_err();
-            assert!(refused.why.contains("in case alone") && refused.id == Some(Id::Number(1)), "{text}: {refused}");
+            assert!(refused.why.contains("in case alone") && refused.id == Some(Id::from(1)), "{text}: {refused}");
         }
     }
 
@@ -710,22 +871,22 @@ mod tests {
             let refused = super::too_long(head.as_bytes(), tail.as_bytes());
             (refused.id, refused.is_answer)
         };
-        assert_eq!(of(r#"{"jsonrpc":"2.0","id": 7 ,"result":{"id":8,"#, "xxx\"}}"), (Some(Id::Number(7)), true));
+        assert_eq!(of(r#"{"jsonrpc":"2.0","id": 7 ,"result":{"id":8,"#, "xxx\"}}"), (Some(Id::from(7)), true));
         assert_eq!(
             of(r#"{"result":{"id":8,"#, r#"xx"}],"jsonrpc":"2.0","id":"a"}"#),
             (Some(Id::Text("a".into())), true)
         );
-        assert_eq!(of(r#"{"method":"x","id":7,"params":["#, "]}"), (Some(Id::Number(7)), false));
-        assert_eq!(of(r#"{"result":{"id":8,"#, r#""id":9}}"#), (Some(Id::Number(9)), true), "only a guess");
+        assert_eq!(of(r#"{"method":"x","id":7,"params":["#, "]}"), (Some(Id::from(7)), false));
+        assert_eq!(of(r#"{"result":{"id":8,"#, r#""id":9}}"#), (Some(Id::from(9)), true), "only a guess");
         assert_eq!(of("", ""), (None, true));
     }
 
     #[test]
     fn a_message_that_can_be_told_apart_is_refused_by_its_id() {
         let refused = read(r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"b":1,"b":2}}"#).unwrap_err();
-        assert_eq!((refused.id, refused.is_answer), (Some(Id::Number(7)), false));
+        assert_eq!((refused.id, refused.is_answer), (Some(Id::from(7)), false));
         let refused = read(r#"{"jsonrpc":"2.0","id":7,"result":{"b":1,"b":2}}"#).unwrap_err();
-        assert_eq!((refused.id, refused.is_answer), (Some(Id::Number(7)), true));
+        assert_eq!((refused.id, refused.is_answer), (Some(Id::from(7)), true));
     }
 
     #[test]

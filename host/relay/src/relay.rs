@@ -9,17 +9,25 @@ use crate::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Id, Kind, Message, U
 use crate::questions::Questions;
 use crate::turn::Turn;
 use crate::under_way::{Stage, UnderWay};
-use crate::unreadable::Unreadables;
-use bytes::Bytes;
+use crate::unreadable::{self, Unreadables};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How long a client has to take the last answers.
 const FOR_THE_END: Duration = Duration::from_secs(2);
+
+/// How long a request stays open once the server has said something that was perhaps its answer, and cannot be passed on.
+const FOR_AN_ANSWER: Duration = Duration::from_secs(5);
+
+/// How long a server has to end whose client has nothing more to say and waits for no answer.
+const FOR_AN_IDLE_SERVER: Duration = Duration::from_secs(2);
+
+/// Poll interval of what has no notification.
+const INTERVAL: Duration = Duration::from_millis(50);
 
 /// How large the buffer of a stream is, in bytes.
 const BUFFER: usize = 64 * 1024;
@@ -61,6 +69,8 @@ struct State<E> {
     of_client: UnderWay<E>,
     of_server: UnderWay<E>,
     unreadable: Unreadables,
+    /// How many answers of the server are lost for which a request still has time.
+    lost_answers: usize,
 }
 
 /// What a server says, and where it is told something.
@@ -72,8 +82,8 @@ pub struct Server<R, W> {
     pub input: W,
 }
 
-/// Relays until one of both ends. A server whose client has nothing more to say has so long to end; what it says meanwhile is
-/// passed on.
+/// Relays until one of both ends. A server whose client has nothing more to say has so long to answer, and ends soon after the last
+/// answer; what it says meanwhile is passed on.
 pub async fn run<H, R, W>(
     handler: Arc<H>,
     (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
@@ -88,8 +98,8 @@ where
     let (to_client, client_exit) = Lane::new();
     let (to_server, server_exit) = Lane::new();
     let (asks, answers, questions) = (Busy::default(), Busy::default(), Questions::new(to_client.clone()));
-    let state =
-        State { of_client: UnderWay::default(), of_server: UnderWay::default(), unreadable: Unreadables::default() };
+    let (of_client, of_server) = (UnderWay::default(), UnderWay::default());
+    let state = State { of_client, of_server, unreadable: Unreadables::default(), lost_answers: 0 };
     let state = Mutex::new(state);
     let relay = Relay(Arc::new(Inner { handler, to_client, to_server, questions, asks, answers, state }));
     let begin = {
@@ -126,6 +136,7 @@ where
         let vanished = timeout(patience, async {
             tokio::select! {
                 () = rest => false,
+                () = relay.is_idle() => false,
                 _ = &mut write_client => true,
             }
         });
@@ -172,24 +183,33 @@ impl<H: Handler> Relay<H> {
     /// Takes up what a side says, until it says nothing more.
     async fn read(&self, from: Side, stream: impl AsyncRead + Unpin) {
         let mut reader = BufReader::with_capacity(BUFFER, stream);
+        let mut is_first = true;
         loop {
             match lines::next(&mut reader).await {
-                Ok(Line::Whole(line)) => {
+                Ok(Line::Whole(mut line)) => {
+                    if std::mem::take(&mut is_first) {
+                        line = lines::without_mark(line);
+                    }
                     let room = self.lane(from.other()).room(line.len()).await;
-                    self.take_up(from, line, room).await;
+                    match Message::of(line.clone()) {
+                        Ok(message) => self.take_up(from, message, room).await,
+                        Err(refused) => {
+                            drop(room);
+                            let end = line.slice(line.len().saturating_sub(lines::KEPT)..);
+                            self.refuse(from, &refused, &line, &end).await;
+                        }
+                    }
                 }
-                Ok(Line::TooLong { head, tail }) => self.refuse(from, &message::too_long(&head, &tail)).await,
+                Ok(Line::TooLong { head, tail }) => {
+                    self.refuse(from, &message::too_long(&head, &tail), &head, &tail).await;
+                }
                 Ok(Line::End) => return,
                 Err(error) => return self.tell_of(from, &format!(" cannot be read any more: {error}")),
             }
         }
     }
 
-    async fn take_up(&self, from: Side, line: Bytes, room: Option<Room>) {
-        let message = match Message::of(line) {
-            Ok(message) => message,
-            Err(refused) => return self.refuse(from, &refused).await,
-        };
+    async fn take_up(&self, from: Side, message: Message, room: Option<Room>) {
         match &message.kind {
             Kind::Request { id, .. } => self.request(from, &id.clone(), message, room).await,
             Kind::Notification { method } => match self.0.handler.notification(from, method, &message) {
@@ -239,8 +259,8 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Says why a message is not passed on, to the side that waits for an answer.
-    async fn refuse(&self, from: Side, refused: &Unreadable) {
+    /// Says why a message is not passed on that begins and ends so, to the side that waits for an answer.
+    async fn refuse(&self, from: Side, refused: &Unreadable, head: &[u8], tail: &[u8]) {
         let Unreadable { code, id, is_answer, why, .. } = refused;
         let told = match from {
             Side::Client => Some(0),
@@ -248,10 +268,23 @@ impl<H: Handler> Relay<H> {
         };
         if let Some(untold) = told {
             let more = if untold > 0 { format!("; before that, {untold} more") } else { String::new() };
-            self.tell_of(from, &format!(": {refused}{more}"));
+            let begins = if id.is_none() { format!(": {}", unreadable::beginning(head)) } else { String::new() };
+            self.tell_of(from, &format!(": {refused}{begins}{more}"));
         }
+        let mut is_known = false;
         for id in refused.answered() {
-            self.refuse_answer(from, id, why).await;
+            is_known |= self.refuse_answer(from, id, why).await;
+        }
+        if from == Side::Server {
+            if !is_known && let Some(why) = unreadable::lost_answer(head) {
+                self.lose_answer(why);
+            }
+            let head = head.get(..lines::KEPT).unwrap_or(head);
+            if let Some(instead) = self.0.handler.in_place_of(head, tail, why)
+                && let Ok(message) = Message::of(instead)
+            {
+                self.take_up(from, message, None).await;
+            }
         }
         // A server that logs where it should answer would log the answer as well.
         if *is_answer || from == Side::Server && id.is_none() {
@@ -261,15 +294,53 @@ impl<H: Handler> Relay<H> {
         self.lane(from).put(message::error(id, *code, why), None).await;
     }
 
-    /// Says why an answer is not passed on, to the side that waits for it.
-    async fn refuse_answer(&self, from: Side, id: &Id, why: &str) {
-        if from == Side::Client && self.0.questions.answered(id, Value::default) {
-            return;
+    /// Notes that the server has said something that was perhaps the answer to a request. The request that has waited for the longest
+    /// time fails, unless that one is answered soon: nobody else answers it.
+    fn lose_answer(&self, why: String) {
+        let count = {
+            let mut state = self.state();
+            if state.lost_answers >= state.of_client.sent() {
+                return;
+            }
+            state.lost_answers += 1;
+            state.of_client.count()
+        };
+        let relay = self.clone();
+        tokio::spawn(async move {
+            sleep(FOR_AN_ANSWER).await;
+            let oldest = {
+                let mut state = relay.state();
+                state.lost_answers -= 1;
+                state.of_client.oldest_sent(count)
+            };
+            if let Some(id) = oldest {
+                relay.refuse_answer(Side::Server, &id, &why).await;
+            }
+        });
+    }
+
+    /// Waits until the client has waited for nothing for a while.
+    async fn is_idle(&self) {
+        let mut since = Instant::now();
+        while since.elapsed() < FOR_AN_IDLE_SERVER {
+            sleep(INTERVAL).await;
+            if !self.table(Side::Client, |table| table.is_empty()) || !self.0.answers.is_idle() {
+                since = Instant::now();
+            }
         }
+    }
+
+    /// Says why an answer is not passed on, to the side that waits for it.
+    /// `false` where nobody does.
+    async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
+        if from == Side::Client && self.0.questions.answered(id, Value::default) {
+            return true;
+        }
+        let Some(id) = &self.table(from.other(), |table| table.named(id)) else { return false };
         let expected = self.table(from.other(), |table| table.answered(id));
         let is_late = expected.is_none();
         let Some(expected) = expected.or_else(|| self.table(from.other(), |table| table.ended_late(id))) else {
-            return;
+            return false;
         };
         let name = self.0.handler.name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
@@ -280,11 +351,12 @@ impl<H: Handler> Relay<H> {
             Some((expected, answer))
         });
         match judged {
-            Some((expected, answer)) if is_late => self.judged_late(id, expected, answer),
+            Some((expected, answer)) if is_late => self.judged_late(id, expected, answer, None),
             Some((expected, answer)) => self.judged(from, id, expected, answer, None).await,
             None if is_late => {}
             None => self.lane(from.other()).put(error, None).await,
         }
+        true
     }
 
     /// Whether an identifier of the server's is that of a question of ours: the client could take one for the other.
@@ -351,7 +423,9 @@ impl<H: Handler> Relay<H> {
             Decision::Answered(answer) => {
                 // One that was given up meanwhile has its answer.
                 if self.table(from, |table| table.remove(id)) {
-                    self.lane(from).put(answer, None).await;
+                    // A plugin's answer can be large.
+                    let room = self.lane(from).room(answer.len()).await;
+                    self.lane(from).put(answer, room).await;
                 }
             }
         }
@@ -359,7 +433,7 @@ impl<H: Handler> Relay<H> {
 
     /// Passes on what a side says by itself, as it is judged.
     async fn pushed(&self, from: Side, message: Message, room: Option<Room>) {
-        let turn = Turn::new(self.lane(from.other()).place().await, room);
+        let turn = Turn::of_answer(self.lane(from.other()).place().await, room);
         let (relay, one) = (self.clone(), self.0.answers.one());
         tokio::spawn(async move {
             let _one = one;
@@ -376,8 +450,11 @@ impl<H: Handler> Relay<H> {
         if from == Side::Client && self.0.questions.answered(id, result) {
             return;
         }
+        let named = self.table(from.other(), |table| table.named(id));
+        let id = named.as_ref().unwrap_or(id);
+        let message = message.with_id(id);
         let Some(expected) = self.table(from.other(), |table| table.answered(id)) else {
-            return self.late(from, id, message);
+            return self.late(from, id, message, room);
         };
         let Some(expected) = self.0.handler.answered(expected, &message) else {
             return self.lane(from.other()).put(message.bytes, room).await;
@@ -387,7 +464,7 @@ impl<H: Handler> Relay<H> {
 
     /// Passes on what an answer is, once it is judged.
     async fn judged(&self, from: Side, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
-        let turn = Turn::new(self.lane(from.other()).place().await, room);
+        let turn = Turn::of_answer(self.lane(from.other()).place().await, room);
         let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
         tokio::spawn(async move {
             let _one = one;
@@ -399,20 +476,24 @@ impl<H: Handler> Relay<H> {
 
     /// An answer to a request that was cancelled is judged, so that there is a record of it. It is not passed on: its sender could use
     /// the identifier again by now, and take it for another request's.
-    fn late(&self, from: Side, id: &Id, message: Message) {
+    fn late(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
         let Some(expected) = self.table(from.other(), |table| table.ended_late(id)) else {
-            return self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+            self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
+            if from == Side::Server {
+                self.lose_answer(format!("it answered {id}, which nobody asked"));
+            }
+            return;
         };
         let Some(expected) = self.0.handler.answered(expected, &message) else { return };
-        self.judged_late(id, expected, message);
+        self.judged_late(id, expected, message, room);
     }
 
     /// Has an answer judged that nobody waits for.
-    fn judged_late(&self, id: &Id, expected: H::Expected, message: Message) {
+    fn judged_late(&self, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
         let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
         tokio::spawn(async move {
             let _one = one;
-            let turn = Turn::none();
+            let turn = Turn::none(room);
             let asking = Asking::new(&turn, &relay.0.questions);
             drop(relay.0.handler.answer(&id, &expected, &message, asking).await);
         });

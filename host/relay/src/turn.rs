@@ -15,6 +15,8 @@ const BEFORE_OTHERS: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Turn {
     place: Mutex<Option<(Place, Option<Room>)>>,
+    /// Room that is not given up with the place.
+    kept: Option<Room>,
     takes_long: Notify,
 }
 
@@ -22,13 +24,19 @@ impl Turn {
     /// This place, with the room that its message takes.
     #[must_use]
     pub fn new(place: Place, room: Option<Room>) -> Self {
-        Self { place: Mutex::new(Some((place, room))), takes_long: Notify::new() }
+        Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
-    /// That of a message which nobody gets: others do not wait for it.
+    /// The place of an answer, which takes its room until it is there: nothing else bounds those that are judged.
     #[must_use]
-    pub fn none() -> Self {
-        Self { place: Mutex::default(), takes_long: Notify::new() }
+    pub fn of_answer(place: Place, room: Option<Room>) -> Self {
+        Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
+    }
+
+    /// That of a message which nobody gets: others do not wait for it. It takes room likewise.
+    #[must_use]
+    pub fn none(room: Option<Room>) -> Self {
+        Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }
 
     /// Others need not wait any more.
@@ -59,8 +67,8 @@ impl Turn {
     /// Puts the message into its place; at the end of the lane where that was given up.
     pub async fn fill(self, bytes: Bytes, lane: &Lane) {
         match self.place.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some((place, room)) => place.fill(bytes, room),
-            None => lane.put(bytes, None).await,
+            Some((place, room)) => place.fill(bytes, room.or(self.kept)),
+            None => lane.put(bytes, self.kept).await,
         }
     }
 }
@@ -71,6 +79,20 @@ mod tests {
     use crate::lane::Lane;
     use bytes::Bytes;
     use std::time::Duration;
+
+    #[tokio::test]
+    async fn an_answer_takes_its_room_until_it_is_written_also_where_it_gives_its_place_up() {
+        let (lane, exit) = Lane::new();
+        let free = lane.free_kib();
+        let turn = Turn::of_answer(lane.place().await, lane.room(1024).await);
+        turn.give_up();
+        assert!(lane.free_kib() < free);
+        turn.fill(Bytes::from_static(b"answer"), &lane).await;
+        assert!(lane.free_kib() < free);
+        lane.end().await;
+        exit.write(&mut Vec::new()).await.unwrap();
+        assert_eq!(lane.free_kib(), free);
+    }
 
     #[tokio::test]
     async fn what_takes_long_gives_its_place_up_and_comes_nevertheless() {

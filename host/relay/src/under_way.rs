@@ -25,10 +25,24 @@ pub enum Stage<E> {
     Sent(E),
 }
 
+/// A request that is under way.
+#[derive(Debug)]
+struct Request<E> {
+    stage: Stage<E>,
+    bytes: usize,
+    /// The number of requests before it.
+    number: u64,
+}
+
 /// The requests of one side, each with its bytes.
 #[derive(Debug)]
 pub struct UnderWay<E> {
-    requests: HashMap<Id, (Stage<E>, usize)>,
+    requests: HashMap<Id, Request<E>>,
+    /// How many requests there were.
+    count: u64,
+    /// Whether an identifier was a number, and whether one was a text that is one.
+    has_numbers: bool,
+    has_texts_of_numbers: bool,
     bytes: usize,
     /// Requests that were cancelled once the other side had them: it need not answer.
     cancelled: VecDeque<(Id, E, usize)>,
@@ -37,7 +51,15 @@ pub struct UnderWay<E> {
 
 impl<E> Default for UnderWay<E> {
     fn default() -> Self {
-        Self { requests: HashMap::new(), bytes: 0, cancelled: VecDeque::new(), cancelled_bytes: 0 }
+        Self {
+            requests: HashMap::new(),
+            count: 0,
+            has_numbers: false,
+            has_texts_of_numbers: false,
+            bytes: 0,
+            cancelled: VecDeque::new(),
+            cancelled_bytes: 0,
+        }
     }
 }
 
@@ -64,13 +86,53 @@ impl<E> UnderWay<E> {
     /// Takes a request of so many bytes up.
     pub fn insert(&mut self, id: Id, stage: Stage<E>, bytes: usize) {
         self.bytes += bytes;
-        self.requests.insert(id, (stage, bytes));
+        match &id {
+            Id::Number(_) => self.has_numbers = true,
+            Id::Text(_) => self.has_texts_of_numbers |= id.of_other_type().is_some(),
+        }
+        self.requests.insert(id, Request { stage, bytes, number: self.count });
+        self.count += 1;
+    }
+
+    /// How many requests there were so far.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The request that the other side has had for the longest time, among the first `count` of all.
+    #[must_use]
+    pub fn oldest_sent(&self, count: u64) -> Option<Id> {
+        let sent = self.requests.iter().filter(|(_, request)| matches!(request.stage, Stage::Sent(_)));
+        let oldest = sent.filter(|(_, request)| request.number < count).min_by_key(|(_, request)| request.number);
+        oldest.map(|(id, _)| id.clone())
+    }
+
+    /// How many requests the other side has.
+    #[must_use]
+    pub fn sent(&self) -> usize {
+        self.requests.values().filter(|request| matches!(request.stage, Stage::Sent(_))).count()
+    }
+
+    /// The identifier as its request has it that an answer names: of the same value, or of the other type where none of the answer's
+    /// type was ever there.
+    #[must_use]
+    pub fn named(&self, id: &Id) -> Option<Id> {
+        let known = |id: &Id| {
+            let cancelled = || self.cancelled.iter().map(|(known, ..)| known).find(|known| *known == id);
+            self.requests.get_key_value(id).map(|(known, _)| known).or_else(cancelled).cloned()
+        };
+        let is_unclear = match id {
+            Id::Number(_) => self.has_numbers,
+            Id::Text(_) => self.has_texts_of_numbers,
+        };
+        known(id).or_else(|| id.of_other_type().filter(|_| !is_unclear).as_ref().and_then(known))
     }
 
     /// Notes that a request was sent; `false` where it is not under way any more.
     pub fn send(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
-        found.map(|(stage, _)| *stage = Stage::Sent(expected)).is_some()
+        found.map(|request| request.stage = Stage::Sent(expected)).is_some()
     }
 
     /// A request is over; `false` where it was before.
@@ -79,14 +141,14 @@ impl<E> UnderWay<E> {
     }
 
     fn removed(&mut self, id: &Id) -> Option<(Stage<E>, usize)> {
-        let removed = self.requests.remove(id)?;
-        self.bytes -= removed.1;
-        Some(removed)
+        let Request { stage, bytes, .. } = self.requests.remove(id)?;
+        self.bytes -= bytes;
+        Some((stage, bytes))
     }
 
     /// Gives a request up that the other side has not seen; `false` where it has, or there is no such request.
     pub fn give_up(&mut self, id: &Id) -> bool {
-        if !matches!(self.requests.get(id), Some((Stage::Asked(_), _))) {
+        if !matches!(self.requests.get(id), Some(Request { stage: Stage::Asked(_), .. })) {
             return false;
         }
         if let Some((Stage::Asked(task), _)) = self.removed(id) {
@@ -97,7 +159,7 @@ impl<E> UnderWay<E> {
 
     /// The request that an answer is to; `None` where it has not been sent, was answered before, or was cancelled.
     pub fn answered(&mut self, id: &Id) -> Option<E> {
-        if !matches!(self.requests.get(id), Some((Stage::Sent(_), _))) {
+        if !matches!(self.requests.get(id), Some(Request { stage: Stage::Sent(_), .. })) {
             return None;
         }
         match self.removed(id) {
@@ -146,8 +208,8 @@ impl<E> UnderWay<E> {
         self.bytes = 0;
         let left = std::mem::take(&mut self.requests);
         left.into_iter()
-            .map(|(id, (stage, _))| {
-                if let Stage::Asked(task) = stage {
+            .map(|(id, request)| {
+                if let Stage::Asked(task) = request.stage {
                     task.abort();
                 }
                 id
@@ -164,7 +226,7 @@ mod tests {
     #[test]
     fn an_id_is_that_of_one_request_at_a_time() {
         let mut requests = UnderWay::<()>::default();
-        let (one, text) = (Id::Number(1), Id::Text("1".to_owned()));
+        let (one, text) = (Id::from(1), Id::Text("1".to_owned()));
         assert_eq!(requests.objection(&one, 1), None);
         requests.insert(one.clone(), Stage::Sent(()), 1);
         assert!(requests.objection(&one, 1).unwrap().contains("the id 1 "));
@@ -176,17 +238,56 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_names_a_request_by_the_value_of_its_id_or_by_its_text_where_that_is_clear() {
+        let id = |json: &str| Id::of(&serde_json::from_str(json).unwrap()).unwrap();
+        let mut requests = UnderWay::<()>::default();
+        for json in ["2", "3", "1.5"] {
+            requests.insert(id(json), Stage::Sent(()), 1);
+        }
+        let named = |requests: &UnderWay<()>, json| requests.named(&id(json)).map(|id| id.to_json());
+        for (answer, request) in
+            [("2", "2"), ("2.0", "2"), ("\"2\"", "2"), ("20e-1", "2"), ("1.50", "1.5"), ("30.0e-1", "3")]
+        {
+            assert_eq!(named(&requests, answer).as_deref(), Some(request), "{answer}");
+        }
+        for answer in ["0", "2.5", "\"02\"", "\"1.5\"", "\"two\"", "2.0000000001"] {
+            assert_eq!(named(&requests, answer), None, "{answer}");
+        }
+        requests.insert(id("\"3\""), Stage::Sent(()), 1);
+        assert_eq!(named(&requests, "\"3\"").as_deref(), Some("\"3\""));
+        assert_eq!(named(&requests, "\"2\""), None, "the client uses such texts as well");
+        let mut requests = UnderWay::<()>::default();
+        requests.insert(id("\"7\""), Stage::Sent(()), 1);
+        assert_eq!(named(&requests, "7").as_deref(), Some("\"7\""));
+    }
+
+    #[test]
+    fn the_oldest_request_is_the_one_that_was_sent_first() {
+        let mut requests = UnderWay::<()>::default();
+        for n in 0..3 {
+            requests.insert(Id::from(n), Stage::Sent(()), 1);
+        }
+        let count = requests.count();
+        requests.insert(Id::from(3), Stage::Sent(()), 1);
+        assert_eq!((requests.sent(), requests.oldest_sent(count)), (4, Some(Id::from(0))));
+        for n in 0..3 {
+            assert!(requests.answered(&Id::from(n)).is_some());
+        }
+        assert_eq!(requests.oldest_sent(count), None, "that one came later");
+    }
+
+    #[test]
     fn cancelled_requests_take_no_room_and_a_late_answer_is_known() {
         let mut requests = UnderWay::<()>::default();
         for n in 0..2000 {
-            let id = Id::Number(n);
+            let id = Id::from(n);
             assert_eq!(requests.objection(&id, 1), None, "{n}");
             requests.insert(id.clone(), Stage::Sent(()), 1);
             assert!(!requests.cancel(&id));
         }
-        assert!(requests.answered(&Id::Number(1999)).is_none(), "nobody waits for it");
-        assert!(requests.ended_late(&Id::Number(1999)).is_some() && requests.ended_late(&Id::Number(1999)).is_none());
-        assert!(requests.ended_late(&Id::Number(1)).is_none(), "forgotten");
+        assert!(requests.answered(&Id::from(1999)).is_none(), "nobody waits for it");
+        assert!(requests.ended_late(&Id::from(1999)).is_some() && requests.ended_late(&Id::from(1999)).is_none());
+        assert!(requests.ended_late(&Id::from(1)).is_none(), "forgotten");
         assert!(requests.take().is_empty(), "nobody waits for an answer");
     }
 
@@ -195,14 +296,14 @@ mod tests {
         let mut requests = UnderWay::<()>::default();
         let half = super::MAX_BYTES / 2;
         for n in 0..2 {
-            assert_eq!(requests.objection(&Id::Number(n), half), None);
-            requests.insert(Id::Number(n), Stage::Sent(()), half);
+            assert_eq!(requests.objection(&Id::from(n), half), None);
+            requests.insert(Id::from(n), Stage::Sent(()), half);
         }
-        assert!(requests.objection(&Id::Number(2), 1).is_some_and(|why| why.contains("bytes")));
-        assert!(requests.answered(&Id::Number(0)).is_some());
-        assert_eq!(requests.objection(&Id::Number(2), half), None);
-        assert!(!requests.cancel(&Id::Number(1)));
-        assert!(!requests.has(&Id::Number(1)), "it is too large to be known longer");
+        assert!(requests.objection(&Id::from(2), 1).is_some_and(|why| why.contains("bytes")));
+        assert!(requests.answered(&Id::from(0)).is_some());
+        assert_eq!(requests.objection(&Id::from(2), half), None);
+        assert!(!requests.cancel(&Id::from(1)));
+        assert!(!requests.has(&Id::from(1)), "it is too large to be known longer");
         assert_eq!((requests.bytes, requests.cancelled_bytes), (0, 0));
     }
 
@@ -210,7 +311,7 @@ mod tests {
     async fn nobody_can_answer_a_request_that_was_not_sent() {
         let mut requests = UnderWay::<()>::default();
         let task = tokio::spawn(std::future::pending::<()>());
-        let one = Id::Number(1);
+        let one = Id::from(1);
         requests.insert(one.clone(), Stage::Asked(task.abort_handle()), 1);
         assert!(requests.answered(&one).is_none());
         assert!(requests.cancel(&one) && !requests.cancel(&one));
@@ -221,7 +322,7 @@ mod tests {
     async fn a_request_is_given_up_only_before_the_other_side_has_seen_it() {
         let mut requests = UnderWay::<()>::default();
         let task = tokio::spawn(std::future::pending::<()>());
-        let (one, two) = (Id::Number(1), Id::Number(2));
+        let (one, two) = (Id::from(1), Id::from(2));
         requests.insert(one.clone(), Stage::Asked(task.abort_handle()), 1);
         requests.insert(two.clone(), Stage::Sent(()), 1);
         assert!(requests.give_up(&one) && !requests.give_up(&one));

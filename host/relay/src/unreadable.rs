@@ -1,9 +1,42 @@
-//! The unreadable lines of a program of which the user was told: one that logs where it should answer writes many.
+//! The unreadable lines of a program: which of them the user is told of, since one that logs where it should answer writes many,
+//! and which of them are perhaps the answer to a request.
 
+use crate::message::Members;
 use std::time::{Duration, Instant};
 
 /// How many unreadable lines of a program the user is told of at once, and the interval after which there is one more.
 const MAX_UNREADABLE: (u32, Duration) = (20, Duration::from_secs(10));
+
+/// Length of what is shown of a line, in characters.
+const MAX_SHOWN: usize = 80;
+
+/// The beginning of a line, for people.
+#[must_use]
+pub fn beginning(line: &[u8]) -> String {
+    let text: String = text_of(line).trim().chars().take(MAX_SHOWN).collect();
+    format!("{text:?}")
+}
+
+/// A line as far as it is text. Of UTF-16 that are the letters.
+fn text_of(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).replace(['\0', '\u{feff}', '\u{fffd}'], "")
+}
+
+/// Why a program that has written this line perhaps leaves a request without an answer, as the end of a sentence. `None` where the
+/// line cannot have been meant as an answer.
+#[must_use]
+pub fn lost_answer(line: &[u8]) -> Option<String> {
+    let text = text_of(line);
+    let shown = beginning(line);
+    if text.trim_start().to_ascii_lowercase().starts_with("content-length:") {
+        let framing = "it is in the framing of a language server, where a message is one line of JSON here";
+        return Some(format!("{framing}; it began {shown}"));
+    }
+    let is_asking = Members::of(&text).is_ok_and(|members| members.get("method").is_some());
+    let has = |key: &str| text.contains(key);
+    let is_of_an_answer = has("jsonrpc") && (has("result") || has("error") || !has("method"));
+    (is_of_an_answer && !is_asking).then(|| format!("it is no message on one line; it began {shown}"))
+}
 
 /// How many there were, and of how many the user was told.
 #[derive(Debug, Default)]
@@ -29,8 +62,36 @@ impl Unreadables {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_UNREADABLE, Unreadables};
+    use super::{MAX_UNREADABLE, Unreadables, beginning, lost_answer};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_line_is_perhaps_an_answer_if_it_has_the_words_of_one() {
+        let utf_16: Vec<u8> =
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for line in [
+            &b"debug: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"method\":1}}"[..],
+            b"  \"jsonrpc\": \"2.0\",",
+            b"{'jsonrpc': '2.0', 'id': 1, 'result': {}}",
+            b"{\"jsonrpc\":\"2.0\",\"id\":[1],\"result\":{}}",
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}Content-Length: 5\r",
+            &utf_16,
+        ] {
+            let why = lost_answer(line).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(line)));
+            assert!(why.contains("jsonrpc"), "{why}");
+        }
+        assert!(lost_answer(b"Content-Length: 120\r").is_some_and(|why| why.contains("framing of a language server")));
+        for line in [
+            &b"> server@1.0.0 start"[..],
+            b"{\"level\":30,\"msg\":\"listening\",\"error\":null}",
+            b"{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{\"error\":1,\"a\":1}}",
+            b"sent {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}",
+            b"{",
+        ] {
+            assert_eq!(lost_answer(line), None, "{}", String::from_utf8_lossy(line));
+        }
+        assert_eq!(beginning(&[b'x'; 200]).len(), 82);
+    }
 
     #[test]
     fn of_many_unreadable_lines_some_are_told_and_the_rest_are_counted() {

@@ -35,6 +35,24 @@ fn a_rejected_call_is_answered_with_a_no_for_once_and_the_user_reads_why() {
 }
 
 #[test]
+fn a_call_that_was_reported_as_another_one_is_judged_as_both() {
+    let user = rejecting();
+    let mut editor = Proxied::editor(&user);
+    let mut reported = shell("cat secret");
+    reported["sessionUpdate"] = json!("tool_call");
+    let report = line(None, "session/update", &json!({ "sessionId": "s1", "update": reported }));
+    let question = json!({ "sessionId": "s1", "toolCall": shell("ls"), "options": options() });
+    editor.has_agent_say(&[report, line(Some("q"), "session/request_permission", &question)]);
+    let answer = editor.agent_got();
+    assert_eq!(answer["result"]["outcome"], selected("r"), "{answer}");
+    let reason = answer["result"]["_meta"]["hookhost"]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("the agent has reported it as \"Run\" before: Rejected by guard: not cat secret"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn the_rules_of_a_real_plugin_are_those_of_the_question() {
     let user = User::new();
     user.configure(&Entry::new("shell-guard", &plugin("shell-guard")).to_toml());

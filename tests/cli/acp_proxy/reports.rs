@@ -52,6 +52,26 @@ fn a_call_that_ran_although_nobody_was_asked_is_recorded_and_counted() {
 }
 
 #[test]
+fn a_call_whose_end_is_too_large_to_be_passed_on_ends_for_the_editor_nevertheless() {
+    let user = user_with(json!({}), "");
+    let mut editor = Proxied::editor(&user);
+    let text = "x".repeat(17 * 1024 * 1024);
+    let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    let large = format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call_update","toolCallId":"c1","content":{content},"status":"completed"}}}}}}"#
+    );
+    let twice = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","x":1,"x":2}}}"#;
+    say(&mut editor, &[large, twice.to_owned()]);
+    let seen: Vec<Value> = editor.others.drain(..).map(|update| update["params"]["update"].clone()).collect();
+    assert_eq!((&seen[0]["toolCallId"], &seen[0]["status"]), (&json!("c1"), &json!("completed")), "{seen:#?}");
+    let said = seen[0]["content"][0]["content"]["text"].as_str().unwrap();
+    assert!(said.contains("did not pass on") && said.contains("more than 16777216 bytes"), "{said}");
+    assert!(seen[1]["content"]["text"].as_str().unwrap().contains("twice"), "{seen:#?}");
+    let (_, said) = editor.end();
+    assert!(said.contains("tool calls that it reported: 1, 1 of them without asking"), "{said}");
+}
+
+#[test]
 fn a_call_that_was_asked_about_is_not_counted_as_one_that_was_not() {
     let user = user_with(json!({}), "");
     let mut editor = Proxied::editor(&user);

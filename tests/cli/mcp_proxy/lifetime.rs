@@ -54,6 +54,33 @@ fn a_client_that_goes_takes_a_hanging_server_with_it() {
     gone(group);
 }
 
+#[test]
+fn a_server_that_goes_on_although_nobody_waits_for_it_ends_soon_after_its_client() {
+    let user = user();
+    let pid = user.project().join("pid");
+    let script = format!("trap '' TERM; echo $$ > {}; sleep 1000 & exec sleep 1000", pid.display());
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
+    let proxied = Proxied::of(&mut command, pid.clone(), pid.clone());
+    let group = group_in(&pid);
+    let since = Instant::now();
+    assert_eq!(proxied.end().0, Some(0));
+    assert!(since.elapsed().as_secs() < 8, "{:?}", since.elapsed());
+    gone(group);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_ignores_the_end_of_its_input_ends_with_a_proxy_that_is_killed() {
+    let user = user();
+    let pid = user.project().join("pid");
+    let script = format!("trap '' TERM HUP; echo $$ > {}; while :; do read -r line; done", pid.display());
+    let mut command = user.command(["mcp", "--name", "files", "--", "sh", "-c", &script]);
+    let mut proxied = Proxied::of(&mut command, pid.clone(), pid.clone());
+    let group = group_in(&pid);
+    proxied.child.kill().unwrap();
+    gone(group);
+}
+
 /// Waits until nothing of a process group is left.
 fn gone(group: rustix::process::Pid) {
     let since = Instant::now();

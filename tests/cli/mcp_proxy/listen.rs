@@ -406,6 +406,10 @@ fn pages_of_other_places_are_not_answered() {
     for header in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
         assert_eq!(listening.post(&[header], &begin).status, 403, "{header:?}");
     }
+    for twice in [["http://localhost", "https://evil.example"], ["https://evil.example", "http://localhost"]] {
+        let headers = twice.map(|origin| ("origin", origin));
+        assert_eq!(listening.post(&headers, &begin).status, 400, "of two readers, each could take another one");
+    }
     let absolute = listening.send_to("http://evil.example/mcp", "POST", &[], &begin.to_string());
     assert_eq!(absolute.status, 403, "an address in the request line counts as well");
     let batch = listening.post(&[], &json!([begin]));

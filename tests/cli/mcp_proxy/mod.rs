@@ -6,6 +6,7 @@ mod calls;
 mod interceptor;
 mod lifetime;
 mod listen;
+mod peers;
 mod questions;
 mod service;
 mod subscriptions;

@@ -30,6 +30,8 @@ struct Noted {
     forgotten: AtomicU64,
     /// How often it still refuses to begin a session.
     refuses: AtomicU64,
+    /// What it answers where it does not know a session: a status, and a body with `$id`.
+    unknown: Mutex<Option<(&'static str, String)>>,
 }
 
 impl Service {
@@ -96,7 +98,12 @@ fn answer(stream: &TcpStream, noted: &Noted) -> Option<()> {
             ("200 OK", "content-type: text/event-stream\r\n", format!("id: e-2\ndata: {answer}\n\n"))
         }
         _ if method != "POST" => ("405 Method Not Allowed", "", String::new()),
-        _ if is_of_another => ("404 Not Found", "", String::new()),
+        _ if is_of_another => match noted.unknown.lock().unwrap().clone() {
+            Some((status, body)) => {
+                (status, "content-type: application/json\r\n", body.replace("$id", &id.to_string()))
+            }
+            None => ("404 Not Found", "", String::new()),
+        },
         Some("initialize") if noted.refuses.load(Ordering::SeqCst) > 0 => {
             noted.refuses.fetch_sub(1, Ordering::SeqCst);
             ("503 Service Unavailable", "", String::new())
@@ -367,6 +374,52 @@ fn a_session_that_the_service_has_forgotten_is_begun_again() {
     let begun = service.got("initialize");
     assert_eq!((begun.len(), &begun[0].body), (2, &begun[1].body), "as the client began it");
     assert_eq!(service.got("tools/call").last().unwrap().headers["mcp-session-id"], "s-1");
+}
+
+#[test]
+fn a_request_is_repeated_in_another_session_only_where_nothing_can_have_run() {
+    let error = |code: i64, why: &str| {
+        json!({ "jsonrpc": "2.0", "id": "$id", "error": { "code": code, "message": why } })
+            .to_string()
+            .replace("\"$id\"", "$id")
+    };
+    for (status, body, is_repeated) in [
+        ("400 Bad Request", r#"{"error":"No valid session ID provided"}"#.to_owned(), true),
+        ("400 Bad Request", "Bad Request: Server not initialized".to_owned(), true),
+        (
+            "400 Bad Request",
+            json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32000, "message": "Invalid session ID" } })
+                .to_string(),
+            true,
+        ),
+        ("200 OK", error(-32600, "Session not found"), true),
+        // A tool can say so of sessions of its own.
+        ("200 OK", error(-32000, "Session not found"), false),
+        ("400 Bad Request", error(-32603, "the browser session was not found"), false),
+    ] {
+        let (user, service) = (user(), Service::start());
+        let mut proxied = start(&user, &service);
+        proxied.begin(&json!({}));
+        service.noted.forgotten.fetch_add(1, Ordering::SeqCst);
+        *service.noted.unknown.lock().unwrap() = Some((status, body.clone()));
+        let first = proxied.call("say", &json!({ "region": "eu" }));
+        assert_eq!(first["result"].is_object(), is_repeated, "{status} {body}: {first}");
+        assert_eq!(service.got("tools/call").len(), 1 + usize::from(is_repeated), "{status} {body}");
+        assert_eq!(text(&proxied.call("say", &json!({ "region": "eu" }))), "in \"eu\"", "{status} {body}");
+        assert_eq!(service.got("initialize").len(), 2, "{status} {body}");
+        // What only reads is asked once more whatever the answer was.
+        service.noted.forgotten.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(proxied.listed(), ["say"], "{status} {body}");
+    }
+}
+
+#[test]
+fn an_error_that_says_nothing_of_a_session_begins_none() {
+    let (user, service) = (user(), Service::start());
+    let mut proxied = start(&user, &service);
+    proxied.begin(&json!({}));
+    assert_eq!(proxied.ask("refused", &json!({}))["error"]["message"], "no");
+    assert_eq!((service.got("initialize").len(), service.got("refused").len()), (1, 1));
 }
 
 #[test]

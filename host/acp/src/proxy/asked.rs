@@ -1,6 +1,6 @@
 //! Requests that rules are asked about, and answers that they judge.
 
-use super::{Asked, Expected, Proxy, What, failed};
+use super::{Asked, Expected, Proxy, What, failed, unsettled};
 use crate::operation::{Method, Operation, text_key};
 use crate::permission::Options;
 use crate::prompt;
@@ -22,8 +22,8 @@ impl Proxy {
     pub(super) async fn decide(&self, asked: &Asked, waits: Waits<'_>) -> Decision<Expected> {
         match &asked.what {
             What::Prompt { session, blocks, text } => self.decide_prompt(asked, session, blocks, text, waits).await,
-            What::Permission { session, call, options } => {
-                self.decide_permission(asked, session, call, options, waits).await
+            What::Permission { session, call, earlier, options } => {
+                self.decide_permission(asked, session, (call, earlier), options, waits).await
             }
             What::Operation(operation) => self.decide_operation(asked, operation, waits).await,
         }
@@ -59,7 +59,7 @@ impl Proxy {
                 passed(asked.message.with_params(&params))
             }
             Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&failed(&why)),
+            Settled::Failed { why } => no(&unsettled(&why)),
             _ => no(&failed(OTHER_EVENT)),
         }
     }
@@ -68,12 +68,11 @@ impl Proxy {
         &self,
         asked: &Asked,
         session: &str,
-        call: &Value,
+        (call, earlier): (&Value, &[Value]),
         options: &Options,
         waits: Waits<'_>,
     ) -> Decision<Expected> {
         self.count(|summary| summary.permissions.all += 1);
-        let event = self.event(Point::Permission, session, super::PERMISSION, call.clone());
         let to_the_user = |why: &str| {
             (self.tell)(why);
             self.count(|summary| summary.to_the_user += 1);
@@ -86,19 +85,26 @@ impl Proxy {
             (self.tell)(&format!("the call {} was rejected: {why}", title(call)));
             Decision::Answered(options.no(&asked.id, why))
         };
-        match self.settle(&event, waits).await {
-            Settled::Allowed { notices } => {
-                notices.iter().for_each(|notice| (self.tell)(notice));
-                match options.yes(&asked.id) {
-                    Some(answer) => Decision::Answered(answer),
-                    // Nobody but the user says yes to more than this call.
-                    None => to_the_user("the agent offers no answer that counts once: you are asked"),
+        let mut asks = None;
+        // What the agent has reported under this identifier can be what it runs.
+        for (one, is_earlier) in earlier.iter().map(|one| (one, true)).chain([(call, false)]) {
+            let event = self.event(Point::Permission, session, super::PERMISSION, one.clone());
+            match self.settle(&event, waits).await {
+                Settled::Allowed { notices } => notices.iter().for_each(|notice| (self.tell)(notice)),
+                Settled::Ask { questions, .. } => asks = asks.or_else(|| Some(reason::asked(&questions))),
+                Settled::Rejected { why } if is_earlier => {
+                    return no(&format!("the agent has reported it as {} before: {why}", title(one)));
                 }
+                Settled::Rejected { why } => return no(&why),
+                Settled::Failed { why } => return no(&unsettled(&why)),
+                _ => return no(&failed(OTHER_EVENT)),
             }
-            Settled::Ask { questions, .. } => to_the_user(&reason::asked(&questions)),
-            Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&failed(&why)),
-            _ => no(&failed(OTHER_EVENT)),
+        }
+        match (asks, options.yes(&asked.id)) {
+            (Some(why), _) => to_the_user(&why),
+            (None, Some(answer)) => Decision::Answered(answer),
+            // Nobody but the user says yes to more than this call.
+            (None, None) => to_the_user("the agent offers no answer that counts once: you are asked"),
         }
     }
 
@@ -130,7 +136,7 @@ impl Proxy {
                 }
             }
             Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&failed(&why)),
+            Settled::Failed { why } => no(&unsettled(&why)),
             _ => no(&failed(OTHER_EVENT)),
         }
     }
@@ -161,7 +167,7 @@ impl Proxy {
                 message.with_result(result.with(key, raw(&Value::from(after.text))).to_raw())
             }
             Settled::Rejected { why } => no(&why),
-            Settled::Failed { why } => no(&failed(&why)),
+            Settled::Failed { why } => no(&unsettled(&why)),
             _ => no(&failed(OTHER_EVENT)),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Expected, Proxy};
 use crate::operation::Method;
+use bytes::Bytes;
 use hookhost_adapters::acp_proxy::Point;
 use hookhost_contract::{Json, ToolResult};
 use hookhost_relay::message::{Members, Message};
@@ -61,6 +62,31 @@ impl Proxy {
         let mut event = self.event(Point::Update, &session, "session/update", call);
         (event.ungated, event.result) = (!run.is_asked, Some(result));
         self.records.add(event);
+    }
+
+    /// What the editor is told in the place of an update that begins and ends so and cannot be passed on: a call that has run ends there
+    /// nevertheless.
+    pub(super) fn update_in_place_of(head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
+        let ends = [String::from_utf8_lossy(head), String::from_utf8_lossy(tail)];
+        if !ends.iter().any(|end| end.contains("\"session/update\"")) {
+            return None;
+        }
+        let said = |key: &str| ends.iter().find_map(|end| text_in(end, key));
+        let text = format!("hookhost did not pass on what the agent said here: {why}.");
+        let content = json!({ "type": "text", "text": text });
+        let update = match said("toolCallId") {
+            Some(call) => {
+                let content = json!([{ "type": "content", "content": content }]);
+                let mut update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": call, "content": content });
+                if let Some(status) = said("status") {
+                    update["status"] = Value::from(status);
+                }
+                update
+            }
+            None => json!({ "sessionUpdate": "agent_message_chunk", "content": content }),
+        };
+        let params = json!({ "sessionId": said("sessionId")?, "update": update });
+        Some(json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }).to_string().into())
     }
 
     /// Takes up whether a session has begun, or continues as the editor named it.
@@ -140,6 +166,13 @@ impl Proxy {
             }
         }
     }
+}
+
+/// The first text with this key in a piece of a message.
+fn text_in(piece: &str, key: &str) -> Option<String> {
+    let (_, rest) = piece.split_once(&format!("\"{key}\""))?;
+    let value = rest.trim_start().strip_prefix(':')?;
+    serde_json::Deserializer::from_str(value).into_iter::<String>().next()?.ok()
 }
 
 /// How a call ended, as rules read it.

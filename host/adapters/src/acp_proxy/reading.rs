@@ -112,15 +112,16 @@ impl Readings {
                     if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
                 arguments.insert("command".to_owned(), all);
                 readings.add(method, Value::Object(arguments.clone()));
-                let variables = set_before(&arguments);
+                // Each of the programs of a line can run what a variable names, and not the first one alone.
+                let is_line = words.is_empty() || !is_one;
+                let commands = set_before(&arguments, &line, is_line);
                 if !is_one {
                     arguments.insert("command".to_owned(), json!(line));
                     readings.add(method, Value::Object(arguments.clone()));
                 }
-                // A program can run what a variable names.
-                if !variables.is_empty() {
-                    arguments.insert("command".to_owned(), json!(format!("{variables} {line}")));
-                    readings.add(method, Value::Object(arguments));
+                for command in commands {
+                    arguments.insert("command".to_owned(), json!(command));
+                    readings.add(method, Value::Object(arguments.clone()));
                 }
             }
             _ => return None,
@@ -281,12 +282,29 @@ fn set(arguments: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// The variables of a command, as a shell has them before it; empty without any.
-fn set_before(arguments: &Map<String, Value>) -> String {
+/// A command line behind its variables, as a shell sets them for the first program, and for all of a line; none without variables.
+fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<String> {
     let list = arguments.get("env").and_then(Value::as_array).into_iter().flatten();
     let text = |variable: &Value, key: &str| variable.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let set = |variable| format!("{}='{}'", text(variable, "name"), text(variable, "value").replace('\'', r"'\''"));
-    list.map(set).collect::<Vec<_>>().join(" ")
+    let variables: Vec<(String, String)> =
+        list.map(|variable| (text(variable, "name"), text(variable, "value"))).collect();
+    if variables.is_empty() {
+        return Vec::new();
+    }
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if !variables.iter().all(|(name, _)| is_name(name)) {
+        // No shell sets such a one by itself; a function can be in it.
+        let set = variables.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
+        return vec![format!("env {} {line}", set.collect::<Vec<_>>().join(" "))];
+    }
+    let set: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+    let of_all = is_line.then(|| format!("export {}; {line}", set.join(" ")));
+    std::iter::once(format!("{} {line}", set.join(" "))).chain(of_all).collect()
 }
 
 fn is_mcp_tool(name: &str) -> bool {
@@ -483,6 +501,13 @@ mod tests {
         let set = r"GIT_SSH_COMMAND='sh -c '\''rm -rf ~'\''' git fetch";
         assert_eq!(of(params), [shell("git fetch", "/work"), shell(set, "/work")]);
         assert_eq!(of(json!({ "command": "git", "env": [] })), [shell("git", "/work")]);
+        let path = json!({ "name": "PATH", "value": "/tmp/evil" });
+        let of_line = of(json!({ "command": "cd /p && ls", "env": [path] }));
+        let set = ["PATH='/tmp/evil' cd /p && ls", "export PATH='/tmp/evil'; cd /p && ls"];
+        assert_eq!(of_line[1..], set.map(|command| shell(command, "/work")));
+        let function = json!({ "name": "BASH_FUNC_ls%%", "value": "() { rm x; }" });
+        let of_function = of(json!({ "command": "ls", "args": ["-l"], "env": [path, function] }));
+        assert_eq!(of_function[1..], [shell("env 'PATH=/tmp/evil' 'BASH_FUNC_ls%%=() { rm x; }' ls -l", "/work")]);
     }
 
     #[test]

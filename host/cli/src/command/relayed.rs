@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a program has to end after a signal: clients kill the proxy two seconds later, and the program would be left.
 const AFTER_A_SIGNAL: Duration = Duration::from_secs(1);
 
-/// How long its exit code is waited for, once it says nothing more.
+/// How long its exit code is waited for, once it says nothing more or is asked to end.
 const FOR_ITS_STATUS: Duration = Duration::from_secs(1);
 
 /// Programs that run another one, which is named after them.
@@ -34,7 +34,7 @@ pub(crate) struct Program {
     server: Server<ChildStdout, ChildStdin>,
 }
 
-/// Starts a program.
+/// Starts a program. To be called on the main thread.
 pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::usage("name the program's command after `--`"));
@@ -42,8 +42,8 @@ pub(crate) fn start(what: &str, command: &[OsString]) -> Result<Program, CliErro
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
     let shown = quoted(&program.to_string_lossy());
-    let mut group =
-        ProcessGroup::start(&mut command).map_err(|error| anyhow!("{what} cannot be started: {shown}: {error}"))?;
+    let mut group = ProcessGroup::start_bound(&mut command)
+        .map_err(|error| anyhow!("{what} cannot be started: {shown}: {error}"))?;
     let (Some(input), Some(output), _) = group.take_pipes() else {
         return Err(anyhow!("{what} has no standard input and output").into());
     };
@@ -64,7 +64,13 @@ impl Program {
                 let how = status.ok().and_then(Result::ok).map(|status| format!(" ({status})")).unwrap_or_default();
                 Err(anyhow!("{what} has ended{how}").into())
             }
-            _ => Ok(Exit::Done),
+            Some(_) => {
+                // Its input is closed. One that goes on nevertheless is asked to end, and killed then.
+                group.terminate();
+                let _ = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
+                Ok(Exit::Done)
+            }
+            None => Ok(Exit::Done),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::results::{ASKS, asks};
 use super::{Begun, Judge, Known, failed};
 use crate::answer;
 use crate::listing::Pins;
-use crate::lock::{Lock, bound, is_same};
+use crate::lock::{HeldTools, Lock, bound, is_same};
 use crate::operation::Method;
 use crate::policy::{Pinning, Policy};
 use bytes::Bytes;
@@ -48,11 +48,10 @@ impl Judge {
             return Some(Begun::Answered(rejected(&failed(&why))));
         }
         if let Some(held) = known.held.get(tool) {
+            let (server, remedy) = (&self.server, held.remedy(&self.server));
             let why = format!(
-                "The tool {tool} of the MCP server {server} is held back: {}. Tell the user: `hookhost mcp approve {server}` \
-                 shows it.",
-                held.why,
-                server = self.server
+                "The tool {tool} of the MCP server {server} is held back: {}. Tell the user: {remedy}.",
+                held.why
             );
             return refused(rejected(&why), "it was called while it is held back");
         }
@@ -146,12 +145,11 @@ impl Judge {
         }
         let policy = self.rules.policy(&self.server)?;
         let (listed, new) = self.filtered(cursor, &result, &policy)?;
-        for (tool, why) in &new {
-            self.tell(&format!(
-                "the tool {tool} of the MCP server {server} is held back: {why}; `hookhost mcp approve {server}` shows it",
-                server = self.server
-            ));
+        for (tool, held) in &new {
+            let (server, remedy) = (&self.server, held.remedy(&self.server));
+            self.tell(&format!("the tool {tool} of the MCP server {server} is held back: {}; {remedy}", held.why));
         }
+        let new: Vec<_> = new.into_iter().map(|(tool, held)| (tool, held.why)).collect();
         if !new.is_empty() {
             self.note_held_back(&new, waits).await;
         }
@@ -162,13 +160,13 @@ impl Judge {
         })
     }
 
-    /// The filtered result, and the tools that were not held back before, each with why.
+    /// The filtered result, and the tools that were not held back before.
     fn filtered(
         &self,
         cursor: Option<&str>,
         result: &Members,
         policy: &Policy,
-    ) -> Result<(Members, Vec<(String, String)>), String> {
+    ) -> Result<(Members, HeldTools), String> {
         let failed = |error: crate::lock::LockError| error.to_string();
         let _changing = self.held_back.changing().map_err(failed)?;
         let mut known = self.known();
@@ -205,7 +203,8 @@ impl Judge {
         if left_out > 0 {
             let server = &self.server;
             self.tell(&format!(
-                "{left_out} more tools of the MCP server {server} are too many to be held back, and are left out"
+                "{left_out} more tools of the MCP server {server} are too many to be held back, and are left out: name those that \
+                 you need in `tools` of [mcp-proxy.servers.{server}]"
             ));
         }
         self.note_seen(&mut known, policy.clone());
@@ -213,7 +212,7 @@ impl Judge {
             .held
             .iter()
             .filter(|(tool, held)| before.get(*tool) != Some(*held))
-            .map(|(tool, held)| (tool.clone(), held.why.clone()))
+            .map(|(tool, held)| (tool.clone(), held.clone()))
             .collect();
         // Another proxy of this server may hold others back: those that this one has not known stay.
         let kept = self.held_back.read(self.server.as_str()).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Answers: each is judged before it is passed on. What is passed on in the place of one is recorded as well.
 
-use super::{Expected, Judge, NOT_ASKED, failed};
+use super::{Expected, Judge, NOT_ASKED, failed, unsettled};
 use crate::answer;
 use crate::operation::{Method, Operation};
 use crate::policy::{Mode, Policy};
@@ -148,14 +148,19 @@ impl Judge {
             return Ok(());
         }
         let tool = &about.operation.tool;
-        let why =
-            format!("The result of {tool} has {bytes} bytes, and {max} are the most that is passed on: ask for less.");
+        let why = format!(
+            "The result of {tool} has {bytes} bytes, and {max} are the most that is passed on (`max-result-bytes` of \
+             `[mcp-proxy]`): ask for less."
+        );
         Err(self.substituted(about, why).await)
     }
 
     /// Why a result that cannot be judged is not passed on.
     pub(super) async fn withheld(&self, about: About<'_>, why: &str) -> String {
-        self.substituted(about, failed(why)).await
+        let tool = &about.operation.tool;
+        let why = why.trim_end_matches('.');
+        self.substituted(about, format!("hookhost withholds the result of {tool}, which cannot be judged: {why}."))
+            .await
     }
 
     /// Records what is passed on in the place of a result, and returns it.
@@ -213,7 +218,7 @@ impl Judge {
                     requests = requests.with(&key, request.with("params", params.to_raw()).to_raw());
                 }
                 Settled::Rejected { why } => return Err(why),
-                Settled::Failed { why } => return Err(failed(&why)),
+                Settled::Failed { why } => return Err(unsettled(&why)),
                 _ => return Err(failed("a plugin answered in the place of the client's user or model")),
             }
         }
@@ -289,7 +294,7 @@ impl Judge {
             }
             Settled::Replaced { result } => Ok(Some(result)),
             Settled::Rejected { why } => Err(why),
-            Settled::Failed { why } => Err(failed(&why)),
+            Settled::Failed { why } => Err(unsettled(&why)),
             _ => Err(failed("the outcome is of another event")),
         }
     }

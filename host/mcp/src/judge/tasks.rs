@@ -15,6 +15,9 @@ use std::collections::{HashMap, VecDeque};
 /// Upper bound of the tasks of which it is remembered which request started them.
 const MAX_TASKS: usize = 1000;
 
+/// Longest name of a task, in bytes.
+const MAX_NAME: usize = 1024;
+
 /// Upper bound of the arguments of these requests together, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
@@ -93,13 +96,16 @@ impl Judge {
     /// Remembers the task that a request has started, if it has.
     ///
     /// # Errors
-    /// If that is the task of another request: nobody knows whose result its result is.
+    /// If that is the task of another request, since nobody knows whose result its result is, or its name is too long to be kept.
     pub(super) fn note_task(&self, operation: &Operation, result: &Members) -> Result<(), String> {
         let task = match result.text("resultType").as_deref() {
             Some("task") => result.text("taskId"),
             _ => result.value("task").and_then(|task| Some(task.get("taskId")?.as_str()?.to_owned())),
         };
         let Some(task) = task else { return Ok(()) };
+        if task.len() > MAX_NAME {
+            return Err(format!("the name of a task has more than {MAX_NAME} bytes"));
+        }
         let key = (Method::OF_CLIENT.contains(&operation.method), task);
         let is_its_own = self.known().tasks.insert(key, operation);
         if is_its_own { Ok(()) } else { Err("the server gave the task of another request".to_owned()) }

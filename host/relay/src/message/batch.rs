@@ -66,7 +66,7 @@ mod tests {
         let answers = r#" [{"jsonrpc":"2.0","id":1,"result":{}}, {"jsonrpc":"2.0","id":"a","error":{}}]"#;
         assert_eq!(of(answers), (r#"1 "a""#.to_owned(), true));
         // What is wrong with one of them is not wrong with whose it is.
-        let odd = r#"[{"id":1,"result":{},"result":{}},{"id":2,"id":3,"result":{}},{"id":4.0,"result":{}},{"id":5}]"#;
+        let odd = r#"[{"id":1,"result":{},"result":{}},{"id":2,"id":3,"result":{}},{"id":[4],"result":{}},{"id":5}]"#;
         assert_eq!(of(odd), ("1".to_owned(), false));
         let others = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},[{"id":2,"result":{}}],{"id":3,"result":{}},7]"#;
         assert_eq!(of(others), ("3".to_owned(), false));
@@ -78,6 +78,6 @@ mod tests {
         let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_alone();
         assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
         let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
-        assert_eq!((refused.answers, refused.is_answer), (vec![Id::Number(7)], true));
+        assert_eq!((refused.answers, refused.is_answer), (vec![Id::from(7)], true));
     }
 }

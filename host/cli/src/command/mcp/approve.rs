@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 
 pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     inside_agent::refuse("approves tools of MCP servers")?;
-    ServerName::new(&args.server).map_err(CliError::usage)?;
+    let server = ServerName::new(&args.server).map_err(CliError::usage)?;
     let file = lock_file(&configuration::cwd()?)?;
     let directory = HeldBack::below(&configuration::places()?.state, &file);
     let held = directory.read(&args.server).map_err(CliError::not_loaded)?;
@@ -31,10 +31,11 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     }
     let (never, chosen): (HeldTools, HeldTools) = chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
     for (tool, held) in &never {
-        output::note(&output::notice(&format!("{}: {}; nobody can approve that", escaped(tool), escaped(&held.why))));
+        output::note(&output::notice(&format!("{}: {}; {}", escaped(tool), escaped(&held.why), held.remedy(&server))));
     }
     if chosen.is_empty() {
-        output::print(&format!("Nothing of {} is held back.\n", one_line(&args.server)))?;
+        let what = if never.is_empty() { "is held back" } else { "can be approved" };
+        output::print(&format!("Nothing of {server} {what}.\n"))?;
         return Ok(Exit::Done);
     }
     for (tool, held) in &chosen {
