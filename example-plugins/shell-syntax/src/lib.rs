@@ -6,6 +6,8 @@ mod arithmetic;
 mod bounds;
 mod code;
 mod copies;
+mod dialogs;
+mod evaluated;
 mod expand;
 mod fetched;
 mod find;

@@ -230,7 +230,14 @@ impl Reader<'_> {
 
     fn assignment(&mut self, assignment: &ast::Assignment) -> Result<(String, Option<Word>), Unreadable> {
         let value = match &assignment.value {
-            ast::AssignmentValue::Scalar(word) => Some(self.value(&word.value)?),
+            ast::AssignmentValue::Scalar(word) => {
+                let begin = self.script.commands.len();
+                let value = self.value(&word.value)?;
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
+                self.remember_fetched(name, begin);
+                Some(value)
+            }
             ast::AssignmentValue::Array(elements) => {
                 let name = match &assignment.name {
                     ast::AssignmentName::VariableName(name) => name.as_str(),
@@ -242,6 +249,7 @@ impl Reader<'_> {
                 for (key, element) in elements {
                     if let Some(key) = key {
                         self.within_word(&key.value)?;
+                        self.evaluates(&key.value)?;
                     }
                     self.words(&element.value, None, &mut all)?;
                 }
@@ -265,6 +273,10 @@ impl Reader<'_> {
             }
             ast::AssignmentName::ArrayElementName(name, index) => {
                 self.within_word(index)?;
+                self.evaluates(index)?;
+                if let Some(value) = value {
+                    self.remember(name, &value.text);
+                }
                 (name.clone(), None)
             }
         })

@@ -22,7 +22,7 @@ pub(crate) struct Input<'a> {
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Variables of the host that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether nobody knows that it is a command: it was found in the arguments of an unknown tool.
+    /// Whether nobody knows that it is a command: what cannot be read as one, or runs no program that a rule names, is none.
     pub(crate) is_supposed: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Outcome {
 /// One rule's decision, as the seed's envelope has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
-    /// `rewrite`, `deny`, `ask` or `passthrough`; of a rule with another action, that.
+    /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
     pub(crate) action: String,
     /// What would run.
     pub(crate) command: String,
@@ -140,8 +140,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                 }
             }
             "ask" => envelope.would = Some("ask".into()),
-            "audit" | "allow" => {}
-            advice => envelope.action = advice.to_owned(),
+            _ => {}
         }
         judgement.envelopes.push(envelope);
     }

@@ -66,27 +66,31 @@ impl Guard {
                 _ => Verdict::allow(),
             });
         };
-        let judgement = self.judge(shell, &shell.command, session, false);
+        self.answer(self.judge(shell, &shell.command, session, false), Some(shell))
+    }
+
+    /// The answer to a judgement about a command of `shell`, where it can be rewritten, with what goes with it.
+    fn answer(&self, judgement: Judgement, shell: Option<&ShellCommand>) -> Option<ToolCallVerdict> {
         self.report(&judgement);
-        Some(match judgement.outcome {
-            Outcome::Unmatched => return None,
-            Outcome::Pass => Verdict::allow(),
-            Outcome::Rewrite(command) => {
+        Some(match (judgement.outcome, shell) {
+            (Outcome::Unmatched, _) => return None,
+            (Outcome::Rewrite(command), Some(shell)) => {
                 if let Some(envelope) = judgement.envelopes.iter().find(|envelope| envelope.action == "rewrite") {
                     remind(envelope);
                 }
                 ToolCallVerdict::rewrite(shell.with_command(command))
             }
-            Outcome::Ask { rule, question } => Escalation::new(question).code(rule).into(),
-            Outcome::Deny { rule, reason, retryable } => {
+            (Outcome::Pass | Outcome::Rewrite(_), _) => Verdict::allow(),
+            (Outcome::Ask { rule, question }, _) => Escalation::new(question).code(rule).into(),
+            (Outcome::Deny { rule, reason, retryable }, _) => {
                 let refusal = Refusal::new(reason).code(rule);
                 if retryable { refusal.retryable() } else { refusal }.into()
             }
         })
     }
 
-    /// What the rules make of a call of a tool that nobody knows: of what its arguments hold in the place of a command, as far as that
-    /// reads as one and runs a program that is known. It cannot be rewritten.
+    /// The strictest answer about what a call of a tool that nobody knows may run. None of these commands is changed: nobody knows
+    /// whether they are commands.
     fn verdict_of_unknown(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let Ok(arguments) = call.arguments::<serde_json::Value>() else { return Verdict::allow() };
         let commands = supposed_commands(&call.name, &arguments);
@@ -95,20 +99,15 @@ impl Guard {
                 format!("`{}` may run more than {MAX_SUPPOSED} commands, too many to be judged. Run it?", call.name);
             return Escalation::new(question).code("shell.unknown_tool").into();
         }
-        let mut verdict: ToolCallVerdict = Verdict::allow();
-        for command in commands {
-            let shell = ShellCommand { command, cwd: session.cwd.clone(), dialect: ShellDialect::Unknown };
-            let judgement = self.judge(&shell, &shell.command, session, true);
-            self.report(&judgement);
-            match judgement.outcome {
-                Outcome::Deny { rule, reason, .. } => return Refusal::new(reason).code(rule).into(),
-                Outcome::Ask { rule, question } if verdict == ToolCallVerdict::Allow => {
-                    verdict = Escalation::new(question).code(rule).into();
-                }
-                _ => {}
-            }
-        }
-        verdict
+        let strictness = |judgement: &Judgement| match judgement.outcome {
+            Outcome::Deny { .. } => 2,
+            Outcome::Ask { .. } => 1,
+            _ => 0,
+        };
+        let shell = ShellCommand { command: String::new(), cwd: session.cwd.clone(), dialect: ShellDialect::Unknown };
+        let judgements = commands.iter().map(|command| self.judge(&shell, command, session, true));
+        let strictest = judgements.filter(|judgement| strictness(judgement) > 0).max_by_key(strictness);
+        strictest.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)
     }
 
     /// Whether a rule would refuse `command`, ask about it or change it, if it ran in the place of `shell`.

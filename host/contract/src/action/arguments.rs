@@ -205,13 +205,23 @@ pub fn supposed_commands(tool: &str, arguments: &Value) -> Vec<String> {
     commands
 }
 
+/// True if a tool that nobody knows takes a command by this name.
+#[must_use]
+pub fn holds_command(argument: &str) -> bool {
+    SUPPOSED.contains(&&*bare(argument))
+}
+
+/// A name without `_`, `-`, blanks and case.
+fn bare(name: &str) -> String {
+    folded(name).chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect()
+}
+
 fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             for (key, value) in members {
-                let name: String = folded(key).chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect();
-                let name = name.as_str();
-                if SUPPOSED.contains(&name) || is_of_a_shell && SUPPOSED_OF_SHELLS.contains(&name) {
+                let name = bare(key);
+                if SUPPOSED.contains(&&*name) || is_of_a_shell && SUPPOSED_OF_SHELLS.contains(&&*name) {
                     commands.extend(commands_of(value, members));
                 }
                 collect(value, is_of_a_shell, commands);

@@ -10,7 +10,8 @@ pub mod arguments;
 mod command;
 mod patch;
 
-pub use arguments::supposed_commands;
+pub use arguments::{holds_command, supposed_commands};
+pub use patch::paths_of_patch;
 
 use crate::{Action, McpTool, ShellCommand, ShellDialect, ToolCall, ToolOrigin};
 use agents::Table;
@@ -184,7 +185,7 @@ impl AgentActions<'_> {
             ToolShape::WriteFile(path) => written(path),
             ToolShape::Editor { command, path } if text(command).as_deref() == Some("view") => read(path),
             ToolShape::Editor { path, .. } => written(path),
-            ToolShape::Patch(patch) => match text(patch).map(|text| patch::paths(&text)) {
+            ToolShape::Patch(patch) => match text(patch).map(|text| paths_of_patch(&text)) {
                 Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
                 _ => unreadable(),
             },

@@ -502,6 +502,11 @@ fn compile(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
     }
+    if let Some(action @ ("rewrite" | "hint")) = rule.action.as_deref()
+        && rule.rewrite.is_none()
+    {
+        return Err(wrong(format!("its action is `{action}`, and it has no `rewrite`")));
+    }
     let pattern = rule.pattern.take().map(|pattern| making(*pattern)).transpose().map_err(wrong)?;
     let begin = matchers.len();
     for wanted in std::mem::take(&mut rule.matches) {

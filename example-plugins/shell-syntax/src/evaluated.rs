@@ -1,0 +1,187 @@
+//! Values that the shell reads as commands after it has expanded all else: those in arithmetic, where the index of an element is expanded
+//! again (`x='a[$(ls)]'; ((x))`), and those that are shown as a prompt (`"${x@P}"`).
+
+use super::ascii::Ascii as _;
+use super::read::{Reader, Unreadable};
+use super::word::{UNKNOWN, Word};
+use super::{Command, wrappers};
+
+/// The name under which the arguments are kept, all of them.
+const ARGUMENTS: &str = "@";
+/// Variables of which the shell makes numbers.
+const NUMBERS: [&str; 6] = ["RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS", "LINENO"];
+/// Variables that are prompts.
+const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];
+
+/// How the shell evaluates a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// As an expression, whose indices may hold commands.
+    Number,
+    Prompt,
+}
+
+/// The values of all variables, and the names of those that the shell evaluates. Neither has an order: a loop or a function may
+/// evaluate what is set after it in the text.
+#[derive(Debug, Default)]
+pub(super) struct Evaluated {
+    values: Vec<Value>,
+    names: Vec<(String, Kind)>,
+}
+
+/// A value of a variable.
+#[derive(Debug)]
+struct Value {
+    name: String,
+    /// [`UNKNOWN`] where another machine sends it.
+    text: String,
+    /// Whether its commands are read.
+    is_read: bool,
+}
+
+impl Evaluated {
+    fn name(&mut self, name: &str, kind: Kind) {
+        if !self.names.iter().any(|(other, of)| other == name && *of == kind) {
+            self.names.push((name.to_owned(), kind));
+        }
+    }
+
+    fn value(&mut self, name: &str, text: &str) {
+        self.values.push(Value { name: name.to_owned(), text: text.to_owned(), is_read: false });
+    }
+}
+
+impl Reader<'_> {
+    /// Remembers a value of a variable.
+    pub(super) fn remember(&mut self, name: &str, text: &str) {
+        if text.bytes().any(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
+            self.evaluated.value(name, text);
+        }
+    }
+
+    /// Remembers arguments.
+    pub(super) fn remember_arguments(&mut self, words: &[Word]) {
+        words.iter().for_each(|word| self.remember(ARGUMENTS, &word.text));
+    }
+
+    /// Remembers that a variable has what the commands noted since `begin` fetch, unless they make a number of it.
+    pub(super) fn remember_fetched(&mut self, name: &str, begin: usize) {
+        let commands = &self.script.commands[begin..];
+        let is_number = commands.last().is_none_or(prints_number);
+        if !is_number && commands.iter().any(|command| self.brings_fetched(command)) {
+            self.evaluated.value(name, &UNKNOWN.to_string());
+        }
+    }
+
+    /// Notes the variables in an expression of arithmetic.
+    pub(super) fn evaluates(&mut self, expression: &str) -> Result<(), Unreadable> {
+        for name in names(expression) {
+            self.spend(1 + self.evaluated.names.len())?;
+            self.evaluated.name(name, Kind::Number);
+        }
+        Ok(())
+    }
+
+    /// Notes those in the index of an element: `unset 'a[x]'`.
+    pub(super) fn evaluates_index(&mut self, element: &str) -> Result<(), Unreadable> {
+        element.halves(b'[').map_or(Ok(()), |(_, index)| self.evaluates(index))
+    }
+
+    /// Notes that a variable, or an argument, is shown as a prompt. Nobody knows what one runs that the text does not set, but for the
+    /// shell's own prompts.
+    pub(super) fn prompts(&mut self, variable: Option<&str>) {
+        let is_set = |name: &str| PROMPTS.contains(&name) || self.is_set(name);
+        let is_known = variable.map_or_else(|| self.all_positional().is_some(), is_set);
+        self.script.runs_unknown |= !is_known;
+        self.evaluated.name(variable.unwrap_or(ARGUMENTS), Kind::Prompt);
+    }
+
+    /// Reads the commands in the values that the shell evaluates.
+    pub(super) fn read_evaluated(&mut self) -> Result<(), Unreadable> {
+        NUMBERS.iter().for_each(|name| self.evaluated.name(name, Kind::Number));
+        PROMPTS.iter().for_each(|name| self.evaluated.name(name, Kind::Prompt));
+        loop {
+            let Evaluated { values, names } = &self.evaluated;
+            if values.iter().all(|value| value.is_read || !is_expanded_again(&value.text)) {
+                return Ok(());
+            }
+            let before = (values.len(), names.len());
+            let mut at = 0;
+            while let Some((name, kind)) = self.evaluated.names.get(at).cloned() {
+                at += 1;
+                self.spend(self.evaluated.values.len())?;
+                let mut texts = Vec::new();
+                for value in self.evaluated.values.iter_mut().filter(|value| value.name == name && !value.is_read) {
+                    value.is_read = true;
+                    texts.push(value.text.clone());
+                }
+                for text in texts {
+                    // A value is an expression itself, of which others are a part.
+                    if kind == Kind::Number || is_name(&text) {
+                        names(&text).for_each(|name| self.evaluated.name(name, kind));
+                    }
+                    match kind {
+                        _ if text.starts_with(UNKNOWN) => self.script.runs_unknown = true,
+                        Kind::Number => self.indexed(&Word::literal(text)),
+                        Kind::Prompt => self.within_quoted(&text),
+                    }
+                }
+            }
+            if before == (self.evaluated.values.len(), self.evaluated.names.len()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether a command prints what comes from another machine.
+    fn brings_fetched(&self, command: &Command) -> bool {
+        wrappers::is_fetcher(&command.program, &command.args)
+            || command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]))
+            || self.reads_fetched(command)
+    }
+}
+
+/// The names of variables in an expression, those alone left out whose length counts: `${#x}`.
+fn names(expression: &str) -> impl Iterator<Item = &str> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = expression;
+    std::iter::from_fn(move || {
+        loop {
+            let begin = rest.find(|c: char| is_of_name(c) || matches!(c, '@' | '*'))?;
+            let (before, from) = rest.split_at(begin);
+            let length = from.find(|c: char| !is_of_name(c)).unwrap_or(from.len()).max(1);
+            let name = &from[..length];
+            rest = &from[length..];
+            let is_argument = name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*'));
+            if is_argument && (before.ends_with('$') || before.ends_with("${")) {
+                return Some(ARGUMENTS);
+            }
+            if !is_argument && !before.ends_with("${#") {
+                return Some(name);
+            }
+        }
+    })
+}
+
+fn is_name(text: &str) -> bool {
+    names(text).next() == Some(text)
+}
+
+/// Whether there is something in a value that the shell expands once more.
+fn is_expanded_again(text: &str) -> bool {
+    text.has_one_of(b"$`") || text.has(UNKNOWN as u8)
+}
+
+/// Whether what a command prints is a number: `wc -l`, `grep -o '[0-9]*'`, `jq .size`, `curl -o x -w '%{http_code}'`.
+fn prints_number(command: &Command) -> bool {
+    let has = |texts: &[&str]| texts.iter().any(|text| command.args.iter().any(|word| word.text.contains(text)));
+    match command.program.as_str() {
+        "wc" | "date" | "expr" | "bc" => true,
+        // Texts are in quotes, unless it is told to leave these out.
+        "jq" | "gh" | "glab" => !has(&["-r", "-j", "--jq"]) || has(&["length", "count", "total", "size", "number"]),
+        "curl" => has(&["%{"]) && has(&["-o", "-so", "-sSo", "--output", "/dev/null"]),
+        "grep" | "egrep" | "rg" | "sed" | "tr" => has(&["0-9", "\\d", "[:digit:]", "-c"]),
+        "awk" => has(&["+0", "+ 0", "int(", "NR"]),
+        _ => false,
+    }
+}
