@@ -1,6 +1,7 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::ascii::Ascii as _;
+use super::copies::listed;
 use super::guarded::directory_of_variable;
 use super::mounts::Mount;
 use super::places::{MADE_UP, Places};
@@ -123,6 +124,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         expression: None,
         references: LiteMap::new(),
         arrays: Vec::new(),
+        has_dotglob: false,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -267,6 +269,8 @@ pub(super) struct Reader<'a> {
     references: Variables,
     /// The elements of arrays, as they were set last.
     arrays: Vec<(String, Vec<Word>)>,
+    /// Whether a pattern stands for names that begin with a dot, too: `shopt -s dotglob`.
+    has_dotglob: bool,
 }
 
 impl Reader<'_> {
@@ -753,7 +757,11 @@ impl Reader<'_> {
         self.copies(&command)?;
         self.copies_texts(&command)?;
         self.secrets(&command)?;
-        self.push(command)
+        self.has_dotglob |=
+            command.args.iter().any(|word| matches!(word.text.as_str(), "dotglob" | "globdots" | "glob_dots"));
+        let dotted = if self.has_dotglob { command.dotted() } else { None };
+        self.push(command)?;
+        dotted.map_or(Ok(()), |dotted| self.push(dotted))
     }
 
     /// Adds a command to the script.
@@ -950,6 +958,7 @@ impl Reader<'_> {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
             ("cat", []) => command.input.clone().filter(Word::is_known),
+            ("ls", _) => listed(&command.args),
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
