@@ -35,7 +35,14 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let mut variables = Vec::new();
     for owner in owners {
         let name = owner["name"].as_str().ok_or("an owner has no `name`")?;
-        for (key, above) in [("files", "Anywhere"), ("in-home", "InHome"), ("alone", "Never")] {
+        let keys = [
+            ("files", "Anywhere", "Always"),
+            ("in-home", "InHome", "Always"),
+            ("alone", "Never", "Always"),
+            ("outside", "Never", "Outside"),
+            ("variables-in", "Never", "Names"),
+        ];
+        for (key, above, when) in keys {
             let paths = owner.get(key).and_then(serde_json::Value::as_array).into_iter().flatten();
             for path in paths.filter_map(serde_json::Value::as_str) {
                 let lower = path.to_ascii_lowercase();
@@ -51,7 +58,7 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
                     .into());
                 }
                 files.push((parts[0].to_owned(), format!(
-                    "    Guarded {{ owner: {name:?}, path: {path:?}, parts: &{parts:?}, rooted: {rooted}, tree: {}, above: Above::{above} }},\n",
+                    "    Guarded {{ owner: {name:?}, path: {path:?}, parts: &{parts:?}, rooted: {rooted}, tree: {}, above: Above::{above}, when: When::{when} }},\n",
                     base != lower
                 )));
             }

@@ -71,7 +71,7 @@ use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
-use shell_syntax::Places;
+use shell_syntax::{Extent, Places};
 use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
 use shell_syntax::path::{Normal, clean, is_absolute};
 
@@ -144,7 +144,7 @@ impl Plugin for PathGuard {
 
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let guard = GUARD.get();
-        let Writes { targets, links, unreadable, .. } = written(session, call);
+        let Writes { targets, exposed, unreadable, .. } = written(session, call);
         let places = Places::new(&session.workspace);
         for (written, target) in &targets {
             if let Some(pattern) = guard.rules.protecting(target, places.workspace()) {
@@ -152,8 +152,8 @@ impl Plugin for PathGuard {
                 return Refusal::new(guard.because(&why)).code("path-guard.protected").into();
             }
         }
-        for (written, target) in targets.iter().chain(&links) {
-            if let Some(refusal) = guard.defend(written, target, places.workspace()) {
+        for (written, target) in targets.iter().chain(&exposed) {
+            if let Some(refusal) = guard.defend(call, written, target, places.workspace()) {
                 return refusal.into();
             }
         }
@@ -166,19 +166,23 @@ impl Plugin for PathGuard {
 
 impl Guard {
     /// Refuses what would change a file that decides under which rules an agent runs.
-    fn defend(&self, written: &str, target: &Target, workspace: &str) -> Option<Refusal> {
+    fn defend(&self, call: &ToolCall, written: &str, target: &Target, workspace: &str) -> Option<Refusal> {
         let is_defended = |guarded: &&Guarded| {
             self.self_defence.iter().any(|word| word == guarded.owner || (word == AGENTS && !guarded.is_hosts()))
+                && (!guarded.is_of_variables() || names_variable(call))
         };
-        let reach = Reach { whole: target.whole, wild: target.wild, supposed: target.supposed };
-        let guarded = guarded::at(&target.path, reach).into_iter().find(is_defended)?;
+        let guarded = guarded::at(&target.path, target.reach, workspace).into_iter().find(is_defended)?;
         if self.rules.is_excepted(target, workspace) {
             return None;
         }
         let (code, what) = if guarded.is_hosts() {
             ("path-guard.hookhost", "it is one of hookhost's own files".to_owned())
         } else {
-            ("path-guard.agent-files", format!("the agent {} reads its settings or hooks there", guarded.owner))
+            let what = match guarded.owner {
+                "editors" | "environment" => "programs that start agents or proxies are set up there".to_owned(),
+                agent => format!("the agent {agent} reads its settings or hooks there"),
+            };
+            ("path-guard.agent-files", what)
         };
         let why = format!(
             "`{written}` must not be written: {what} (`{}`), and only the person who runs the agent changes it, outside of \
@@ -191,6 +195,13 @@ impl Guard {
     fn because(&self, why: &str) -> String {
         if self.reason.is_empty() { why.to_owned() } else { format!("{why}; {}", self.reason) }
     }
+}
+
+/// Whether a text of a call names a variable that leads hookhost or an agent to other settings.
+fn names_variable(call: &ToolCall) -> bool {
+    let mut names = false;
+    patch::visit(&call.arguments().unwrap_or(Value::Null), "", &mut |_, text| names |= guarded::names_variable(text));
+    names
 }
 
 /// What a call writes.
@@ -219,7 +230,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
             let path = arguments::local(path);
             let spelt = of_another_system(&path, places.workspace()).unwrap_or_else(|| places.spelt(&path, from));
-            let target = Target { path: spelt, whole: *whole, wild: false, supposed: false };
+            let target = Target { path: spelt, reach: Reach { extent: if *whole { Extent::Whole } else { Extent::File }, ..Reach::default() } };
             written.targets.push((path.clone(), target));
         }
     }

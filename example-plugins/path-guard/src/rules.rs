@@ -1,6 +1,7 @@
 //! The configured patterns, and whether a path falls under one.
 
 use glob::{MatchOptions, Pattern};
+use shell_syntax::guarded::Reach;
 use shell_syntax::path::{self, Normal};
 
 /// `*` and `?` stop at `/`; a dot at the start of a name is a character like any other. Case is dealt with before.
@@ -33,12 +34,7 @@ pub(crate) struct Rules {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub(crate) path: Normal,
-    /// Whether everything below it goes with it, as with `rm -r` and `mv`.
-    pub(crate) whole: bool,
-    /// Whether it holds shell wildcards.
-    pub(crate) wild: bool,
-    /// Whether it supposes that the target of a copy is a directory.
-    pub(crate) supposed: bool,
+    pub(crate) reach: Reach,
 }
 
 impl Rules {
@@ -60,7 +56,7 @@ impl Rules {
 
     /// Whether the target is one of the exceptions.
     pub(crate) fn is_excepted(&self, target: &Target, workspace: &str) -> bool {
-        !target.wild && self.is_allowed(&target.path, workspace)
+        !target.reach.wild && self.is_allowed(&target.path, workspace)
     }
 
     /// Only a path that is known in full can be an exception.
@@ -89,11 +85,12 @@ impl Rule {
             self.stem.clone()
         };
         let above = ancestors(&stem);
-        if !target.wild {
-            return target.whole && above.contains(&path.as_str());
+        let is_whole = target.reach.extent.is_whole();
+        if !target.reach.wild {
+            return is_whole && above.contains(&path.as_str());
         }
         // Removing `*` takes with it what is below; `in*/x` writes below `in*`.
-        let reached = if target.whole { &above[..] } else { &above[..1] };
+        let reached = if is_whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
             // A pattern with so many wildcards is meant to be slow. It is treated as matching everything.
             if pattern.matches(WILDCARDS).count() > MAX_WILDCARDS {
@@ -181,12 +178,13 @@ fn stem(base: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rules, Target};
+    use super::{Reach, Rules, Target};
+    use shell_syntax::Extent;
     use shell_syntax::path::Normal;
 
     fn guards(pattern: &str, path: &str) -> bool {
         let rules = Rules::new(&[pattern.into()], &[], true).unwrap();
-        let target = Target { path: Normal::Absolute(path.into()), whole: false, wild: false, supposed: false };
+        let target = Target { path: Normal::Absolute(path.into()), reach: Reach::default() };
         rules.protecting(&target, "/w").is_some()
     }
 
@@ -220,9 +218,9 @@ mod tests {
     fn removing_a_directory_removes_what_is_below() {
         let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
         let falls = |path: &str, whole, wild| {
-            rules
-                .protecting(&Target { path: Normal::Absolute(path.into()), whole, wild, supposed: false }, "/w")
-                .is_some()
+            let extent = if whole { Extent::Whole } else { Extent::File };
+            let reach = Reach { extent, wild, supposed: false };
+            rules.protecting(&Target { path: Normal::Absolute(path.into()), reach }, "/w").is_some()
         };
         for path in ["/w/a/infra", "/w/a", "/w", "/"] {
             assert!(falls(path, true, false), "{path}");

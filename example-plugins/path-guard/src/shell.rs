@@ -3,8 +3,9 @@
 use crate::rules::{Target, WILDCARDS};
 use hookhost_contract::action::paths_of_patch;
 use hookhost_guest::prelude::*;
+use shell_syntax::guarded::Reach;
 use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely};
+use shell_syntax::{Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely};
 use std::collections::BTreeSet;
 
 /// Maximum number of directories, and of paths, that are followed in one command line. To compare a path with a pattern takes some
@@ -19,9 +20,9 @@ const TOO_OFTEN: &str = "the command changes directories or writes files too oft
 pub(crate) struct Writes {
     /// Each as the command spells it, and as it is compared.
     pub(crate) targets: Vec<(String, Target)>,
-    /// What gets another name by a link, in the same way.
-    pub(crate) links: Vec<(String, Target)>,
-    /// The targets and links that a command line shows, each once.
+    /// What it may lead to changes of, in the same way: what gets another name, and what an unknown program is given.
+    pub(crate) exposed: Vec<(String, Target)>,
+    /// All that a command line shows, each once.
     seen: BTreeSet<(bool, Target)>,
     /// Why some of it could not be read.
     pub(crate) unreadable: Option<String>,
@@ -81,8 +82,7 @@ impl Writes {
             for write in command.writes() {
                 self.add(command, &write, false, &directories, places);
             }
-            for linked in command.linked() {
-                let write = Write { path: linked.clone(), whole: true, supposed: false };
+            for write in command.exposes() {
                 self.add(command, &write, true, &directories, places);
             }
             let input = command.input.as_ref().filter(|input| patched != Some(input));
@@ -90,7 +90,7 @@ impl Writes {
             let is_patch = matches!(command.program.as_str(), "apply_patch" | "applypatch");
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
                 for path in paths_of_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
-                    let write = Write { path: Word::literal(path), whole: true, supposed: false };
+                    let write = Write { path: Word::literal(path), extent: Extent::Whole, supposed: false };
                     self.add(command, &write, false, &directories, places);
                 }
             }
@@ -100,9 +100,16 @@ impl Writes {
         }
     }
 
-    /// Adds what is written, or only gets another name.
-    fn add(&mut self, command: &Command, write: &Write, is_link: bool, directories: &[Option<&str>], places: &Places) {
-        let Write { path, whole, supposed } = write;
+    /// Adds what is written, or only exposed.
+    fn add(
+        &mut self,
+        command: &Command,
+        write: &Write,
+        is_exposed: bool,
+        directories: &[Option<&str>],
+        places: &Places,
+    ) {
+        let Write { path, extent, supposed } = write;
         for directory in directories {
             // `cd */`: each that fits may be meant.
             let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
@@ -118,9 +125,9 @@ impl Writes {
             {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
-            let target = Target { path: normal, whole: *whole, wild, supposed: *supposed };
-            if self.seen.len() <= MAX_PATHS && self.seen.insert((is_link, target.clone())) {
-                let list = if is_link { &mut self.links } else { &mut self.targets };
+            let target = Target { path: normal, reach: Reach { extent: *extent, wild, supposed: *supposed } };
+            if self.seen.len() <= MAX_PATHS && self.seen.insert((is_exposed, target.clone())) {
+                let list = if is_exposed { &mut self.exposed } else { &mut self.targets };
                 list.push((path.text.replace(UNKNOWN, "…"), target));
             }
         }

@@ -99,6 +99,7 @@ impl Reader<'_> {
                 printed_by(name, args).or_else(|| whole.map(|_| Word::unknown()))
             }
             "tee" | "gtee" => self.input_of(command),
+            "ls" => listed(args),
             "cat" | "gcat" => self.copied_out(args, command),
             _ => None,
         }
@@ -171,6 +172,14 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// What `ls` prints of one pattern, or of one directory with `-d`: what the shell makes of it.
+pub(super) fn listed(args: &[Word]) -> Option<Word> {
+    let mut operands = args.iter().filter(|word| !word.text.starts_with('-'));
+    let operand = operands.next().filter(|_| operands.next().is_none())?;
+    let is_itself = operand.glob || args.iter().any(|word| word.text.starts_with('-') && word.text.has(b'd'));
+    (is_itself && operand.is_known()).then(|| operand.clone())
 }
 
 /// Whether nothing is known of a text.

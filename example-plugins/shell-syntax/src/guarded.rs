@@ -1,24 +1,36 @@
-//! The files that decide under which rules an agent runs: hookhost's own, and those in which agents name their hooks. The table is
-//! made of `guarded.toml`.
+//! The files that decide under which rules an agent runs: hookhost's own, and those in which agents name their hooks, their proxies and
+//! their surroundings. The table is made of `guarded.toml`.
 
 use super::ascii::Ascii as _;
-use super::known::kind;
-use super::path::{Normal, home_of};
+use super::code::language;
+use super::known::{Kind, kind};
+use super::path::{Normal, below, home_of};
 use super::places::is_temporary;
+use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word};
+use super::wrappers::READERS;
+use super::writes::{Extent, Write, values};
 use super::{Command, Location, Places, lower};
 
 include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 
 /// The owner of the files that are hookhost's own.
 pub const HOOKHOST: &str = "hookhost";
+/// The file of a project's rules: it goes with the project's directory.
+const OF_PROJECT: &str = "hookhost.toml";
+
+/// The file of hookhost's keys.
+const KEYS: &str = "keys.toml";
 
 /// Maximum length of a file's name on the common systems, in bytes.
 const MAX_NAME: usize = 255;
-/// A directory in which an agent's files are few of many: what takes it away is no matter of an agent's.
-const SHARED: &str = "documents";
-/// Minimum length of what is known of the first of a path's names where the rest is a pattern: `*.json` is not `opencode.json`.
-const MIN_KNOWN: usize = 2;
+/// Names of directories that by themselves tell nothing: what takes `Documents` away is no matter of an agent's, and `bin/*` names
+/// programs of anybody.
+const SHARED: [&str; 3] = ["documents", "bin", HOOKHOST];
+/// Units that a pattern has to know of a path to be taken for it: those of two letters, or of one name. `*.json` is not `opencode.json`.
+const MIN_KNOWN: usize = 4;
+/// The same where the pattern lies right in a home: `~/.*/*.json` is every agent's.
+const MIN_KNOWN_IN_HOME: usize = 1;
 
 /// A file, or a directory with everything in it, that nothing which an agent asks for may write.
 #[derive(Debug)]
@@ -34,6 +46,7 @@ pub struct Guarded {
     /// Whether it is a directory, with everything in it.
     tree: bool,
     above: Above,
+    when: When,
 }
 
 /// Where the directories above a file take it with them when they are removed or moved.
@@ -42,6 +55,16 @@ enum Above {
     Anywhere,
     InHome,
     Never,
+}
+
+/// When a file of the table is guarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Always,
+    /// Outside of the workspace: its name is too common.
+    Outside,
+    /// Where what is written names one of the variables: others may well set something else there.
+    Names,
 }
 
 /// All of them, in the order of their first names.
@@ -59,16 +82,23 @@ pub fn owners() -> Vec<&'static str> {
     owners
 }
 
-/// Where an agent's directory is, unless its variable says otherwise: below `~`.
+/// Where the directory is that a variable names, unless it is set: below `~`.
 pub(crate) fn directory_of_variable(name: &str) -> Option<&'static str> {
-    VARIABLES.iter().find(|(variable, _)| *variable == name).map(|(_, directory)| *directory)
+    let (_, directory) = VARIABLES.iter().find(|(variable, _)| *variable == name)?;
+    (!directory.is_empty()).then_some(*directory)
+}
+
+/// Whether a text names a variable that leads hookhost or an agent to other settings.
+#[must_use]
+pub fn names_variable(text: &str) -> bool {
+    VARIABLES.iter().any(|(variable, _)| text.contains(variable))
 }
 
 /// How a path is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
-    /// Whether everything below it is written, too.
-    pub whole: bool,
+    /// How much of it.
+    pub extent: Extent,
     /// Whether it is a pattern of a shell.
     pub wild: bool,
     /// Whether it supposes that the target of a copy is a directory.
@@ -77,44 +107,78 @@ pub struct Reach {
 
 /// All that is guarded at `path`.
 #[must_use]
-pub fn at(path: &Normal, reach: Reach) -> Vec<&'static Guarded> {
-    let Reach { whole, wild, supposed } = reach;
+pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded> {
     let (text, is_absolute) = match path {
         Normal::Absolute(text) => (text, true),
         Normal::Below(text) => (text, false),
     };
-    let lower = lower(text);
-    let names: Vec<&str> = lower.split('/').skip_while(|name| name.is_empty()).collect();
-    let home =
-        if whole { home_of(text).map(|home| home.split('/').filter(|name| !name.is_empty()).count()) } else { None };
     // What is copied to a directory for temporary files, or cleaned up there, is no agent's settings.
     let is_scratch = is_absolute && is_temporary(text);
-    if supposed && is_scratch {
+    if reach.supposed && is_scratch {
         return Vec::new();
     }
-    let whole = whole && !is_scratch;
+    let lower = lower(text);
+    let names: Vec<&str> = lower.split('/').skip_while(|name| name.is_empty()).map(known_name).collect();
+    let home = if is_absolute {
+        home_of(text).map(|home| home.split('/').filter(|name| !name.is_empty()).count())
+    } else {
+        Some(0)
+    };
+    let takes = reach.extent != Extent::File && !is_scratch;
+    let is_inside = is_absolute && below(&lower, &super::lower(workspace)).is_some();
     let mut found = Vec::new();
     for from in 0..names.len() {
         let names = &names[from..];
-        let is_in_home = if is_absolute { home == Some(from) } else { from == 0 };
-        found.extend(beginning_with(names[0], wild).iter().filter(|guarded| {
-            let takes = whole && (guarded.above == Above::Anywhere || (guarded.above == Above::InHome && is_in_home));
-            (!guarded.rooted || (is_absolute && from == 0)) && guarded.fits(names, takes, wild)
+        let is_in_home = home == Some(from);
+        let is_home_known = is_in_home && is_absolute;
+        found.extend(beginning_with(names[0], reach.wild, is_home_known).iter().filter(|guarded| {
+            let takes = takes && (guarded.above == Above::Anywhere || (guarded.above == Above::InHome && is_in_home));
+            (!guarded.rooted || (is_absolute && from == 0))
+                && (guarded.when != When::Outside || !is_inside)
+                && guarded.fits(names, takes, is_home_known, reach)
         }));
+    }
+    // Whatever an archive has for a home.
+    if reach.extent == Extent::Filled && is_absolute && home == Some(names.len()) {
+        found.extend(GUARDED.iter().filter(|guarded| !guarded.rooted && guarded.above != Above::Never));
+    }
+    if reach.extent == Extent::Moved && is_absolute && holds(&names, &super::lower(workspace), reach.wild) {
+        found.extend(GUARDED.iter().find(|guarded| guarded.path == OF_PROJECT));
     }
     found
 }
 
+/// Whether a path is the workspace, or a directory above it.
+fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
+    let mut parts = workspace.split('/').filter(|part| !part.is_empty());
+    !names.is_empty()
+        && names
+            .iter()
+            .all(|name| !name.has(UNKNOWN as u8) && parts.next().is_some_and(|part| overlap(part, name, wild)))
+}
+
+/// A name as Windows takes it: without a stream, and without dots and blanks at its end.
+fn known_name(name: &str) -> &str {
+    let stem = name.find(':').filter(|at| *at > 1).map_or(name, |at| &name[..at]).trim_end_matches(['.', ' ']);
+    if stem.is_empty() { name } else { stem }
+}
+
 /// Those that may begin with a name, as far as it is known.
-fn beginning_with(name: &str, wild: bool) -> &'static [Guarded] {
+fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded] {
+    let known = known_part(name, wild);
+    // `CLAUDE~1` may be `.claude`.
+    if short_name(name).is_some() {
+        return GUARDED;
+    }
+    if known.is_empty() {
+        // Of what is not known at all, only what a home has in the place.
+        let is_nothing = name.bytes().all(|byte| byte == UNKNOWN as u8);
+        return if is_nothing && !is_in_home { &[] } else { GUARDED };
+    }
     if !may_begin(name.bytes().next()) {
         return &[];
     }
-    let known = known_part(name, wild);
     let is_whole = known.len() == name.len();
-    if !is_whole && known.len() < MIN_KNOWN {
-        return &[];
-    }
     let begin = GUARDED.partition_point(|guarded| guarded.parts[0] < known);
     // Few begin alike.
     let fits =
@@ -134,6 +198,22 @@ fn known_part(name: &str, wild: bool) -> &str {
     &name[..end.unwrap_or(name.len())]
 }
 
+/// The name and the ending of a short name of Windows: `claude~1`, `settin~2.jso`.
+fn short_name(name: &str) -> Option<(&str, &str)> {
+    let (stem, rest) = name.halves(b'~')?;
+    let (number, ending) = rest.halves(b'.').unwrap_or((rest, ""));
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && !stem.is_empty() && stem.len() <= 6).then_some((stem, ending))
+}
+
+/// Whether Windows makes such a short name of a part of the table.
+fn is_short_of(part: &str, (stem, ending): (&str, &str)) -> bool {
+    let part = part.trim_start_matches('.');
+    let (name, ending_of_part) = part.rsplit_once('.').unwrap_or((part, ""));
+    let letters = name.chars().filter(|c| !matches!(c, '.' | ' '));
+    letters.take(stem.len()).eq(stem.chars()) && ending_of_part.starts_with(ending)
+}
+
 impl Guarded {
     /// Whether it is hookhost's own.
     #[must_use]
@@ -141,25 +221,78 @@ impl Guarded {
         self.owner == HOOKHOST
     }
 
+    /// Whether it matters only where what is written names one of the variables ([`names_variable`]).
+    #[must_use]
+    pub fn is_of_variables(&self) -> bool {
+        self.when == When::Names
+    }
+
     /// Whether a path that ends with `names` is it, lies in it, or, with `takes`, is a directory above it that it names.
-    fn fits(&self, names: &[&str], takes: bool, wild: bool) -> bool {
+    fn fits(&self, names: &[&str], takes: bool, is_in_home: bool, reach: Reach) -> bool {
         let count = names.len().min(self.parts.len());
         let is_reached = match names.len().cmp(&self.parts.len()) {
-            std::cmp::Ordering::Less => takes && names != [SHARED],
+            std::cmp::Ordering::Less => takes && !(names.len() == 1 && SHARED.contains(&names[0])),
             std::cmp::Ordering::Equal => true,
             std::cmp::Ordering::Greater => self.tree,
         };
         // The last names tell most apart.
         let mut pairs = names[..count].iter().zip(self.parts).rev();
-        is_reached && pairs.all(|(name, part)| overlap(part, name, wild))
+        let least = if is_in_home && !reach.supposed { MIN_KNOWN_IN_HOME } else { MIN_KNOWN };
+        is_reached
+            && pairs.all(|(name, part)| overlap(part, name, reach.wild))
+            && known(&names[..count], reach.wild) >= least
     }
+}
+
+/// How much names tell, where they may be patterns: a name that is no pattern as much as two letters of one that is.
+fn known(names: &[&str], wild: bool) -> usize {
+    let mut all = 0;
+    for (at, name) in names.iter().enumerate() {
+        if known_part(name, wild).len() == name.len() {
+            all += if SHARED.contains(name) && at + 1 < names.len() { 0 } else { MIN_KNOWN };
+            continue;
+        }
+        // An ending says little, unless the directory says something.
+        let is_last = at + 1 == names.len() && all < 2;
+        let stem = name.rsplit_once('.').filter(|(stem, _)| is_last && !stem.is_empty());
+        let stem = stem.map_or(*name, |(stem, _)| stem);
+        all += letters(stem, wild);
+    }
+    all
+}
+
+/// How much a pattern tells: a letter two units, one of several one.
+fn letters(pattern: &str, wild: bool) -> usize {
+    let mut all = 0;
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        all += match c {
+            '*' if wild => 0,
+            UNKNOWN => 0,
+            '?' if wild => 1,
+            '[' if wild && let Some((class, after)) = rest.halves(b']') => {
+                rest = after;
+                if class.len() > 3 || class.has_one_of(b"!^-") { 1 } else { 2 }
+            }
+            _ => 2,
+        };
+    }
+    all
 }
 
 /// Whether a name fits a part of the table, in which `*` stands for anything; what is unknown of the name may be anything, too.
 fn overlap(part: &str, name: &str, wild: bool) -> bool {
+    if let Some(short) = short_name(name) {
+        return is_short_of(part, short);
+    }
     let known = known_part(name, wild);
     if known.len() == name.len() && !part.has(b'*') {
         return part == name;
+    }
+    // A pattern stands for a dot at the beginning only where it has one.
+    if wild && part.starts_with('.') && name.starts_with(['*', '?', '[']) {
+        return false;
     }
     let fixed = part.split('*').next().unwrap_or_default();
     let shared = known.len().min(fixed.len());
@@ -226,38 +359,93 @@ pub struct Changes {
     pub hookhost: bool,
     /// A file of an agent's.
     pub agents: bool,
+    /// hookhost's keys, which it perhaps only reads.
+    pub keys: bool,
 }
 
 impl Command {
-    /// The files to which it gives another name, by which they could then be written.
-    pub fn linked(&self) -> impl Iterator<Item = &Word> {
-        let links = matches!(&*lower(&self.program), "ln" | "gln" | "link" | "mklink");
-        let operands = self.args.iter().filter(move |word| links && !word.text.starts_with('-'));
-        let count = operands.clone().count();
-        operands.take(count.saturating_sub(1).max(1))
+    /// What it may lead to changes of, though it is not known to write it: the files to which it gives another name, by which they
+    /// could then be written (`ln`, `docker run -v`), and those that it names to a program of which nobody knows that it only reads.
+    #[must_use]
+    pub fn exposes(&self) -> Vec<Write> {
+        let exposed = |path: Word, extent| Write { path, extent, supposed: false };
+        let program = lower(&self.program);
+        match &*program {
+            "ln" | "gln" | "link" | "mklink" => {
+                let operands = self.args.iter().filter(|word| !word.text.starts_with('-'));
+                let count = operands.clone().count();
+                let linked = operands.take(count.saturating_sub(1).max(1));
+                linked.map(|word| exposed(word.clone(), Extent::Whole)).collect()
+            }
+            "docker" | "podman" | "nerdctl" => {
+                let mounts = values(&self.args, &["-v", "--volume", "--mount"]);
+                mounts.iter().filter_map(mounted).map(|word| exposed(word, Extent::Whole)).collect()
+            }
+            "scp" | "rsync" | "sftp" => {
+                self.args.iter().filter_map(on_this_machine).map(|word| exposed(word, Extent::File)).collect()
+            }
+            _ if self.is_unknown(&program) => {
+                self.args.iter().flat_map(pieces).map(|word| exposed(word, Extent::File)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
-    /// What it changes of what is guarded on this machine, as far as [`Command::writes`] and [`Command::linked`] know.
+    /// Whether nobody knows what it does with the files that it is given. What is not installed, or runs a text in a language of its
+    /// own, does what that text says: it is not looked into.
+    fn is_unknown(&self, program: &str) -> bool {
+        let path = self.program_word.text.as_str();
+        let is_installed = !path.has_one_of(b"/\\")
+            || ["/usr/", "/bin/", "/sbin/", "/opt/"].iter().any(|begin| path.starts_with(begin));
+        !program.is_empty()
+            && is_installed
+            && !self.resolved
+            && READERS.of_first_word(program).next().is_none()
+            && kind(program).is_none()
+            && language(program).is_none()
+            && !runs_others(program)
+    }
+
+    /// What it changes of what is guarded on this machine, as far as [`Command::writes`] and [`Command::exposes`] know.
     #[must_use]
     pub fn changes(&self, places: &Places) -> Changes {
-        let mut changes = Changes::default();
+        let mut changes = Changes { keys: self.names_keys(places), ..Changes::default() };
         if self.location == Location::Machine || !self.may_change() || self.only_says() {
             return changes;
         }
         let cwd = self.cwd.as_deref();
         let is_within = cwd.is_some_and(may_be_guarded);
-        let written = self.writes().into_iter().map(|write| (write.path, write.whole, write.supposed));
-        for (path, whole, supposed) in written.chain(self.linked().map(|word| (word.clone(), true, false))) {
-            if !is_within && !may_lead_there(&path, whole) {
+        for Write { path, extent, supposed } in self.writes().into_iter().chain(self.exposes()) {
+            let is_moved = extent == Extent::Moved;
+            if !is_within && !is_moved && extent != Extent::Filled && !may_lead_there(&path, extent.is_whole()) {
                 continue;
             }
-            let reach = Reach { whole, wild: path.glob, supposed };
-            for guarded in at(&places.resolve(&path, cwd), reach) {
+            let wild = path.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
+            for guarded in at(&places.resolve(&path, cwd), Reach { extent, wild, supposed }, places.workspace()) {
+                if guarded.is_of_variables() && !self.names_variable() {
+                    continue;
+                }
                 changes.hookhost |= guarded.is_hosts();
                 changes.agents |= !guarded.is_hosts();
             }
         }
         changes
+    }
+
+    fn names_keys(&self, places: &Places) -> bool {
+        let sources = self.redirects.iter().map(|redirect| &redirect.target);
+        let mut words = self.args.iter().chain(sources).filter(|word| word.glob || lower(&word.text).contains(KEYS));
+        words.any(|word| {
+            let reach = Reach { wild: word.glob, ..Reach::default() };
+            let path = places.resolve(word, self.cwd.as_deref());
+            at(&path, reach, places.workspace())
+                .iter()
+                .any(|guarded| guarded.when == When::Always && guarded.parts.last() == Some(&KEYS))
+        })
+    }
+
+    fn names_variable(&self) -> bool {
+        self.args.iter().chain(&self.input).any(|word| names_variable(&word.text))
     }
 
     /// Whether it is a cmdlet that says what it would do: `Remove-Item x -WhatIf`.
@@ -270,7 +458,12 @@ impl Command {
     /// Whether it is worth a closer look: most commands write nothing, or nothing that has a guarded name.
     fn may_change(&self) -> bool {
         let program = lower(&self.program);
-        let is_writer = kind(&program).is_some() || self.linked().next().is_some();
+        let is_writer = match kind(&program) {
+            // These may be about a directory that holds what is guarded.
+            Some(Kind::Find | Kind::Move | Kind::Rename | Kind::Unpack(..)) => return true,
+            Some(_) => true,
+            None => READERS.of_first_word(&program).next().is_none(),
+        };
         let mut words = self.args.iter().filter(|_| is_writer).chain(self.outputs());
         if self.told_to_write().next().is_some() {
             return true;
@@ -278,6 +471,43 @@ impl Command {
         (is_writer || self.outputs().next().is_some())
             && (self.cwd.as_deref().is_some_and(may_be_guarded) || words.any(|word| may_be_guarded(&word.text)))
     }
+}
+
+/// What of this machine a container gets to write: the source in `a:b`, or in `type=bind,source=a,target=b`.
+fn mounted(value: &Word) -> Option<Word> {
+    let text = value.text.as_str();
+    let mut fields = text.split(',');
+    if text.ends_with(":ro")
+        || text.contains(":ro,")
+        || fields.any(|field| matches!(field, "readonly" | "ro" | "readonly=true"))
+    {
+        return None;
+    }
+    let mut fields = text.split(',').filter_map(|field| field.halves(b'='));
+    let source = match fields.find(|(name, _)| matches!(*name, "source" | "src")) {
+        Some((_, source)) => source,
+        None => text.split(':').next()?,
+    };
+    Some(Word { home: source.starts_with('~'), ..value.with_text(source) })
+}
+
+/// The path of a word that names this machine as if it were another: `localhost:x`.
+fn on_this_machine(word: &Word) -> Option<Word> {
+    let (machine, path) = word.text.halves(b':')?;
+    let machine = machine.rsplit('@').next()?;
+    let is_this = matches!(machine, "localhost" | "127.0.0.1" | "[") || machine.starts_with("127.");
+    let path = path.trim_start_matches(":1]:");
+    is_this.then(|| Word { home: path.starts_with('~'), ..word.with_text(path) })
+}
+
+/// The parts of a word that may be paths: `x`, `-ox`, `--output=x`, `key=x`, `a:x`.
+fn pieces(word: &Word) -> impl Iterator<Item = Word> + '_ {
+    let text = word.text.as_str();
+    let attached = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
+    let parts = text.split(['=', ':', ',', '@']).skip(1);
+    // Text is no path.
+    let texts = std::iter::once(text).chain(attached).chain(parts).filter(|text| !text.has_one_of(b" \n"));
+    texts.map(move |text| Word { home: text.starts_with('~'), ..word.with_text(text) })
 }
 
 /// Whether a part of a text may be the first name of what is guarded. An option may have a path right after its letter.
@@ -288,11 +518,19 @@ fn may_be_guarded(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut begin = 0;
     (0..=bytes.len()).any(|at| {
-        if !matches!(bytes.get(at), None | Some(b'/' | b'\\' | b'=')) {
+        // A drive is a part of a path.
+        let is_end = match bytes.get(at) {
+            None | Some(b'/' | b'\\' | b'=' | b',') => true,
+            Some(b':') => at > begin + 1,
+            _ => false,
+        };
+        if !is_end {
             return false;
         }
         let name = std::mem::replace(&mut begin, at + 1)..at;
-        may_begin(bytes[name.clone()].first().copied()) && !beginning_with(&lower(&text[name]), true).is_empty()
+        let is_pattern = || bytes[name.clone()].iter().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'~'));
+        let may_begin = may_begin(bytes[name.clone()].first().copied()) || is_pattern();
+        may_begin && !beginning_with(known_name(&lower(&text[name])), true, false).is_empty()
     })
 }
 
@@ -301,13 +539,16 @@ fn may_be_guarded(text: &str) -> bool {
 fn may_lead_there(path: &Word, whole: bool) -> bool {
     let text = lower(&path.text);
     let names: Vec<&str> = text.trim_start_matches(['/', '\\']).split(['/', '\\']).collect();
-    if names.iter().any(|name| matches!(*name, "" | "." | "..")) {
-        return may_be_guarded(&path.text);
+    if path.glob || path.home || !path.is_known() || names.iter().any(|name| matches!(*name, "" | "." | "..")) {
+        return may_be_guarded(&path.text) || !path.is_known();
     }
+    let names: Vec<&str> = names.into_iter().map(known_name).collect();
+    let extent = if whole { Extent::Whole } else { Extent::File };
     let may_fit = |from: usize, guarded: &Guarded| {
-        guarded.fits(&names[from..], whole && guarded.above != Above::Never, path.glob)
+        let takes = whole && guarded.above != Above::Never;
+        guarded.fits(&names[from..], takes, true, Reach { extent, ..Reach::default() })
     };
-    (0..names.len()).any(|from| beginning_with(names[from], path.glob).iter().any(|guarded| may_fit(from, guarded)))
+    (0..names.len()).any(|from| beginning_with(names[from], false, true).iter().any(|guarded| may_fit(from, guarded)))
 }
 
 #[cfg(test)]

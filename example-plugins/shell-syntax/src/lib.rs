@@ -41,7 +41,7 @@ pub use secrets::Given;
 pub use shell_words::ascii::Ascii;
 pub use word::{UNKNOWN, Word};
 pub use wrappers::Location;
-pub use writes::{Write, is_known_program};
+pub use writes::{Extent, Write, is_known_program};
 
 use shell_words::{ascii, known};
 use std::borrow::Cow;
@@ -76,6 +76,8 @@ pub struct Command {
     pub kept: bool,
     /// Whether it is spelt as Windows does.
     pub windows: bool,
+    /// Whether the commands that it runs are there as well: those of a function, of an alias, of a script that the text writes.
+    pub resolved: bool,
 }
 
 impl Command {
@@ -86,6 +88,24 @@ impl Command {
             Class::Unknown if self.location != Location::Machine && places::is_made_again(word) => Class::Inside,
             class => class,
         }
+    }
+
+    /// The same command where its patterns stand for names that begin with a dot; nothing where none of them does.
+    fn dotted(&self) -> Option<Self> {
+        let dotted = |word: &Word| {
+            let names = word.text.split('/').map(|name| match name.as_bytes().first() {
+                Some(b'*') => format!(".{name}"),
+                Some(b'?') => format!(".{}", &name[1..]),
+                Some(b'[') => format!(".{}", name.halves(b']').map_or("", |(_, rest)| rest)),
+                _ => name.to_owned(),
+            });
+            Word { text: names.collect::<Vec<_>>().join("/"), ..word.clone() }
+        };
+        let mut command = self.clone();
+        for word in command.args.iter_mut().filter(|word| word.glob) {
+            *word = dotted(word);
+        }
+        (command.args != self.args).then_some(command)
     }
 
     /// The word that is a text in the program's own language, and names no file: `.[] | .key` of `jq`.

@@ -199,7 +199,7 @@ impl Places {
             return None;
         }
         // One of several that fit a pattern is as good as any, unless that may be `..`.
-        let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[");
+        let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[") && may_be(part, "..");
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
         }
@@ -438,6 +438,22 @@ fn glob_directory(text: &str) -> Option<(&str, bool)> {
     };
     let rest_is_all = rest.split('/').all(|part| part.is_empty() || part == "." || all(part));
     Some((directory, all(pattern) && rest_is_all))
+}
+
+/// Whether a pattern of a shell may stand for a name.
+fn may_be(pattern: &str, name: &str) -> bool {
+    let mut left = pattern.chars();
+    match left.next() {
+        None => name.is_empty(),
+        Some('*') => {
+            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| may_be(left.as_str(), &name[at..]))
+        }
+        Some(c) => {
+            // A class may be any character.
+            let rest = if c == '[' { left.as_str().halves(b']').map_or("", |(_, rest)| rest) } else { left.as_str() };
+            name.strip_prefix(|first| matches!(c, '?' | '[') || first == c).is_some_and(|name| may_be(rest, name))
+        }
+    }
 }
 
 fn clean_below(root: &str, rest: &str) -> String {

@@ -1,6 +1,7 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::ascii::Ascii as _;
+use super::copies::listed;
 use super::evaluated::Evaluated;
 use super::guarded::directory_of_variable;
 use super::mounts::Mount;
@@ -125,6 +126,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         references: LiteMap::new(),
         arrays: Vec::new(),
         evaluated: Evaluated::default(),
+        has_dotglob: false,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -272,6 +274,8 @@ pub(super) struct Reader<'a> {
     arrays: Vec<(String, Vec<Word>)>,
     /// The values that it is set to evaluate.
     pub(super) evaluated: Evaluated,
+    /// Whether a pattern stands for names that begin with a dot, too: `shopt -s dotglob`.
+    has_dotglob: bool,
 }
 
 impl Reader<'_> {
@@ -767,7 +771,11 @@ impl Reader<'_> {
         self.copies(&command)?;
         self.copies_texts(&command)?;
         self.secrets(&command)?;
-        self.push(command)
+        self.has_dotglob |=
+            command.args.iter().any(|word| matches!(word.text.as_str(), "dotglob" | "globdots" | "glob_dots"));
+        let dotted = if self.has_dotglob { command.dotted() } else { None };
+        self.push(command)?;
+        dotted.map_or(Ok(()), |dotted| self.push(dotted))
     }
 
     /// Adds a command to the script.
@@ -967,6 +975,7 @@ impl Reader<'_> {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
             ("cat", _) => self.copied_out(&command.args, command).filter(Word::is_known),
+            ("ls", _) => listed(&command.args),
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {

@@ -72,6 +72,13 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
+/// What `read` makes of a text that is one word.
+fn one_word(text: &Word) -> Option<Word> {
+    let line = text.text.trim_end();
+    let is_one = text.is_known() && !line.is_empty() && !line.has_one_of(b" \t\n\\");
+    is_one.then(|| text.with_text(text.with_mark().trim_end()))
+}
+
 /// What `mapfile` runs now and then: the value of `-C`, in its own word or in the next.
 fn callback(args: &[Word]) -> Option<&str> {
     let at = args.iter().position(|word| wrappers::attached(&word.text, "-C").is_some())?;
@@ -173,6 +180,7 @@ impl Reader<'_> {
         }
         let inner = command.clone();
         command.args = args.to_vec();
+        command.resolved = is_known || self.defines(&program.text);
         self.note(command)?;
         // Each command that it may be an alias of, and the one of its own name: nobody knows which the shell would find.
         if let Some(original) = copied {
@@ -297,8 +305,9 @@ impl Reader<'_> {
                         self.commands_in(variable, input)?;
                     }
                 }
-                let value = input.filter(|input| input.secret);
                 let names = || args.iter().filter(|word| !word.text.starts_with('-'));
+                let line = input.as_ref().filter(|_| names().count() == 1).and_then(one_word);
+                let value = line.or(input.filter(|input| input.secret));
                 let is_split = splits && names().count() > 1;
                 for (at, word) in names().enumerate() {
                     self.set(&word.text, value.clone().filter(|_| at > 0 || !is_split));

@@ -4,18 +4,39 @@ use super::ascii::Ascii as _;
 use super::known::{GIT, Kind, kind};
 use super::path::{is_absolute, slashed};
 use super::unwrap::runs_others;
-use super::word::Word;
+use super::word::{UNKNOWN, Word};
 use super::{Command, RedirectKind, lower, program_name};
 
 /// Maximum length of a path on Linux, in bytes. A longer text is not a path, except instance a script within the command.
 const MAX_PATH: usize = 4096;
 
+/// How much is written at a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// The file itself.
+    #[default]
+    File,
+    /// All below it, too, as by `rm -r`.
+    Whole,
+    /// The same: it gets another name, as by `mv`.
+    Moved,
+    /// Whatever an archive or a patch has is put there, as by `tar -C`.
+    Filled,
+}
+
+impl Extent {
+    /// Whether all below it goes with it.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::Whole | Self::Moved)
+    }
+}
+
 /// A path that a command writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
     pub path: Word,
-    /// Whether all below it goes with it, as with `rm -r` and `mv`.
-    pub whole: bool,
+    pub extent: Extent,
     /// Whether it supposes that a target is a directory: that of `cp a b` may be the file itself.
     pub supposed: bool,
 }
@@ -31,7 +52,7 @@ impl Command {
     #[must_use]
     pub fn writes(&self) -> Vec<Write> {
         let mut writing = Writing::default();
-        self.outputs().for_each(|target| writing.write(target, false));
+        writing.all(self.outputs(), Extent::File);
         if let Some(kind) = kind(&lower(&self.program)) {
             writing.program(kind, &self.args);
         }
@@ -62,60 +83,111 @@ struct Writing {
 }
 
 impl Writing {
-    fn write(&mut self, path: &Word, whole: bool) {
+    fn write(&mut self, path: &Word, extent: Extent) {
+        self.add(path.clone(), extent, false);
+    }
+
+    fn add(&mut self, path: Word, extent: Extent, supposed: bool) {
         if path.text.len() <= MAX_PATH {
-            self.found.push(Write { path: path.clone(), whole, supposed: false });
+            self.found.push(Write { path, extent, supposed });
         }
     }
 
-    /// The same of what would be in a target that is a directory.
-    fn suppose(&mut self, path: Word, whole: bool) {
-        if path.text.len() <= MAX_PATH {
-            self.found.push(Write { path, whole, supposed: true });
-        }
+    fn all<'a>(&mut self, words: impl IntoIterator<Item = &'a Word>, extent: Extent) {
+        words.into_iter().for_each(|word| self.write(word, extent));
     }
 
     fn program(&mut self, kind: Kind, words: &[Word]) {
         match kind {
-            Kind::All => arguments(words).for_each(|word| self.write(word, false)),
-            Kind::Remove => arguments(words).for_each(|word| self.write(word, true)),
-            Kind::Copy | Kind::Sync => self.copy(words, kind),
-            Kind::Move => self.copy(words, kind),
+            Kind::All => self.all(arguments(words), Extent::File),
+            Kind::Remove => self.all(arguments(words), Extent::Whole),
+            Kind::Rename => self.all(arguments(words), Extent::Moved),
+            Kind::Mode => {
+                let takes = words.iter().find(|word| is_mode(&word.text)).is_none_or(|mode| takes_away(&mode.text));
+                self.all(arguments(words), if takes { Extent::Whole } else { Extent::File });
+            }
+            Kind::Copy | Kind::Link | Kind::Sync | Kind::Move => self.copy(words, kind),
+            Kind::Second => {
+                // Numbers are values of options.
+                let is_number = |word: &&Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
+                self.all(arguments(words).filter(|word| !is_number(word)).nth(1), Extent::File);
+            }
             Kind::InPlace(options) => {
                 if words.iter().any(|word| options.iter().any(|option| word.text.starts_with(option))) {
-                    arguments(words).for_each(|word| self.write(word, false));
+                    self.all(arguments(words), Extent::File);
                 }
             }
             Kind::InPlaceLetter => {
                 if words.iter().any(|word| is_in_place(&word.text)) {
-                    arguments(words).for_each(|word| self.write(word, false));
+                    self.all(arguments(words), Extent::File);
                 }
             }
-            Kind::Option(options) => values(words, options).iter().for_each(|word| self.write(word, false)),
+            Kind::Option(options) => self.all(&values(words, options), Extent::File),
             Kind::Assignment(key) => {
                 for word in words {
                     if let Some(value) = word.text.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')) {
-                        self.write(&Word { home: value.starts_with('~'), ..word.with_text(value) }, false);
+                        self.write(&Word { home: value.starts_with('~'), ..word.with_text(value) }, Extent::File);
                     }
                 }
             }
+            Kind::Patch => {
+                self.all(arguments(words), Extent::File);
+                self.all(&values(words, &["-d", "--directory"]), Extent::Filled);
+            }
+            Kind::Unpack(into, says, denies) => self.unpack(words, into, says, denies),
             Kind::Find => self.find(words),
             Kind::Git => self.git(words),
         }
     }
 
+    fn unpack(&mut self, words: &[Word], into: &[&str], says: &[u8], denies: &[u8]) {
+        // `tar xf x` and `7z x x` have their letters without a dash.
+        let letters = words.iter().enumerate().filter_map(|(at, word)| match word.text.strip_prefix('-') {
+            Some(letters) => Some(letters).filter(|letters| !letters.starts_with('-')),
+            None => Some(word.text.as_str()).filter(|_| at == 0),
+        });
+        let has = |wanted: &[u8]| {
+            letters
+                .clone()
+                .any(|word| word.bytes().take_while(u8::is_ascii_alphabetic).any(|byte| wanted.contains(&byte)))
+        };
+        let is_long = |word: &Word| matches!(word.text.as_str(), "--extract" | "--get" | "--pass-through");
+        if if says.is_empty() { has(denies) } else { !has(says) && !words.iter().any(is_long) } {
+            return self.all(&values(words, &["-f", "--file"]), Extent::File);
+        }
+        let mut directories = values(words, into);
+        if directories.is_empty() {
+            directories.push(Word::literal("."));
+        }
+        self.all(&directories, Extent::Filled);
+    }
+
     fn git(&mut self, words: &[Word]) {
-        let Some(at) = words.iter().position(|word| GIT.contains(&word.text.as_str())) else { return };
+        let is_writer = |word: &Word| word.text == "config" || GIT.contains(&word.text.as_str());
+        let Some(at) = words.iter().position(is_writer) else { return };
+        if words[at].text == "config" {
+            return self.configure(&words[at + 1..]);
+        }
         // Each further directory is relative to the one before.
         let directories = values(&words[..at], &["-C", "--work-tree"]);
         let directory = directories.into_iter().reduce(|directory, next| within(&directory, &next));
         // What a patch changes there, nobody knows.
         values(&words[at + 1..], &["--directory"]).iter().for_each(|word| self.write(word, word.text != "."));
         for word in arguments(&words[at + 1..]) {
-            self.write(word, true);
+            self.write(word, Extent::Whole);
             if let Some(directory) = &directory {
-                self.write(&within(directory, word), true);
+                self.write(&within(directory, word), Extent::Whole);
             }
+        }
+    }
+
+    /// `git config` writes the file that it is given, unless it is asked what is in there.
+    fn configure(&mut self, words: &[Word]) {
+        let asks = |word: &Word| {
+            word.text.starts_with("--get") || matches!(word.text.as_str(), "get" | "list" | "-l" | "--list")
+        };
+        if !words.iter().any(asks) {
+            self.all(&values(words, &["-f", "--file"]), Extent::File);
         }
     }
 
@@ -129,13 +201,17 @@ impl Writing {
         let writes_found = execute
             .and_then(|at| options.get(at + 1))
             .is_some_and(|word| writes_or_runs(&lower(program_name(&word.text))));
-        if options.iter().any(|word| word.text == "-delete") || writes_found {
-            for root in roots {
-                self.write(root, true);
-            }
-            if roots.is_empty() {
-                self.write(&Word::literal("."), true);
-            }
+        if !options.iter().any(|word| word.text == "-delete") && !writes_found {
+            return;
+        }
+        let here = [Word::literal(".")];
+        let roots = if roots.is_empty() { &here } else { roots };
+        self.all(roots, Extent::Whole);
+        // Wherever below.
+        for name in values(options, &["-name", "-iname", "-path", "-ipath"]) {
+            let name =
+                Word { glob: true, ..Word::literal(format!("{UNKNOWN}/{}", name.text.trim_start_matches("*/"))) };
+            roots.iter().for_each(|root| self.write(&within(root, &name), Extent::Whole));
         }
     }
 
@@ -152,19 +228,44 @@ impl Writing {
         let whole = moves || words.iter().any(|word| is_recursive(&word.text));
         // With a slash at its end, `rsync` and the `cp` of macOS copy what is in it.
         let contents = whole && !moves && sources.iter().any(|source| source.text.ends_with('/'));
+        // The target is no directory into which something is put: it is what the source becomes.
+        let letters: &[u8] = if kind == Kind::Link { b"Tn" } else { b"T" };
+        let is_itself = kind != Kind::Sync && words.iter().any(|word| is_target_itself(&word.text, letters));
+        let extent = |is_whole: bool| if is_whole { Extent::Whole } else { Extent::File };
         for target in &targets {
-            self.write(target, contents);
-            for source in &sources {
+            self.write(target, extent(contents || is_itself));
+            for source in sources.iter().filter(|_| !is_itself) {
                 let name = source.text.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
                 let name = Word { glob: source.glob, ..Word::literal(name) };
                 let is_there = kind != Kind::Sync || !source.text.ends_with('/');
-                self.suppose(within(target, &name), whole && is_there);
+                self.add(within(target, &name), extent(whole && is_there), true);
             }
         }
         if moves {
-            sources.into_iter().for_each(|source| self.write(source, true));
+            self.all(sources, Extent::Moved);
         }
     }
+}
+
+/// Whether a word is the mode of `chmod`: `644`, `u=rw,go-x`.
+fn is_mode(word: &str) -> bool {
+    !word.is_empty()
+        && (word.bytes().all(|byte| byte.is_ascii_digit())
+            || (word.has_one_of(b"+-=") && word.bytes().all(|byte| b"ugoarwxXst+-=,01234567".contains(&byte))))
+}
+
+/// Whether a mode takes a right away from whom a file belongs to, or may.
+fn takes_away(mode: &str) -> bool {
+    match mode.as_bytes() {
+        [.., owner, _, _] if mode.bytes().all(|byte| byte.is_ascii_digit()) => *owner != b'7',
+        bytes => !bytes.contains(&b'+') || bytes.contains(&b'-') || bytes.contains(&b'='),
+    }
+}
+
+/// Whether an option of `cp`, `mv` and `ln` takes the target for what is made, and not for a directory in which it is made.
+fn is_target_itself(option: &str, letters: &[u8]) -> bool {
+    let is_cluster = option.starts_with('-') && !option.starts_with("--");
+    (is_cluster && option.has_one_of(letters)) || matches!(option, "--no-target-directory" | "--no-dereference")
 }
 
 /// Whether an option of sed, perl or ruby has them write where they read: after letters that take no value comes an `i`.
@@ -203,7 +304,7 @@ fn arguments(words: &[Word]) -> impl Iterator<Item = &Word> {
 }
 
 /// The values of such options, written `-o x`, `-ox`, `--output x` or `--output=x`.
-fn values(words: &[Word], options: &[&str]) -> Vec<Word> {
+pub(super) fn values(words: &[Word], options: &[&str]) -> Vec<Word> {
     let mut values = Vec::new();
     for (at, word) in words.iter().enumerate() {
         for option in options {

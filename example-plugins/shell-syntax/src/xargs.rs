@@ -33,7 +33,10 @@ impl Reader<'_> {
                 }
                 None if input.is_none() => words.push(Word::unknown()),
                 None if by_nul => words.extend(text.split('\0').map(Word::marked)),
-                None => words.extend(text.split_whitespace().map(Word::marked)),
+                None => {
+                    let glob = input.as_ref().is_some_and(|input| input.glob);
+                    words.extend(text.split_whitespace().map(|text| Word { glob, ..Word::marked(text) }));
+                }
             }
             self.wrapped(name, &words, Command { exact: false, ..inner.clone() })?;
         }

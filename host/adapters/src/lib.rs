@@ -20,6 +20,7 @@
 //! | [`reply`] | what the hook prints, and its exit code |
 //! | [`install`] | which files of an agent have to name the hook |
 //! | [`mcp_servers`] | which files of an agent name MCP servers |
+//! | [`guarded`] | what else decides whether an agent's hooks run |
 //! | [`adapter`] | the trait that each agent implements |
 //! | [`agents`] | the agents, a directory each |
 //! | [`proxies`] | what all proxies have in common: they ask like agents |
@@ -37,6 +38,7 @@ mod checks;
 pub mod degrade;
 pub mod event;
 mod functions;
+pub mod guarded;
 pub mod install;
 pub mod json;
 pub mod mcp_proxy;

@@ -6,7 +6,7 @@ use hookhost_guest::prelude::*;
 use hookhost_guest::testing::{call, write_files};
 
 /// Paths that file tools and patches may not write: with owner.
-const CAUGHT: [(&str, &str); 81] = [
+const CAUGHT: [(&str, &str); 106] = [
     ("hookhost", "hookhost.toml"),
     ("hookhost", "./hookhost.toml"),
     ("hookhost", "HookHost.TOML"),
@@ -88,10 +88,35 @@ const CAUGHT: [(&str, &str); 81] = [
     ("crush", "crush.json"),
     ("crush", ".crush.json"),
     ("crush", "~/.config/crush/crush.json"),
+    ("claude-code", ".mcp.json"),
+    ("claude-code", "~/.claude.json"),
+    ("claude-code", "C:\\Users\\me\\.claude\\settings.json::$DATA"),
+    ("claude-code", "C:\\Users\\me\\CLAUDE~1\\settings.json"),
+    ("claude-code", ".claude/settings.json."),
+    ("claude-code", ".claude./SETTIN~1.JSO"),
+    ("codex", "~/.codex/.env"),
+    ("copilot-cli", "~/.copilot/mcp-config.json"),
+    ("cursor", ".cursor/mcp.json"),
+    ("cursor", "~/.cursor/mcp.json"),
+    ("droid", ".factory/mcp.json"),
+    ("kiro", "~/.kiro/settings/mcp.json"),
+    ("windsurf", "~/.codeium/windsurf/mcp_config.json"),
+    ("gemini-cli", ".gemini/.env"),
+    ("qwen-code", ".qwen/.env"),
+    ("editors", ".vscode/mcp.json"),
+    ("editors", ".zed/settings.json"),
+    ("editors", "~/.config/zed/settings.json"),
+    ("environment", "~/.config/environment.d/x.conf"),
+    ("hookhost", "/srv/hh/trust.json"),
+    ("hookhost", "/srv/hh/hookhost.db"),
+    ("hookhost", "/srv/hh/run/claims/x"),
+    ("hookhost", "/srv/hh/keys.toml"),
+    ("hookhost", "/opt/hh/hookhost-hook"),
+    ("hookhost", "~/.local/bin/hookhost-settle"),
 ];
 
 /// Neighbours, which are anybody's to write.
-const LEFT: [&str; 64] = [
+const LEFT: [&str; 65] = [
     "hookhost.md",
     "docs/hookhost.toml.md",
     "my-hookhost.toml",
@@ -120,7 +145,6 @@ const LEFT: [&str; 64] = [
     "AGENTS.md",
     "settings.json",
     ".vscode/settings.json",
-    ".zed/settings.json",
     ".codex/AGENTS.md",
     ".codex/prompts/x.md",
     "codex/config.toml",
@@ -132,7 +156,6 @@ const LEFT: [&str; 64] = [
     ".gemini/commands/x.toml",
     ".qwen/QWEN.md",
     ".cursor/rules/x.mdc",
-    ".cursor/mcp.json",
     ".cursorignore",
     ".copilot/notes.md",
     ".github/workflows/ci.yml",
@@ -156,6 +179,9 @@ const LEFT: [&str; 64] = [
     ".husky/pre-commit",
     ".git/hooks/pre-commit",
     "etc/codex/config.toml",
+    "target/debug/hookhost-hook",
+    ".bashrc",
+    ".envrc",
 ];
 
 fn code(call: &ToolCall) -> Option<String> {
@@ -264,6 +290,19 @@ fn commands_that_shell_guard_stops_because_of_a_file_are_refused_and_harmless_on
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(refused >= 60 && passed >= 60, "{refused} refused, {passed} passed");
+}
+
+#[test]
+fn a_file_of_the_environment_is_refused_where_it_leads_an_agent_elsewhere() {
+    configure(json!({})).unwrap();
+    let writes = |path: &str, content: &str| {
+        call("Write", json!({ "file_path": path, "content": content }), write_files([path]).action)
+    };
+    for path in ["~/.bashrc", ".envrc", ".env", "~/.profile", "/etc/profile.d/x.sh"] {
+        assert!(is_refused(&writes(path, "export HOOKHOST_CONFIG_DIR=/tmp/x\n")), "{path}");
+        assert!(!is_refused(&writes(path, "export EDITOR=vim\n")), "{path}");
+    }
+    assert!(!is_refused(&writes("notes.md", "HOOKHOST_CONFIG_DIR says where")));
 }
 
 #[test]

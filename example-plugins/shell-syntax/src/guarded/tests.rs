@@ -1,28 +1,41 @@
-use super::{Guarded, Reach, at, beginning_with, may_lead_there, overlap, owners};
+use super::{Guarded, Reach, When, at, beginning_with, may_lead_there, overlap, owners};
 use crate::path::Normal;
-use crate::{Places, Word, read};
+use crate::{Extent, Places, Word, read};
 use hookhost_guest::prelude::ShellDialect;
 use proptest::prelude::*;
 
-/// Whose file `path` is, in a project of somebody's home.
+const PROJECT: &str = "/home/me/project";
+
+fn extent(whole: bool) -> Extent {
+    if whole { Extent::Whole } else { Extent::File }
+}
+
+/// Whose file `path` is, in a project of somebody's home. What counts only with a variable is nobody's here.
 fn owner(path: &str, whole: bool) -> Option<&'static str> {
-    let places = Places::new("/home/me/project");
-    let path = places.spelt(path, Some("/home/me/project"));
-    at(&path, Reach { whole, ..Reach::default() }).first().map(|guarded| guarded.owner)
+    let path = Places::new(PROJECT).spelt(path, Some(PROJECT));
+    let guarded = at(&path, Reach { extent: extent(whole), ..Reach::default() }, PROJECT);
+    guarded.into_iter().find(|guarded| !guarded.is_of_variables()).map(|guarded| guarded.owner)
+}
+
+fn is_wild(path: &str, extent: Extent) -> bool {
+    let path = path.replace('$', "\u{1A}");
+    let path = if path.starts_with('/') { Normal::Absolute(path) } else { Normal::Below(path) };
+    let guarded = at(&path, Reach { wild: true, extent, ..Reach::default() }, PROJECT);
+    guarded.iter().any(|guarded| !guarded.is_of_variables())
 }
 
 #[test]
 fn the_table_is_in_the_order_in_which_it_is_searched() {
     assert!(super::all().is_sorted_by_key(|guarded| guarded.parts[0]));
     for guarded in super::all() {
-        assert!(beginning_with(guarded.parts[0], false).iter().any(|other| std::ptr::eq(other, guarded)));
+        assert!(beginning_with(guarded.parts[0], false, false).iter().any(|other| std::ptr::eq(other, guarded)));
     }
     assert!(owners().len() >= 19 && owners().contains(&super::HOOKHOST), "{:?}", owners());
 }
 
 #[test]
 fn every_path_of_the_table_is_guarded_in_any_spelling() {
-    for guarded in super::all() {
+    for guarded in super::all().iter().filter(|guarded| guarded.when == When::Always) {
         let path = guarded.path.replace("/**", "/x/y").replace('*', "-any");
         let spellings = if guarded.rooted {
             vec![path.clone(), path.to_uppercase(), path.replacen('/', "//./", 1)]
@@ -36,17 +49,17 @@ fn every_path_of_the_table_is_guarded_in_any_spelling() {
                 format!("deep/../{path}"),
                 path.to_uppercase(),
                 path.replace('/', "\\"),
+                format!("{path}. "),
+                format!("{path}::$DATA"),
+                path.replace(".claude/", "CLAUDE~1/"),
             ]
         };
         for spelling in spellings {
             assert!(owner(&spelling, false).is_some(), "{} as {spelling}", guarded.path);
         }
-        assert_eq!(
-            owner(&format!("{path}x"), false).is_some(),
-            guarded.tree || path.ends_with("-any"),
-            "{}",
-            guarded.path
-        );
+        let is_in_tree = |other: &Guarded| other.tree && guarded.path.starts_with(other.path.trim_end_matches("**"));
+        let is_longer = path.ends_with("-any") || super::all().iter().any(is_in_tree);
+        assert_eq!(owner(&format!("{path}x"), false).is_some(), is_longer, "{}", guarded.path);
     }
 }
 
@@ -136,9 +149,7 @@ fn a_directory_takes_with_it_what_it_is_known_to_hold() {
 
 #[test]
 fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
-    let wild = |path: &str| {
-        !at(&Normal::Below(path.replace('$', "\u{1A}")), Reach { wild: true, ..Reach::default() }).is_empty()
-    };
+    let wild = |path: &str| is_wild(path, Extent::File);
     for path in [
         ".claude/*",
         ".claude/set*",
@@ -151,6 +162,24 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
         ".claude/settings.$.json",
         ".claude/settings.[!l]ocal.json",
         ".codex/[]h]ooks.json",
+        "/home/me/.?laude/settings.json",
+        "/home/me/.[c]laude/settings.json",
+        "/home/me/.*/settings.json",
+        "/home/me/.*/*.json",
+        "/home/me/.[!x]laude/sett*",
+        "/home/me/.?onfig/?ookhost/?ookhost.toml",
+        "/home/me/.c*/hook*/hook*.toml",
+        "/home/me/.?onfig/*/?eys.toml",
+        "/home/me/.?odex/?ooks.json",
+        "/home/me/$/settings.json",
+        "/home/me/.$/settings.json",
+        "/home/me/.local/?in/*-hook",
+        "?ookhost.toml",
+        "[h]ookhost.toml",
+        "????????.toml",
+        ".*/settings.json",
+        ".?laude/settings.json",
+        "build/.?laude/settings.json",
     ] {
         assert!(wild(path), "{path}");
     }
@@ -166,11 +195,31 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
         "open*.ts",
         ".codex/[hooks.json",
         ".codex/hooks.jso??",
+        // A pattern stands for no dot at the beginning.
+        "/home/me/*/settings.json",
+        "/home/me/?claude/settings.json",
+        "/home/me/*",
+        "*/*.json",
+        "bin/*",
+        "hookhost/*",
+        "*.toml",
+        "[a-z]*.json",
+        "?.json",
+        "src/*/config.toml",
+        "$/settings.json",
+        ".*",
+        ".*rc",
     ] {
         assert!(!wild(path), "{path}");
     }
+    for path in ["/home/me/.*", "/home/me/.c*", "/home/me/.?laude", ".cl*"] {
+        assert!(is_wild(path, Extent::Whole), "{path}");
+    }
+    for path in ["/home/me/*", "*", ".*", "build/.*", "/home/me/$"] {
+        assert!(!is_wild(path, Extent::Whole), "{path}");
+    }
     // Without a pattern, such characters are a name's own.
-    assert!(at(&Normal::Below(".claude/*".into()), Reach::default()).is_empty());
+    assert!(at(&Normal::Below(".claude/*".into()), Reach::default(), PROJECT).is_empty());
     assert!(
         overlap("hookhost.toml", &format!("hook{}", "*?".repeat(500)), true)
             && !overlap("hookhost.toml", &"h".repeat(500), true)
@@ -178,15 +227,18 @@ fn a_pattern_of_a_shell_is_what_it_may_expand_to() {
 }
 
 fn changes(command: &str) -> String {
-    let places = Places::new("/home/me/project");
-    let script = read(command, ShellDialect::Posix, "/home/me/project", &places);
+    let places = Places::new(PROJECT);
+    let script = read(command, ShellDialect::Posix, PROJECT, &places);
     let all = script.commands.iter().map(|command| command.changes(&places));
-    let changes = all.fold([false; 2], |[hookhost, agents], one| [hookhost | one.hookhost, agents | one.agents]);
+    let changes = all.fold([false; 3], |[hookhost, agents, keys], one| {
+        [hookhost | one.hookhost, agents | one.agents, keys | one.keys]
+    });
     match changes {
-        [true, true] => "both",
-        [true, false] => "hookhost",
-        [false, true] => "agents",
-        [false, false] => "none",
+        [true, true, _] => "both",
+        [true, false, _] => "hookhost",
+        [false, true, _] => "agents",
+        [false, false, true] => "keys",
+        [false, false, false] => "none",
     }
     .into()
 }
@@ -230,10 +282,168 @@ fn a_command_changes_what_it_writes_removes_moves_and_links() {
     }
 }
 
+#[test]
+fn a_pattern_is_followed_through_directories_loops_and_lists() {
+    for (command, expected) in [
+        ("cd ~/.?laude && rm settings.json", "agents"),
+        ("cd ~/.cla*; rm settings.json", "agents"),
+        ("cd ~/.[c]onfig/hook*; sed -i s/enforce/audit/ *.toml", "hookhost"),
+        ("for f in ~/.*/settings.json; do rm \"$f\"; done", "agents"),
+        ("for d in ~/.c*; do rm \"$d/settings.json\"; done", "agents"),
+        ("rm \"$(ls -d ~/.c*e)\"/settings.json", "agents"),
+        ("ls ~/.?laude/settings.json | xargs rm", "agents"),
+        ("shopt -s dotglob; rm ~/*/settings.json", "agents"),
+        ("bash -O dotglob -c 'rm ~/*/settings.json'", "agents"),
+        ("find ~ -maxdepth 2 -name settings.json -exec rm {} ';'", "agents"),
+        ("find ~ -name 'hookhost*' -delete", "both"),
+        ("while read f; do rm \"$f\"; done <<< ~/.claude/settings.json", "agents"),
+        ("echo ~/.claude/settings.json | while read -r f; do rm \"$f\"; done", "agents"),
+        ("rm ~/*/settings.json", "none"),
+        ("cd sr*; rm settings.json", "none"),
+        ("cd app/[id] && rm page.tsx", "none"),
+        ("shopt -s dotglob; mv build/* .", "none"),
+        ("find . -name settings.json -delete", "none"),
+        ("find ~ -name '*.pyc' -delete", "none"),
+        ("ls *.log | xargs rm", "none"),
+        ("for d in */; do rm \"$d/settings.json\"; done", "none"),
+    ] {
+        assert_eq!(changes(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_program_of_which_nobody_knows_that_it_only_reads_changes_what_it_is_given() {
+    for (command, expected) in [
+        ("iconv -f utf8 -o ~/.claude/settings.json /etc/hostname", "agents"),
+        ("uniq /etc/hostname ~/.claude/settings.json", "agents"),
+        ("shuf -n1 x -o ~/.claude/settings.json", "agents"),
+        ("openssl enc -d -in x -out ~/.claude/settings.json", "agents"),
+        ("xxd -r x ~/.claude/settings.json", "agents"),
+        ("git config --file ~/.codex/config.toml features.hooks false", "agents"),
+        ("git config -f ~/.claude/settings.json a.b c", "agents"),
+        ("patch -d ~/.claude -p1 < x", "agents"),
+        ("tar -C ~/.claude -xf x.tar", "agents"),
+        ("tar -xf x.tar -C ~", "both"),
+        ("cd ~/.claude && tar xf /tmp/x.tar", "agents"),
+        ("unzip -o x.zip -d ~/.claude", "agents"),
+        ("cpio -idm -D ~/.claude < x", "agents"),
+        ("7z x x.7z -o~/.claude", "agents"),
+        ("cp -rT evil ~/.claude", "agents"),
+        ("ln -sfn /tmp/evil ~/.claude", "agents"),
+        ("gio trash ~/.claude/settings.json", "agents"),
+        ("crudini --set ~/.codex/config.toml features hooks false", "agents"),
+        ("some-tool --output=.mcp.json", "agents"),
+        ("some-tool -o.mcp.json", "agents"),
+        ("npx json -I -f ~/.claude/settings.json -e 'this.hooks={}'", "agents"),
+        ("/usr/bin/some-tool .mcp.json", "agents"),
+        ("scp x localhost:.claude/settings.json", "agents"),
+        ("scp x me@127.0.0.1:.claude/settings.json", "agents"),
+        ("docker run -v ~/.claude:/x alpine rm /x/settings.json", "agents"),
+        ("podman run --mount type=bind,source=/home/me/.codex,target=/x alpine sh", "agents"),
+        ("mount --bind /dev/null ~/.claude/settings.json", "agents"),
+        ("mount --bind /tmp/x ~/.claude", "agents"),
+        ("zip -m x.zip ~/.claude/settings.json", "agents"),
+        ("chmod 000 ~/.local/bin", "hookhost"),
+        ("chmod -R a-x ~/.cargo", "hookhost"),
+        ("mv ~/.local/bin ~/.local/b", "hookhost"),
+        ("mv ~/.cargo/bin ~/.cargo/b", "hookhost"),
+        ("rm ~/.local/?in/*-hook", "hookhost"),
+        // These read, or do what they say themselves.
+        ("iconv -f latin1 .claude/settings.json", "none"),
+        ("uniq .claude/settings.json", "none"),
+        ("xxd -l 16 .claude/settings.json", "none"),
+        ("git config --file ~/.codex/config.toml --get features.hooks", "none"),
+        ("git commit -m .mcp.json", "none"),
+        ("tar -czf /tmp/x.tgz -C ~/.claude .", "none"),
+        ("tar -xf x.tar -C build", "none"),
+        ("tar xzf x.tgz", "none"),
+        ("unzip -l x.zip -d ~/.claude", "none"),
+        ("docker run -v ~/.claude:/x:ro alpine ls /x", "none"),
+        ("docker run -v \"$PWD\":/src node npm test", "none"),
+        ("scp .claude/settings.json host:x", "none"),
+        ("python3 check.py .claude/settings.json", "none"),
+        ("./check.sh .mcp.json", "none"),
+        ("check() { cat \"$1\"; }; check .mcp.json", "none"),
+        ("some-tool 'see .mcp.json'", "none"),
+        ("some-tool ~/.claude", "none"),
+        ("chmod 755 ~/.local/bin", "none"),
+        ("chmod +x bin/*", "none"),
+        ("jq . .mcp.json", "none"),
+    ] {
+        assert_eq!(changes(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn the_workspace_is_not_moved_away_from_its_rules() {
+    for command in [
+        "mv ../project ../p2 && ln -s p2 ../project",
+        "cd .. && mv project p2",
+        "mv /home/me/project /tmp/x",
+        "mv \"$PWD\" /tmp/x",
+        "cd / && mv home/me x",
+        "mv ../pro* /tmp/x",
+        "rename s/project/p2/ ../project",
+    ] {
+        assert_eq!(changes(command), "hookhost", "{command}");
+    }
+    for command in
+        ["mv a b", "mv ../other ../p2", "mv src/project x", "mv * build", "mv ../project/a b", "cp -r ../project ../p2"]
+    {
+        assert_eq!(changes(command), "none", "{command}");
+    }
+}
+
+#[test]
+fn a_common_name_counts_outside_of_the_workspace_or_with_a_variable() {
+    for path in ["/srv/hh/trust.json", "/srv/hh/keys.toml", "/srv/hh/run/claims/x", "/opt/hh/hookhost-hook"] {
+        assert_eq!(owner(path, false), Some("hookhost"), "{path}");
+    }
+    for path in ["trust.json", "a/keys.toml", "run/claims/x", "target/debug/hookhost-hook"] {
+        assert_eq!(owner(path, false), None, "{path}");
+    }
+    for (command, expected) in [
+        ("echo 'export HOOKHOST_CONFIG_DIR=/tmp/x' >> ~/.bashrc", "agents"),
+        ("echo CODEX_HOME=/tmp/x >> .env", "agents"),
+        ("cat > .envrc <<E\nexport CLAUDE_CONFIG_DIR=/tmp/x\nE", "agents"),
+        ("sed -i '1i export HOOKHOST_STATE_DIR=/tmp/x' ~/.zshenv", "agents"),
+        ("echo X=1 | tee -a ~/.config/environment.d/x.conf", "agents"),
+        ("echo X=1 >> .gemini/.env", "agents"),
+        ("echo 'alias x=y' >> ~/.bashrc", "none"),
+        ("echo PORT=1 >> .env", "none"),
+        ("echo 'use flake' > .envrc", "none"),
+    ] {
+        assert_eq!(changes(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn the_keys_are_found_by_any_pattern_that_they_fit() {
+    for command in [
+        "cat ~/.config/hookhost/keys.toml",
+        "cat ~/.?onfig/?ookhost/?eys.toml",
+        "cat ~/.c*/h*/k*.toml",
+        "base64 ~/.?onfig/*/?eys.toml",
+        "base64 < ~/.config/hookhost/keys.toml",
+        "cd ~/.config/hookhost; cat *",
+    ] {
+        assert_eq!(changes(command), "keys", "{command}");
+    }
+    for command in [
+        "cat docs/keys.toml",
+        "cat *.toml",
+        "cat ~/.config/*/config.toml",
+        "ls hookhost/*",
+        "ls -la ~/.config/hookhost",
+    ] {
+        assert_eq!(changes(command), "none", "{command}");
+    }
+}
+
 /// The quick look leaves out nothing that the long one would find.
 #[test]
 fn what_is_guarded_passes_the_quick_look() {
-    let places = Places::new("/home/me/project");
+    let places = Places::new(PROJECT);
     let mut found = 0;
     for guarded in super::all() {
         let path = guarded.path.replace("/**", "/x").replace('*', "-x");
@@ -247,14 +457,16 @@ fn what_is_guarded_passes_the_quick_look() {
         ] {
             for whole in [false, true] {
                 let word = Word::literal(text.as_str());
-                let at = at(&places.resolve(&word, Some("/home/me/project")), Reach { whole, ..Reach::default() });
+                let reach = Reach { extent: extent(whole), ..Reach::default() };
+                let at = at(&places.resolve(&word, Some(PROJECT)), reach, PROJECT);
                 assert!(at.is_empty() || may_lead_there(&word, whole), "{text}");
                 found += usize::from(!at.is_empty());
             }
         }
         let above = guarded.path.split('/').next().unwrap();
         let word = Word { home: true, ..Word::literal(format!("~/{above}")) };
-        let at = at(&places.resolve(&word, None), Reach { whole: true, ..Reach::default() });
+        let reach = Reach { extent: Extent::Whole, ..Reach::default() };
+        let at = at(&places.resolve(&word, None), reach, PROJECT);
         assert!(at.is_empty() || may_lead_there(&word, true), "{above}");
     }
     assert!(found > 500, "{found}");
@@ -265,7 +477,8 @@ proptest! {
     #[test]
     fn a_pattern_overlaps_what_its_names_fit(guarded in prop::sample::select(super::all().iter().collect::<Vec<&Guarded>>()), cut in 0..20_usize, stars in 0..3_usize) {
         let name = guarded.parts[guarded.parts.len() - 1].replace('*', "-x");
-        let cut = cut.min(name.len());
+        // A pattern stands for no dot at the beginning.
+        let cut = cut.min(name.len()).max(usize::from(name.starts_with('.')));
         let pattern = format!("{}{}{}", &name[..cut], "*".repeat(stars + 1), &name[(cut + 1).min(name.len())..]);
         let part = guarded.parts[guarded.parts.len() - 1];
         prop_assert!(overlap(part, &pattern, true), "{} {}", part, pattern);
@@ -274,7 +487,10 @@ proptest! {
 
     #[test]
     fn no_path_makes_it_panic(path in any::<String>(), whole in any::<bool>(), wild in any::<bool>()) {
-        let _ = at(&Normal::Absolute(path.clone()), Reach { whole, wild, supposed: false });
-        let _ = at(&Normal::Below(path), Reach { whole, wild, supposed: true });
+        for supposed in [false, true] {
+            let reach = Reach { extent: if whole { Extent::Moved } else { Extent::Filled }, wild, supposed };
+            let _ = at(&Normal::Absolute(path.clone()), reach, PROJECT);
+            let _ = at(&Normal::Below(path.clone()), reach, PROJECT);
+        }
     }
 }

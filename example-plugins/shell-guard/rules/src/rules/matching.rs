@@ -392,7 +392,12 @@ fn owners(names: &[String]) -> Result<Changes, String> {
         match name.as_str() {
             "hookhost" => changes.hookhost = true,
             "agents" => changes.agents = true,
-            _ => return Err(format!("`{name}` in `changes` owns no files: the words are `hookhost` and `agents`")),
+            "keys" => changes.keys = true,
+            _ => {
+                return Err(format!(
+                    "`{name}` in `changes` owns no files: the words are `hookhost`, `agents` and `keys`"
+                ));
+            }
         }
     }
     Ok(changes)
@@ -478,7 +483,9 @@ impl Condition {
             Self::Statement(wanted) => arguments.statements(command).have(&wanted.0, wanted.1.as_ref()),
             Self::Changes(wanted) => {
                 let changes = arguments.changes(|| command.changes(places));
-                (wanted.hookhost && changes.hookhost) || (wanted.agents && changes.agents)
+                (wanted.hookhost && changes.hookhost)
+                    || (wanted.agents && changes.agents)
+                    || (wanted.keys && changes.keys)
             }
         }
     }

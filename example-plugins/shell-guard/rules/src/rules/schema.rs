@@ -128,8 +128,9 @@ pub(crate) struct Match {
     pub writes_paths: Vec<String>,
     /// Where anything leads that it writes, removes, moves or links by any of its words, such as `of=x` of `dd`.
     pub touches: Vec<String>,
-    /// What it writes, removes, moves or links by any of its words: `hookhost` (hookhost's own files), `agents` (the files in which
-    /// agents name their hooks).
+    /// What it writes, removes, moves or links by any of its words, or names to a program of which nobody knows that it only reads:
+    /// `hookhost` (hookhost's own files), `agents` (the files in which agents name their hooks and proxies); `keys` (hookhost's keys,
+    /// also where it only reads them).
     pub changes: Vec<String>,
     /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
     pub no_document: bool,
