@@ -52,7 +52,7 @@ impl Cli {
 /// What an agent is that one talks with.
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
-    /// Continues this session; a prefix of its id will do
+    /// Continues the session with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
@@ -128,7 +128,7 @@ Examples:
   hookhost run \"Fix the failing test\"
   hookhost run --provider local --model qwen3 --workspace ~/src/app < task.txt
   hookhost run --plugin plugins/path_guard.wasm --json \"Tidy up the docs\" | jq -c .
-  hookhost run --session 0199 \"And now the tests\"
+  hookhost run --session 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost run --continue \"And the docs\"";
 
 /// Run an agent on a directory; plugins subscribe to every step of it
@@ -138,7 +138,7 @@ pub(crate) struct RunArgs {
     /// What the agent is to do [default: read from the standard input, where that is not a terminal]
     pub(crate) prompt: Option<String>,
 
-    /// Continues this session, with its conversation; a prefix of its id will do
+    /// Continues the session with this id, and its conversation
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 

@@ -6,6 +6,8 @@
 pub(crate) mod difference;
 pub(crate) mod entry;
 pub(crate) mod interfaces;
+pub(crate) mod keyboard;
+pub(crate) mod question;
 pub(crate) mod record;
 pub(crate) mod screen;
 pub(crate) mod style;

@@ -68,9 +68,12 @@ pub(super) fn note(text: &str) -> io::Result<()> {
     screen.write(Stream::Err, text)
 }
 
-/// Writes a question, and holds back what follows until it is [answered].
+/// Writes a question on a line of its own, and holds back what follows until it is [answered].
 pub(crate) fn ask(text: &str) {
     let mut screen = screen();
+    if screen.mid_line {
+        let _ = screen.write(Stream::Err, "\n");
+    }
     let _ = screen.write(Stream::Err, text);
     screen.held.get_or_insert_default();
     QUESTIONS.fetch_add(1, Ordering::Relaxed);
@@ -85,17 +88,14 @@ pub(crate) fn questions() -> usize {
 pub(crate) fn ask_again(text: &str) {
     let mut screen = screen();
     let held = screen.held.take();
-    // The line that was typed has ended the last one.
-    screen.mid_line = false;
     let _ = screen.write(Stream::Err, text);
     screen.held = held;
 }
 
-/// The question has its answer, by a line that was typed, or another end that this text tells of.
+/// Ends a question with the line that tells its answer.
 pub(crate) fn answered(text: &str) {
     let mut screen = screen();
     let held = screen.held.take().unwrap_or_default();
-    screen.mid_line = false;
     let _ = screen.write(Stream::Err, text);
     for (stream, text) in held {
         let _ = screen.write(stream, &text);

@@ -240,6 +240,7 @@ impl<'a> Dispatch<'a> {
         let Self { record, info, .. } = self;
         ApprovalRequest {
             id: record.id.clone(),
+            code: String::new(),
             session: info.id.clone(),
             agent: self.session.asking_agent(),
             event: record.event,
@@ -250,6 +251,7 @@ impl<'a> Dispatch<'a> {
             questions: record.questions.clone(),
             deadline: self.rules.settings().approval_deadline,
         }
+        .with_code()
     }
 
     /// The question's row, to be committed with the event's record.

@@ -16,7 +16,7 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use crate::output::{
-    self, one_line, screen,
+    self, keyboard, one_line, screen,
     style::{DIM, ERROR, NAME, WARNING},
 };
 use crate::terminal_approver::{self, Answering};
@@ -215,6 +215,8 @@ impl<'a> Repl<'a> {
         let before = (dialogue.turns(), dialogue.usage());
         self.people.begin();
         let spinner = self.people.spinner();
+        // What is typed ahead is for the next prompt, and not for the middle of the output.
+        let typing = keyboard::hide_typing();
         let cancel = CancellationToken::new();
         let mut leaves = false;
         let outcome = {
@@ -235,7 +237,7 @@ impl<'a> Repl<'a> {
                 }
             }
         };
-        drop(spinner);
+        drop((spinner, typing));
         if !dialogue.is_open() {
             self.next = Some(dialogue.session().to_owned());
             self.dialogue = None;

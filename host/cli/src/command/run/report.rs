@@ -14,6 +14,7 @@ use hookhost_agent::message::TokenUsage;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -49,8 +50,9 @@ pub(crate) struct ForPeople {
 /// What is on the screen.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The model's text was written without a line break after it.
-    mid_line: bool,
+    /// The model's text was written without a line break after it; then how many questions there were by then, since a question
+    /// begins a new line.
+    mid_line: Option<usize>,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
     /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
@@ -93,7 +95,7 @@ impl Reporter for ForPeople {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).handle(event, Instant::now());
         let mut shown = self.shown();
         if let AgentEvent::Text { text } = event {
-            shown.mid_line = !text.ends_with('\n');
+            shown.mid_line = (!text.ends_with('\n')).then(screen::questions);
             let _ = output::print(&printable(text));
             return;
         }
@@ -166,7 +168,8 @@ impl ForPeople {
 
 impl Shown {
     fn end_line(&mut self) {
-        if std::mem::take(&mut self.mid_line) {
+        let Some(questions) = self.mid_line.take() else { return };
+        if questions == screen::questions() || !std::io::stdout().is_terminal() {
             let _ = output::print("\n");
         }
     }
