@@ -16,7 +16,7 @@ pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionC
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use hookhost::contract::EventKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -408,10 +408,10 @@ root, the session that the user began.";
 
 /// Send one event through the chain; prints one JSON object, or of a command the verdict
 #[derive(Debug, Args)]
-#[command(after_help = DISPATCH_EXAMPLES)]
+#[command(after_help = DISPATCH_EXAMPLES, group(ArgGroup::new("dispatched").required(true).args(["event", "shell"])))]
 pub(crate) struct DispatchArgs {
     /// The event, such as before-tool-call
-    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true, required_unless_present = "shell")]
+    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
     pub(crate) event: Option<EventKind>,
 
     /// A file with what the event carries, as JSON; `-` is the standard input
