@@ -126,11 +126,14 @@ impl Run<'_> {
                         self.schedule(&mut incoming.calls, call, &incoming.offered);
                     }
                 }
-                Some(Ok(Delta::Thinking(thinking))) => incoming.thinking.push(Thinking {
-                    text_before: incoming.text().len(),
-                    calls_before: incoming.calls.uses.len() + incoming.held.len(),
-                    ..thinking
-                }),
+                Some(Ok(Delta::Thinking(thinking))) => {
+                    self.show_reasoning(&thinking);
+                    incoming.thinking.push(Thinking {
+                        text_before: incoming.text().len(),
+                        calls_before: incoming.calls.uses.len() + incoming.held.len(),
+                        ..thinking
+                    });
+                }
                 Some(Ok(Delta::Usage(usage))) => incoming.used = Some(usage),
                 Some(Ok(Delta::Stop(reason))) => return End::Complete(reason),
                 Some(Err(error)) => return End::Failed(error),

@@ -154,6 +154,8 @@ pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
 /// The provider and the model, and what else a plugin may choose.
 pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> Result<Chosen, CliError> {
     let keys = configuration::keys()?;
+    let mut section = section.clone();
+    section.ask_programs().await;
     if let Some(ready) = section.first_ready(&overrides, &keys).await {
         let name = |name: &Option<String>| name.clone().unwrap_or_default();
         let (provider, model) = (name(&ready.provider), name(&ready.model));

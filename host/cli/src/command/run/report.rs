@@ -53,6 +53,8 @@ struct Shown {
     /// The model's text was written without a line break after it; then how many questions there were by then, since a question
     /// begins a new line.
     mid_line: Option<usize>,
+    /// Text of the answer that streams in has been written.
+    has_text: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
     /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
@@ -95,6 +97,7 @@ impl Reporter for ForPeople {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).handle(event, Instant::now());
         let mut shown = self.shown();
         if let AgentEvent::Text { text } = event {
+            shown.has_text = true;
             shown.mid_line = (!text.ends_with('\n')).then(screen::questions);
             let _ = output::print(&printable(text));
             return;
@@ -182,6 +185,10 @@ impl Shown {
             AgentEvent::Notice { text } => output::notice(text),
             AgentEvent::ContextGathered { instructions, skills } => context(instructions, skills),
             AgentEvent::TaskStarted { prompt, title } => self.task(prompt, title.as_deref()),
+            AgentEvent::TurnStarted { .. } => {
+                self.has_text = false;
+                String::new()
+            }
             AgentEvent::TaskEnded { reason, .. } => {
                 self.ended.clone_from(reason);
                 String::new()
@@ -215,7 +222,12 @@ impl Shown {
                 format!("{ERROR}rejected{ERROR:#} {event} {}\n", because(refusal))
             }
             AgentEvent::Retrying { error, wait } => {
-                format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}\n", wait.as_secs_f64(), words(error))
+                let again = if std::mem::take(&mut self.has_text) { "; the answer above begins again" } else { "" };
+                format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}{again}\n", wait.as_secs_f64(), words(error))
+            }
+            AgentEvent::Reasoning { text } => {
+                let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
+                result(text, false, &fold)
             }
             AgentEvent::TextHeld { bytes } => {
                 format!(
