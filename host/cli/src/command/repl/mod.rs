@@ -19,6 +19,7 @@ use crate::output::{
     self, keyboard, one_line, screen,
     style::{DIM, ERROR, NAME, WARNING},
 };
+use crate::command::run::WithoutKey;
 use crate::terminal_approver::{self, Answering};
 use completer::Choices;
 use editor::{LineEditor, PROMPT, Typed};
@@ -95,7 +96,7 @@ impl<'a> Repl<'a> {
         options: &'a AgentOptions,
         next: Option<String>,
     ) -> Result<Self, CliError> {
-        let chosen = command::run::choose(&section, command::run::overrides(options)).await?;
+        let chosen = command::run::choose(&section, command::run::overrides(options), WithoutKey::Ask).await?;
         let model = named(&chosen);
         let tools = command::run::tools(&host, &config, &section, &workspace).await?;
         let interactive = answering.is_somebody_there();
@@ -190,7 +191,6 @@ impl<'a> Repl<'a> {
             }
             match self.turn(&line, signals).await? {
                 Turn::Ended => {}
-                Turn::Stopped => interrupted = true,
                 Turn::Leaves => return Ok(Exit::Interrupted),
             }
         }
@@ -253,7 +253,6 @@ impl<'a> Repl<'a> {
         self.report(&outcome, before);
         Ok(match outcome.status {
             _ if leaves => Turn::Leaves,
-            Status::Cancelled => Turn::Stopped,
             _ => Turn::Ended,
         })
     }
@@ -301,7 +300,7 @@ impl<'a> Repl<'a> {
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
         let overrides = Overrides::new(Some(provider), model, script);
-        let chosen = command::run::choose(&self.section, overrides).await?;
+        let chosen = command::run::choose(&self.section, overrides, WithoutKey::Ask).await?;
         let model = named(&chosen);
         let (config, section) = (self.loaded(), &self.section);
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
@@ -317,8 +316,6 @@ impl<'a> Repl<'a> {
 /// How a turn ended, as far as the next line depends on it.
 enum Turn {
     Ended,
-    /// By Ctrl-C: another one leaves.
-    Stopped,
     Leaves,
 }
 

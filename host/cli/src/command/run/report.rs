@@ -12,7 +12,7 @@ use crate::output::{
 use hookhost_agent::agent::{AgentEvent, Rejected, Reporter, RunOutcome};
 use hookhost_agent::message::TokenUsage;
 use serde_json::Value;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -21,6 +21,9 @@ use std::time::Instant;
 
 /// Most lines of a tool's result that are shown.
 const LINES: usize = 5;
+
+/// Maximum characters of a call's arguments beside its result.
+const LABEL: usize = 60;
 
 /// Most texts that are kept to be shown in full.
 const MAX_KEPT: usize = 100;
@@ -57,6 +60,8 @@ struct Shown {
     has_text: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
+    /// The arguments of the calls that run, on one line each, by id.
+    running: HashMap<String, String>,
     /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
     /// unless one came between.
     last_started: Option<(String, usize)>,
@@ -253,7 +258,8 @@ impl Shown {
             AgentEvent::ToolAnswered { name, by, .. } => {
                 format!("{CHANGED}answered{CHANGED:#} {NAME}{}{NAME:#} by {by}, in the tool's place\n", tool(name))
             }
-            AgentEvent::ToolStarted { name, arguments, .. } => {
+            AgentEvent::ToolStarted { id, name, arguments, .. } => {
+                self.running.insert(id.clone(), cut(&short(arguments), LABEL));
                 let fold = self.fold_value(arguments);
                 format!("{NAME}{}{NAME:#} {}{fold}\n", tool(name), short(arguments))
             }
@@ -264,13 +270,18 @@ impl Shown {
                 self.refused.insert(id.clone());
                 format!("{ERROR}withheld{ERROR:#} the result of {NAME}{}{NAME:#} {}\n", tool(name), because(refusal))
             }
-            AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => String::new(),
+            AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => {
+                self.running.remove(id);
+                String::new()
+            }
             AgentEvent::ToolFinished { id, name, text, is_error } => {
+                let arguments = self.running.remove(id).filter(|arguments| !arguments.is_empty());
+                let arguments = arguments.map(|arguments| format!(" {DIM}{arguments}{DIM:#}")).unwrap_or_default();
                 let follows = self
                     .last_started
                     .as_ref()
                     .is_some_and(|(last, questions)| last == id && *questions == screen::questions());
-                let label = if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", tool(name)) };
+                let label = if follows { String::new() } else { format!("{NAME}{}{NAME:#}{arguments} answered\n", tool(name)) };
                 let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
                 label + &result(text, *is_error, &fold)
             }
