@@ -7,6 +7,7 @@ pub(crate) mod difference;
 pub(crate) mod entry;
 pub(crate) mod interfaces;
 pub(crate) mod keyboard;
+pub(crate) mod markdown;
 pub(crate) mod question;
 pub(crate) mod record;
 pub(crate) mod screen;

@@ -107,6 +107,11 @@ pub(crate) fn shows_status() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
+/// Whether results are read on a terminal that can show markup as styles.
+pub(crate) fn shows_markup() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+}
+
 /// Shows what is under way, where the last line is free for it. A character is taken to be one column wide.
 pub(crate) fn status(text: &str) {
     let mut screen = screen();
@@ -179,7 +184,7 @@ impl Screen {
 }
 
 /// Columns that a line can have without being wrapped.
-fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     let size = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if size == 0 { COLUMNS - 1 } else { size - 1 }
 }

@@ -5,6 +5,7 @@ use super::progress::{Progress, Spinner};
 use crate::output::{
     self,
     difference::lines,
+    markdown::MarkdownStream,
     one_line, printable, screen,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
@@ -56,6 +57,8 @@ struct Shown {
     /// The model's text was written without a line break after it; then how many questions there were by then, since a question
     /// begins a new line.
     mid_line: Option<usize>,
+    /// The text that streams in, where it is rendered.
+    markdown: Option<MarkdownStream>,
     /// Text of the answer that streams in has been written.
     has_text: bool,
     /// Calls whose result is the refusal that has been shown.
@@ -103,6 +106,11 @@ impl Reporter for ForPeople {
         let mut shown = self.shown();
         if let AgentEvent::Text { text } = event {
             shown.has_text = true;
+            if screen::shows_markup() {
+                let markdown = shown.markdown.get_or_insert_with(|| MarkdownStream::new(screen::columns()));
+                let _ = output::print(&markdown.push(text));
+                return;
+            }
             shown.mid_line = (!text.ends_with('\n')).then(screen::questions);
             let _ = output::print(&printable(text));
             return;
@@ -176,6 +184,9 @@ impl ForPeople {
 
 impl Shown {
     fn end_line(&mut self) {
+        if let Some(mut markdown) = self.markdown.take() {
+            let _ = output::print(&markdown.finish());
+        }
         let Some(questions) = self.mid_line.take() else { return };
         if questions == screen::questions() || !std::io::stdout().is_terminal() {
             let _ = output::print("\n");
