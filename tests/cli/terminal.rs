@@ -66,23 +66,22 @@ fn anything_but_a_yes_is_a_no() {
 
 #[test]
 fn a_key_that_is_not_that_of_the_question_is_asked_again_and_is_not_a_yes() {
-    let user = asked();
-    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    let yes = session.yes();
     // Habit, and what is typed on although a question is there: keys that follow each other at once.
-    for slip in ["y".to_owned(), format!("as{yes}")] {
-        session.types(&slip);
-        session.sees_again("That is not the key of this question.");
+    for is_habit in [true, false] {
+        let user = asked();
+        let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+        let yes = session.yes();
+        session.types(&if is_habit { "y".to_owned() } else { format!("as{yes}") });
+        session.sees("That is not the key of this question.");
         assert_eq!(session.yes(), yes, "it is the same question");
+        assert!(!user.project().join("made").exists());
+        session.agrees();
+        let (_, screen) = session.end();
+        assert!(user.project().join("made").exists(), "{screen}");
     }
-    assert!(!user.project().join("made").exists());
-    session.agrees();
-    let (_, screen) = session.end();
-    assert!(user.project().join("made").exists(), "{screen}");
-
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    for times in 1..=3 {
+    for times in 1..=2 {
         session.sees_times("Continue? Press ", times);
         session.types("y");
     }

@@ -24,8 +24,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Keys that follow each other faster are typing, not an answer: a person was in the middle of a line when the question came.
 const TYPING_PAUSE: Duration = Duration::from_millis(250);
 
-/// Number of wrong keys after which the answer is no. Few, so that a program that types blindly seldom meets the right one.
-const MAX_SLIPS: u32 = 2;
+/// Number of wrong keys that are asked about again; the next one is a no. Few, so that a program that types blindly seldom meets
+/// the right one.
+const MAX_SLIPS: u32 = 1;
 
 /// Letters of which one means yes: neither `y` nor `n`, which people press out of habit, nor those that are mistaken for others.
 const YES_LETTERS: &[u8] = b"abcdefghjkmprstuvwxz";
