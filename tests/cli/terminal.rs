@@ -92,10 +92,8 @@ fn a_key_that_is_not_that_of_the_question_is_asked_again_and_is_not_a_yes() {
 
 #[test]
 fn after_a_question_the_terminal_treats_keys_as_before() {
-    let ends: [fn(&mut Session); 2] = [
-        |session| session.types("n"),
-        |session| kill_process(Pid::from_child(&session.child), Signal::INT).unwrap(),
-    ];
+    let ends: [fn(&mut Session); 2] =
+        [|session| session.types("n"), |session| kill_process(Pid::from_child(&session.child), Signal::INT).unwrap()];
     for end in ends {
         let user = asked();
         let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));

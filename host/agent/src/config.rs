@@ -12,7 +12,8 @@ use crate::provider::anthropic::Anthropic;
 use crate::provider::openai::OpenAi;
 use crate::provider::scripted::{Script, Scripted};
 use crate::provider::{
-    Endpoint, Keys, Origin, Provider, ProviderError, ProviderProgram, RetryPolicy, Timeouts, builtin, probe, program, variant,
+    Endpoint, Keys, Origin, Provider, ProviderError, ProviderProgram, RetryPolicy, Timeouts, builtin, probe, program,
+    variant,
 };
 use hookhost::config::Digest;
 use serde::Deserialize;

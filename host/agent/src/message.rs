@@ -210,7 +210,7 @@ impl Thinking {
         let text = match self.kind {
             ThinkingKind::RedactedThinking => return None,
             ThinkingKind::ReasoningDetails => {
-                let details: Vec<serde_json::Value> = serde_json::from_str(&self.text).ok()?;
+                let details: Vec<Value> = serde_json::from_str(&self.text).ok()?;
                 let texts = details.iter().filter_map(|detail| detail.get("text").or(detail.get("summary"))?.as_str());
                 texts.collect::<Vec<_>>().join("\n")
             }

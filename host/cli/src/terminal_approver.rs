@@ -138,7 +138,9 @@ impl Approver for Terminal {
                         screen::ask_again(&format!("\n{why}\n{}", key.prompt(can_be_kept)));
                     }
                     Some(Typed::Always) => break (Approval::no().because("no yes for the session can be given"), "no"),
-                    Some(Typed::Slip) => break (Approval::no().because("the key of the question was not pressed"), "no"),
+                    Some(Typed::Slip) => {
+                        break (Approval::no().because("the key of the question was not pressed"), "no");
+                    }
                     None => break (Approval::no().because("nobody answered"), "no"),
                 }
             };

@@ -26,7 +26,10 @@ const PROGRESS: &str = "hookhost::compiling";
 /// Has warnings said from here on.
 pub(crate) fn say() {
     // Only a second one would be refused, and there is none.
-    let _ = tracing::subscriber::set_global_default(Says { tells_progress: std::io::stderr().is_terminal(), compiling: Mutex::default() });
+    let _ = tracing::subscriber::set_global_default(Says {
+        tells_progress: std::io::stderr().is_terminal(),
+        compiling: Mutex::default(),
+    });
 }
 
 impl Subscriber for Says {

@@ -367,7 +367,7 @@ struct Reading<D, B: futures_util::TryStream> {
 impl<D, B> Reading<D, B>
 where
     D: Decoder,
-    SseByteStream<B>: futures_util::Stream<Item = Result<Sse, sse_stream::Error>> + Unpin,
+    SseByteStream<B>: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin,
     B: futures_util::TryStream,
 {
     async fn next(&mut self) -> Result<Option<Delta>, ProviderError> {

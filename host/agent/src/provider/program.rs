@@ -85,7 +85,8 @@ impl ProviderProgram {
         let description = self.ask("--describe", &[]).await.unwrap_or_default();
         let description = description.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
         let defaults = self.ask("--defaults", &[]).await.unwrap_or_default();
-        let pair = |line: &str| line.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+        let pair =
+            |line: &str| line.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
         Ok(ProgramFacts { description, defaults: defaults.lines().filter_map(pair).collect() })
     }
 
@@ -96,7 +97,9 @@ impl ProviderProgram {
             (!name.is_empty()).then_some(name)
         };
         self.variables
-            .get_or_init(|| async { self.ask("--env", &[]).await.unwrap_or_default().lines().filter_map(name).collect() })
+            .get_or_init(|| async {
+                self.ask("--env", &[]).await.unwrap_or_default().lines().filter_map(name).collect()
+            })
             .await
     }
 
@@ -200,7 +203,9 @@ impl Running {
         // What it has started may keep the stream open.
         self.group.kill();
         let said = match &mut self.errors {
-            Some(errors) => tokio::time::timeout(FLAG_TIMEOUT, errors).await.ok().and_then(Result::ok).unwrap_or_default(),
+            Some(errors) => {
+                tokio::time::timeout(FLAG_TIMEOUT, errors).await.ok().and_then(Result::ok).unwrap_or_default()
+            }
             None => String::new(),
         };
         let said = said.lines().rev().find(|line| !line.trim().is_empty()).map(|line| format!(": {}", line.trim()));

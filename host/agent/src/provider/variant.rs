@@ -34,7 +34,8 @@ pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
             "model" => section.model = Some(value),
             // The whole address there, and the address below which the protocol has its paths here.
             "url" => {
-                let base = value.trim_end_matches('/').trim_end_matches("/chat/completions").trim_end_matches("/messages");
+                let base =
+                    value.trim_end_matches('/').trim_end_matches("/chat/completions").trim_end_matches("/messages");
                 section.base_url = Some(base.to_owned());
             }
             "auth_env" => section.key_variable = Some(value),

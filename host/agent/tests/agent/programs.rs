@@ -28,7 +28,8 @@ fn write_program(file: &Path, script: &str) {
 }
 
 fn section(file: &Path, more: &str) -> AgentSection {
-    let text = format!("provider = 'house'\n[providers.house]\nkind = 'openai'\nprogram = '{}'\n{more}", file.display());
+    let text =
+        format!("provider = 'house'\n[providers.house]\nkind = 'openai'\nprogram = '{}'\n{more}", file.display());
     toml::from_str(&text).unwrap()
 }
 
@@ -60,7 +61,8 @@ async fn a_program_gets_the_request_on_its_input_and_answers_in_the_place_of_a_s
     assert_eq!(body["stream"], true);
     assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "please");
     // It gets no variable that neither it nor the configuration names.
-    let names: Vec<_> = read("environment").lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
+    let names: Vec<_> =
+        read("environment").lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
 }
 
@@ -126,7 +128,11 @@ fn a_variant_says_where_a_protocol_is_spoken_and_counts_by_its_digest() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("groq.conf");
     let url = "http://localhost:9/openai/v1/chat/completions";
-    std::fs::write(&file, format!("protocol=openai\ndescription=Groq\nmodel=openai/gpt-oss-120b\nurl={url}\nmax_tokens=4096\n")).unwrap();
+    std::fs::write(
+        &file,
+        format!("protocol=openai\ndescription=Groq\nmodel=openai/gpt-oss-120b\nurl={url}\nmax_tokens=4096\n"),
+    )
+    .unwrap();
     let section = |more: &str| -> AgentSection {
         toml::from_str(&format!("provider = 'mine'\n[providers.mine]\nvariant = '{}'\n{more}", file.display())).unwrap()
     };

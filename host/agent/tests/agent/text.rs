@@ -333,7 +333,8 @@ async fn a_turn_that_is_refused_and_may_be_tried_again_continues_with_the_reason
     let outcome = harness.run().await;
     assert_eq!((outcome.status, outcome.reason.as_deref()), (Status::Rejected, Some("Rejected by guard: not now")));
     assert!(harness.fake.requests().is_empty());
-    let reasons = stored(&outcome).into_iter().filter(|message| matches!(message, Message::User { author: Author::Policy, .. }));
+    let reasons =
+        stored(&outcome).into_iter().filter(|message| matches!(message, Message::User { author: Author::Policy, .. }));
     assert_eq!(reasons.count(), usize::try_from(MAX_REVISIONS).unwrap());
 
     // A refusal for good ends the task at once.

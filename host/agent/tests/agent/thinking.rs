@@ -103,11 +103,8 @@ fn reasoning(harness: &Harness) -> Vec<String> {
 
 #[tokio::test]
 async fn reasoning_is_not_shown_where_a_plugin_judges_what_is_shown() {
-    let server = Server::start([
-        Reply::events(&thoughtful()),
-        Reply::events(&dialects::anthropic_text("It is hunter2.")),
-    ])
-    .await;
+    let server =
+        Server::start([Reply::events(&thoughtful()), Reply::events(&dialects::anthropic_text("It is hunter2."))]).await;
     let mut harness = Harness::on(&HOST, "changed", []).await;
     harness.provider = Arc::new(Anthropic::new(endpoint("anthropic", &server)));
     harness.run().await;

@@ -77,11 +77,18 @@ fn list(open: &[ApprovalRequest]) -> String {
         text.extend(asked(request).lines().map(|line| format!("    {line}\n")));
         let _ = writeln!(text, "    {DIM}in the session {}{DIM:#}", one_line(&request.session));
     }
-    let _ = writeln!(text, "\n{DIM}hookhost approvals show CODE shows exactly what would run, hookhost approvals yes CODE lets it run{DIM:#}");
+    let _ = writeln!(
+        text,
+        "\n{DIM}hookhost approvals show CODE shows exactly what would run, hookhost approvals yes CODE lets it run{DIM:#}"
+    );
     text
 }
 
 fn show(request: &ApprovalRequest) -> String {
     let (code, session) = (one_line(&request.code), one_line(&request.session));
-    format!("{NAME}{code}{NAME:#}  {DIM}{}, in the session {session}{DIM:#}\n{}", one_line(&request.id), describe(request, None))
+    format!(
+        "{NAME}{code}{NAME:#}  {DIM}{}, in the session {session}{DIM:#}\n{}",
+        one_line(&request.id),
+        describe(request, None)
+    )
 }

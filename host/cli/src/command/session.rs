@@ -62,9 +62,7 @@ fn latest_of(directory: &Path) -> Result<Header, CliError> {
 /// A session that cannot be used; what to do about it.
 pub(crate) fn stop(error: SessionStoreError) -> CliError {
     match error {
-        SessionStoreError::NotFound { .. } => {
-            CliError::new(Exit::Usage, error).advise("hookhost session list --all")
-        }
+        SessionStoreError::NotFound { .. } => CliError::new(Exit::Usage, error).advise("hookhost session list --all"),
         other => CliError::new(Exit::Failed, other),
     }
 }

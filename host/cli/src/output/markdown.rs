@@ -56,7 +56,8 @@ impl MarkdownStream {
         if let Some(fence) = &self.fence {
             let end = self.pending.find('\n')?;
             let line: String = self.pending.drain(..=end).collect();
-            let is_end = line.trim().strip_prefix(fence.as_str()).is_some_and(|rest| rest.trim_matches(['`', '~']).is_empty());
+            let is_end =
+                line.trim().strip_prefix(fence.as_str()).is_some_and(|rest| rest.trim_matches(['`', '~']).is_empty());
             return Some(if is_end { Block::CodeEnd } else { Block::CodeLine(line) });
         }
         let mut at = 0;
@@ -133,7 +134,9 @@ fn fence_of(line: &str) -> Option<String> {
 /// One block as lines of at most `columns` columns.
 fn render(text: &str, columns: usize) -> String {
     let mut page = Page { columns, ..Page::default() };
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS) {
+    for event in
+        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
+    {
         page.take(event);
     }
     page.end_line();
@@ -168,7 +171,9 @@ impl Page {
             match (event, cell) {
                 (Event::Text(text) | Event::Code(text), Some(cell)) => cell.push_str(&printable(&text)),
                 (Event::Start(Tag::TableHead | Tag::TableRow), _) => rows.push(Vec::new()),
-                (Event::Start(Tag::TableCell), _) => rows.last_mut().into_iter().for_each(|row| row.push(String::new())),
+                (Event::Start(Tag::TableCell), _) => {
+                    rows.last_mut().into_iter().for_each(|row| row.push(String::new()))
+                }
                 (Event::End(TagEnd::Table), _) => self.end_table(),
                 _ => {}
             }
@@ -185,7 +190,9 @@ impl Page {
                 self.end_line();
             }
             Event::TaskListMarker(is_done) => self.words(if is_done { "[x] " } else { "[ ] " }),
-            Event::InlineHtml(text) | Event::Html(text) | Event::InlineMath(text) | Event::DisplayMath(text) => self.words(&text),
+            Event::InlineHtml(text) | Event::Html(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.words(&text)
+            }
             Event::FootnoteReference(text) => self.words(&format!("[{text}]")),
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
@@ -194,7 +201,9 @@ impl Page {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph | Tag::Heading { level: HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6, .. } => self.new_line(),
+            Tag::Paragraph | Tag::Heading { level: HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6, .. } => {
+                self.new_line()
+            }
             Tag::Heading { .. } => {
                 self.new_line();
                 self.styles.push(NAME);
@@ -332,7 +341,9 @@ impl Page {
     fn end_table(&mut self) {
         let rows = self.table.take().unwrap_or_default();
         let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or_default();
+        let width = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or_default()
+        };
         let widths: Vec<_> = (0..columns).map(width).collect();
         for (index, row) in rows.iter().enumerate() {
             let style = if index == 0 { NAME } else { Style::new() };
@@ -364,7 +375,10 @@ mod tests {
     fn markup_is_shown_as_what_it_means_and_lines_break_between_words() {
         let text = "# The *plan*\n\nOne **two** three `four` [five](https://six.example) seven.\n";
         assert_eq!(shown(text, 30), "The plan\n\nOne two three four five\n(https://six.example) seven.\n");
-        assert_eq!(shown("1. one\n2. two that is long\n   - deeper\n\n> a quote\n", 12), "1. one\n2. two that\n   is long\n   • deeper\n\n│ a quote\n");
+        assert_eq!(
+            shown("1. one\n2. two that is long\n   - deeper\n\n> a quote\n", 12),
+            "1. one\n2. two that\n   is long\n   • deeper\n\n│ a quote\n"
+        );
         assert_eq!(shown("| a | b |\n|---|---|\n| long | x |\n", 40), "a    │ b\nlong │ x\n");
         assert_eq!(shown("äöü 世界 日本語です x", 8), "äöü 世界\n日本語です\nx\n");
     }
@@ -382,7 +396,8 @@ mod tests {
         for size in [1, 2, 3, 7, 100] {
             let mut stream = MarkdownStream::new(60);
             let pieces: Vec<char> = text.chars().collect();
-            let mut out: String = pieces.chunks(size).map(|piece| stream.push(&piece.iter().collect::<String>())).collect();
+            let mut out: String =
+                pieces.chunks(size).map(|piece| stream.push(&piece.iter().collect::<String>())).collect();
             out.push_str(&stream.finish());
             assert_eq!(plain(&out), whole, "in pieces of {size}");
         }
@@ -395,7 +410,8 @@ mod tests {
 
     #[test]
     fn nothing_that_steers_a_terminal_comes_through() {
-        let shown = shown("a\u{1b}[2J **b\u{202e}** &#27;[2J &#x202e;\n\n[x](<a&#27;b>)\n\n```\n\u{1b}]0;x\u{7}\n```\n", 40);
+        let shown =
+            shown("a\u{1b}[2J **b\u{202e}** &#27;[2J &#x202e;\n\n[x](<a&#27;b>)\n\n```\n\u{1b}]0;x\u{7}\n```\n", 40);
         assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
     }
 }

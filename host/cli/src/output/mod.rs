@@ -192,7 +192,13 @@ mod tests {
 
     #[test]
     fn an_emoji_that_is_joined_of_others_stays_whole_and_a_joiner_elsewhere_is_shown() {
-        for emoji in ["👩\u{200d}👩\u{200d}👧\u{200d}👦", "❤\u{fe0f}\u{200d}🔥", "🧑🏽\u{200d}🚀", "🏳\u{fe0f}\u{200d}🌈", "🤷\u{200d}♂\u{fe0f}"] {
+        for emoji in [
+            "👩\u{200d}👩\u{200d}👧\u{200d}👦",
+            "❤\u{fe0f}\u{200d}🔥",
+            "🧑🏽\u{200d}🚀",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "🤷\u{200d}♂\u{fe0f}",
+        ] {
             assert_eq!(printable(emoji), emoji);
         }
         assert_eq!(printable("rm\u{200d} 👩\u{200d}"), "rm\u{fffd} 👩\u{fffd}");

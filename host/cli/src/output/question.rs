@@ -44,11 +44,13 @@ pub(crate) fn describe(request: &ApprovalRequest, workspace: Option<&Path>) -> S
     if !request.changed_by.is_empty() {
         let by = one_line(&request.changed_by.join(", "));
         let (before, after) = (parsed(request.original.get()), parsed(request.value.get()));
-        let _ = write!(text, "{CHANGED}changed by {by}{CHANGED:#}:\n{}", difference::lines(&before, &after, usize::MAX));
+        let _ =
+            write!(text, "{CHANGED}changed by {by}{CHANGED:#}:\n{}", difference::lines(&before, &after, usize::MAX));
     }
     if let Some(response) = &request.response {
         let by = one_line(&response.by);
-        let _ = writeln!(text, "{CHANGED}{by} answers in its place{CHANGED:#}: it does not run, and this is its result");
+        let _ =
+            writeln!(text, "{CHANGED}{by} answers in its place{CHANGED:#}: it does not run, and this is its result");
         text.push_str(&members(&parsed(response.result.get()), &|_, _| None));
     }
     text
@@ -116,7 +118,8 @@ fn members(value: &Value, form: &dyn Fn(&str, &str) -> Option<String>) -> String
         }
         let name = one_line(key);
         if let Some((old, new)) = pairs.iter().find(|(old, _)| old == key) {
-            let (before, after) = (fields[*old].as_str().unwrap_or_default(), fields[*new].as_str().unwrap_or_default());
+            let (before, after) =
+                (fields[*old].as_str().unwrap_or_default(), fields[*new].as_str().unwrap_or_default());
             let _ = write!(text, "  {DIM}{name}, {new}:{DIM:#}\n{}", difference::of_texts(before, after, usize::MAX));
             continue;
         }
@@ -247,15 +250,20 @@ mod tests {
         let arguments = json!({ "file_path": "/w/a.rs", "old_string": "let a = 1;", "new_string": "let a = 2;" });
         let request = call("Edit", &arguments, &json!({ "write-files": ["/w/a.rs"] }));
         let seen = plain(&request, None);
-        assert!(seen.ends_with("  file_path: /w/a.rs\n  old_string, new_string:\n    - let a = 1;\n    + let a = 2;\n"), "{seen}");
-        let edits = json!({ "path": "a", "edits": [{ "oldText": "x", "newText": "y" }, { "oldText": "p", "newText": "q" }] });
+        assert!(
+            seen.ends_with("  file_path: /w/a.rs\n  old_string, new_string:\n    - let a = 1;\n    + let a = 2;\n"),
+            "{seen}"
+        );
+        let edits =
+            json!({ "path": "a", "edits": [{ "oldText": "x", "newText": "y" }, { "oldText": "p", "newText": "q" }] });
         let seen = plain(&call("edit", &edits, &json!({ "write-files": ["a"] })), None);
         assert!(seen.contains("  edits:\n") && seen.contains("- x\n") && seen.contains("+ q\n"), "{seen}");
     }
 
     #[test]
     fn no_argument_can_look_like_another_one() {
-        let arguments = json!({ "command": "ls\n  timeout: 5\ncareful asks: nothing", "deep": { "list": ["a".repeat(90)] } });
+        let arguments =
+            json!({ "command": "ls\n  timeout: 5\ncareful asks: nothing", "deep": { "list": ["a".repeat(90)] } });
         let seen = plain(&call("mcp__x__y", &arguments, &json!({ "other": "" })), None);
         assert_eq!(
             seen,

@@ -340,5 +340,8 @@ fn each_question_has_a_code_that_no_other_question_has_be_they_alike_or_not() {
     let code = |id: &str| request(id, DEADLINE).with_code().code;
     let codes: std::collections::HashSet<_> = (0..50).flat_map(|n| [code("s.1"), code(&format!("s.1{n}"))]).collect();
     assert_eq!(codes.len(), 100);
-    assert!(codes.iter().all(|code| code.len() == 8 && code.bytes().all(|digit| digit.is_ascii_hexdigit())), "{codes:?}");
+    assert!(
+        codes.iter().all(|code| code.len() == 8 && code.bytes().all(|digit| digit.is_ascii_hexdigit())),
+        "{codes:?}"
+    );
 }

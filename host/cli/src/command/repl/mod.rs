@@ -8,6 +8,7 @@ mod slash;
 
 use crate::args::{AgentOptions, ReplArgs};
 use crate::audit_log;
+use crate::command::run::WithoutKey;
 use crate::command::run::report::{ForPeople, used};
 use crate::command::run::watch::{self, ConfigWatcher};
 use crate::command::{self, is_on_a_terminal, session};
@@ -19,7 +20,6 @@ use crate::output::{
     self, keyboard, one_line, screen,
     style::{DIM, ERROR, NAME, WARNING},
 };
-use crate::command::run::WithoutKey;
 use crate::terminal_approver::{self, Answering};
 use completer::Choices;
 use editor::{LineEditor, PROMPT, Typed};

@@ -292,7 +292,8 @@ impl Shown {
                     .last_started
                     .as_ref()
                     .is_some_and(|(last, questions)| last == id && *questions == screen::questions());
-                let label = if follows { String::new() } else { format!("{NAME}{}{NAME:#}{arguments} answered\n", tool(name)) };
+                let label =
+                    if follows { String::new() } else { format!("{NAME}{}{NAME:#}{arguments} answered\n", tool(name)) };
                 let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
                 label + &result(text, *is_error, &fold)
             }
