@@ -15,6 +15,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// What a terminal is told when a line is edited in it.
 const EDITS: &str = "\u{1b}[?2004h";
 
+/// How the last line of a question begins.
+pub(crate) const ASKED: &str = "Continue? Press ";
+
 /// Rows and columns, unless a test says otherwise.
 pub(crate) const SIZE: (u16, u16) = (50, 120);
 
@@ -98,12 +101,12 @@ impl Session {
         }
     }
 
-    /// Reads until a question is open; gives the text of a yes to the last one.
+    /// Reads until a question is open; gives the key that means yes to the last one.
     #[track_caller]
     pub(crate) fn yes(&mut self) -> String {
         loop {
-            let last = self.seen.rsplit_once("Continue? Type \"");
-            if let Some((yes, _)) = last.and_then(|(_, asked)| asked.split_once("\" to agree [N]")) {
+            let last = self.seen.rsplit_once(ASKED);
+            if let Some((yes, _)) = last.and_then(|(_, asked)| asked.split_once(" to agree")) {
                 return yes.to_owned();
             }
             assert!(self.reads(TIMEOUT), "nothing is asked: {}", self.seen);
@@ -114,7 +117,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn agrees(&mut self) {
         let yes = self.yes();
-        self.types(&format!("{yes}\n"));
+        self.types(&yes);
     }
 
     pub(crate) fn types(&mut self, text: &str) {

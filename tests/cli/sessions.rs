@@ -52,14 +52,14 @@ fn a_run_can_be_listed_shown_continued_and_removed() {
         listed.stdout.starts_with(&format!("{id} 2")) && listed.stdout.ends_with("4 messages\n  go\n"),
         "{listed:?}"
     );
-    let shown = user.run(["session", "show", &id[..20]]).stdout;
+    let shown = user.run(["session", "show", &id]).stdout;
     for text in
         ["ended     success", "scripted of scripted", "bash command=\"echo hello\"", "result of bash", "It says"]
     {
         assert!(shown.contains(text), "{text:?} is not in {shown}");
     }
     user.write("script.toml", says("Of course."));
-    let resumed = user.run(["run", "--session", &id[..20], "Really?", "--script", "script.toml"]);
+    let resumed = user.run(["run", "--session", &id, "Really?", "--script", "script.toml"]);
     resumed.expect(0, &[&format!("session {id}")]);
     let session = user.sessions().remove(0);
     let texts: Vec<_> = said(&session).into_iter().map(|(_, text)| text).collect();
@@ -67,7 +67,7 @@ fn a_run_can_be_listed_shown_continued_and_removed() {
     assert_eq!(texts[3..], ["It says hello.", "Really?", "Of course."]);
     assert_eq!((&session["turns"], &session["status"]), (&json!(3), &json!("success")));
     assert_eq!(session["subagent-turns"], json!(0));
-    user.run(["session", "rm", &id[..20]]).expect(0, &[&format!("removed the session {id}")]);
+    user.run(["session", "rm", &id]).expect(0, &[&format!("removed the session {id}")]);
     assert!(user.sessions().is_empty() && !directory(&user, &id).exists());
 }
 
@@ -81,7 +81,13 @@ fn an_unknown_session_is_reported_with_the_command_that_lists_them() {
     }
     user.run(RUN).expect(0, &[]);
     user.run(RUN).expect(0, &[]);
-    user.run(["session", "show", "0"]).expect(2, &["more than one session begins with `0`: "]);
+    // Neither the beginning of an id nor an empty word names a session.
+    for command in [["session", "show"], ["session", "rm"], ["session", "resume"], ["run", "--session"]] {
+        let of = |id| user.run([&command[..], &[id]].concat());
+        of("0").expect(2, &["there is no session `0` in ", "its whole id is needed, such as "]);
+        of("").expect(2, &["there is no session `` in "]);
+    }
+    assert_eq!(user.sessions().len(), 2);
     user.run(["session", "show", "../sessions"]).expect(2, &["there is no session"]);
 }
 

@@ -33,14 +33,14 @@ const RUN: [&str; 4] = ["run", "go", "--script", "script.toml"];
 fn a_question_shows_the_final_value_what_was_changed_by_whom_and_a_yes_lets_it_run() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    session.sees("Continue? Type ");
+    session.sees("Continue? Press ");
     assert!(!user.project().join("made").exists(), "it ran before anybody answered");
     session.agrees();
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
     for text in [
         "careful asks: Is true && touch made right?\n",
-        "  arguments: {\"command\":\"true && touch made\"}\n",
+        "bash\n  $ true && touch made\n",
         "changed by changes:\n    - arguments.command: touch made\n    + arguments.command: true && touch made\n",
         "Without an answer within 5 min it is no.\n",
         "Bye.",
@@ -55,7 +55,7 @@ fn anything_but_a_yes_is_a_no() {
     for answer in ["n\n", "\n", "yep\n", "\u{4}"] {
         let user = asked();
         let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-        session.sees("Continue? Type ");
+        session.sees("Continue? Press ");
         session.types(answer);
         let (code, screen) = session.end();
         assert_eq!(code, Some(0), "the model continues with the refusal: {screen}");
@@ -65,29 +65,45 @@ fn anything_but_a_yes_is_a_no() {
 }
 
 #[test]
-fn a_yes_without_the_number_of_its_question_is_asked_again_and_is_not_a_yes() {
-    let user = asked();
-    let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    let yes = session.yes();
-    for slip in ["y\n", "yes\n"] {
-        session.types(slip);
-        session.sees_again("A yes has the number of this question.");
+fn a_key_that_is_not_that_of_the_question_is_asked_again_and_is_not_a_yes() {
+    // Habit, and what is typed on although a question is there: keys that follow each other at once.
+    for is_habit in [true, false] {
+        let user = asked();
+        let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+        let yes = session.yes();
+        session.types(&if is_habit { "y".to_owned() } else { format!("as{yes}") });
+        session.sees("That is not the key of this question.");
         assert_eq!(session.yes(), yes, "it is the same question");
+        assert!(!user.project().join("made").exists());
+        session.agrees();
+        let (_, screen) = session.end();
+        assert!(user.project().join("made").exists(), "{screen}");
     }
-    assert!(!user.project().join("made").exists());
-    session.agrees();
-    let (_, screen) = session.end();
-    assert!(user.project().join("made").exists(), "{screen}");
-
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    for times in 1..=3 {
-        session.sees_times("Continue? Type ", times);
-        session.types("y\n");
+    for times in 1..=2 {
+        session.sees_times("Continue? Press ", times);
+        session.types("y");
     }
     let (_, screen) = session.end();
-    assert!(screen.contains("the answers had not the number of the question"), "{screen}");
+    assert!(screen.contains("the key of the question was not pressed"), "{screen}");
     assert!(!user.project().join("made").exists(), "{screen}");
+}
+
+#[test]
+fn after_a_question_the_terminal_treats_keys_as_before() {
+    let ends: [fn(&mut Session); 2] =
+        [|session| session.types("n"), |session| kill_process(Pid::from_child(&session.child), Signal::INT).unwrap()];
+    for end in ends {
+        let user = asked();
+        let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
+        session.sees("Continue? Press ");
+        assert_ne!(session.modes(), session.modes_before, "it takes single keys");
+        end(&mut session);
+        session.sees("model call");
+        assert_eq!(session.modes(), session.modes_before);
+        session.end();
+    }
 }
 
 #[test]
@@ -128,7 +144,7 @@ fn a_question_that_is_not_answered_in_time_is_a_no_and_the_next_one_can_be_answe
     session.sees("no longer asked: the answer is no");
     session.sees("nobody answered within 1s");
     assert!(!user.project().join("made").exists());
-    session.sees_again("Continue? Type ");
+    session.sees_again("Continue? Press ");
     session.agrees();
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
@@ -156,7 +172,7 @@ fn a_question_of_an_ask_rule_is_asked_by_run_and_by_dispatch() {
     ] {
         let mut session = Session::start(user.command(arguments).env("TERM", "dumb"));
         session.sees("the configuration asks: Run this command?");
-        session.sees("Continue? Type ");
+        session.sees("Continue? Press ");
         if answer == "y" {
             session.agrees();
         } else {
@@ -192,16 +208,15 @@ fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
     let script = format!("{same}{same}{}{same}[[turn]]\ntext = \"Bye.\"\n", call("touch other"));
     user.write("script.toml", script);
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    let yes = session.yes();
-    session
-        .sees(&format!("With \"{}\" you agree to this same call for the rest of the session.", yes.replace('y', "a")));
-    session.types(&format!("{}\n", yes.replace('y', "a")));
-    session.sees_times("Continue? Type ", 2);
+    let always = session.yes().to_uppercase();
+    session.sees(&format!("{always} to agree to this same call for the rest of the session"));
+    session.types(&always);
+    session.sees_times("Continue? Press ", 2);
     session.sees("touch other");
     session.types("n\n");
     let (code, screen) = session.end();
     assert_eq!(code, Some(0), "{screen}");
-    assert_eq!(screen.matches("Continue? Type ").count(), 2, "{screen}");
+    assert_eq!(screen.matches("Continue? Press ").count(), 2, "{screen}");
     assert_eq!(std::fs::read_to_string(user.project().join("made")).unwrap(), "\n\n\n");
     assert!(!user.project().join("other").exists());
     let log = user.run(["audit", "show", "--all", "--event", "before-tool-call"]).stdout;
@@ -213,8 +228,8 @@ fn a_yes_for_the_session_is_asked_for_once_and_each_use_is_in_the_log() {
 fn where_a_plugin_asks_no_yes_for_the_session_is_taken() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    let yes = session.yes();
-    session.types(&format!("{}\n", yes.replace('y', "a")));
+    let always = session.yes().to_uppercase();
+    session.types(&always);
     session.sees("A plugin asks, so a yes is for this once.");
     assert!(!user.project().join("made").exists());
     session.agrees();
@@ -234,7 +249,7 @@ fn ctrl_c_at_a_question_of_dispatch_ends_it_with_130_and_a_whole_log() {
     );
     let dispatch = ["dispatch", "before-tool-call", "--payload", "call.json"];
     let mut session = Session::start(user.command(dispatch).env("TERM", "dumb"));
-    session.sees("Continue? Type ");
+    session.sees("Continue? Press ");
     kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");
@@ -255,7 +270,7 @@ fn nobody_is_asked_where_the_answer_is_to_be_no() {
 fn ctrl_c_at_a_question_ends_the_run_with_130() {
     let user = asked();
     let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-    session.sees("Continue? Type ");
+    session.sees("Continue? Press ");
     kill_process(Pid::from_child(&session.child), Signal::INT).unwrap();
     let (code, screen) = session.end();
     assert_eq!(code, Some(130), "{screen}");

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a yes is at the question that the page shows; each question has another number.
-const YES: &str = "y 4821";
+const YES: &str = "k";
 
 #[test]
 fn the_tour_shows_what_its_commands_print_at_a_terminal() {
@@ -90,9 +90,9 @@ fn typed(command: &mut Command) -> String {
     while let Ok(length @ 1..) = terminal.read(&mut piece) {
         screen.extend_from_slice(&piece[..length]);
         let seen = String::from_utf8_lossy(&screen);
-        let asked = seen.split_once("Continue? Type \"").and_then(|(_, asked)| asked.split_once("\" to agree [N] "));
+        let asked = seen.split_once("Continue? Press ").and_then(|(_, asked)| asked.split_once(" to agree"));
         if let (None, Some((yes, _))) = (&answered, asked) {
-            terminal.write_all(format!("{yes}\n").as_bytes()).expect("the keyboard");
+            terminal.write_all(yes.as_bytes()).expect("the keyboard");
             answered = Some(yes.to_owned());
         }
     }
@@ -100,8 +100,8 @@ fn typed(command: &mut Command) -> String {
     let screen = answered.map_or_else(
         || screen.clone(),
         |yes| {
-            let kept = |yes: &str| yes.replacen('y', "a", 1);
-            screen.replace(&yes, YES).replace(&kept(&yes), &kept(YES))
+            let keys = |yes: &str| format!("Press {yes} to agree, {} to agree", yes.to_uppercase());
+            screen.replace(&keys(&yes), &keys(YES))
         },
     );
     let status = child.wait().expect("its end");

@@ -11,7 +11,11 @@ use crate::plugin_models::PluginModels;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::openai::OpenAi;
 use crate::provider::scripted::{Script, Scripted};
-use crate::provider::{Endpoint, Keys, Origin, Provider, ProviderError, RetryPolicy, Timeouts, builtin, probe};
+use crate::provider::{
+    Endpoint, Keys, Origin, Provider, ProviderError, ProviderProgram, RetryPolicy, Timeouts, builtin, probe, program,
+    variant,
+};
+use hookhost::config::Digest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -116,6 +120,17 @@ pub struct ProviderSection {
     /// What is known of its models.
     #[serde(default)]
     pub limits: BTreeMap<String, ModelLimits>,
+    /// A program that answers in the place of a server, by its full path.
+    pub program: Option<PathBuf>,
+    /// The environment variables that the program gets beside the common ones. Default: those that it says it reads.
+    pub variables: Option<Vec<String>>,
+    /// A file that says which protocol is spoken where, by its full path.
+    pub variant: Option<PathBuf>,
+    /// The digest that the program or the variant must have.
+    pub sha256: Option<Digest>,
+    /// The line by which the program describes itself.
+    #[serde(skip)]
+    pub(crate) description: Option<String>,
 }
 
 /// One of `[agent.plugin-models]`.
@@ -317,8 +332,14 @@ impl AgentSection {
             if section.kind == Some(Kind::Scripted) || section.provider(&name, keys).is_err() {
                 continue;
             }
+            let program = section.program(&name);
+            if let Some(program) = &program
+                && !program.is_ready().await
+            {
+                continue;
+            }
             let mut model = overrides.model.clone().or(section.model);
-            if section.key_variable.is_none() {
+            if section.key_variable.is_none() && program.is_none() {
                 let Some(served) = probe::models(section.base_url.as_deref().unwrap_or_default()).await else {
                     continue;
                 };
@@ -336,6 +357,16 @@ impl AgentSection {
     pub fn provider_names(&self) -> Vec<String> {
         let own = self.providers.keys().filter(|name| builtin::provider(name).is_none()).cloned();
         builtin::names().into_iter().chain(own).collect()
+    }
+
+    /// Asks the programs among the providers about themselves: their default model, and how they describe themselves. One that cannot be asked fails when it is chosen.
+    pub async fn ask_programs(&mut self) {
+        for (name, section) in &mut self.providers {
+            let Some(program) = section.program(name) else { continue };
+            let Ok(facts) = program.facts().await else { continue };
+            section.model = section.model.take().or_else(|| facts.defaults.get("model").cloned());
+            section.description = facts.description;
+        }
     }
 
     fn named(&self) -> &str {
@@ -366,6 +397,9 @@ impl AgentSection {
             },
             None => ProviderSection::default(),
         };
+        if let Some(file) = &section.variant {
+            section = section.with_variant(name, file)?;
+        }
         let Some(known) = known else {
             return if section.kind.is_some() {
                 Ok(section)
@@ -390,7 +424,9 @@ impl AgentSection {
     /// The environment variables that hold keys of providers.
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
+        let of_programs = self.providers.values().filter_map(|section| section.variables.clone()).flatten();
         let named = self.providers.values().filter_map(|section| section.key_variable.clone());
+        let named = named.chain(of_programs.filter(|name| !program::COMMON_VARIABLES.contains(&name.as_str())));
         let known = builtin::providers().into_iter().filter_map(|(_, section)| section.key_variable);
         let mut variables: Vec<String> = known.chain(self.key_variable.clone()).chain(named).collect();
         variables.sort();
@@ -455,8 +491,38 @@ impl ProviderSection {
         })
     }
 
+    /// The program that answers in the place of a server, if there is one.
+    fn program(&self, name: &str) -> Option<ProviderProgram> {
+        let program = |file: &PathBuf| ProviderProgram::new(name, file.clone(), self.sha256, self.variables.clone());
+        self.program.as_ref().map(program)
+    }
+
+    /// The section with what its variant file says, as far as the section itself does not.
+    fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
+        let unusable = |reason: String| {
+            let (provider, program) = (name.to_owned(), file.display().to_string());
+            ProviderError::Program { provider, program, reason }
+        };
+        if !file.is_absolute() {
+            return Err(unusable("must be named by its full path".to_owned()));
+        }
+        let bytes = program::pinned(file, self.sha256, variant::MAX_FILE).map_err(unusable)?;
+        let text = String::from_utf8(bytes).map_err(|_| unusable("is not UTF-8 text".to_owned()))?;
+        let variant = variant::read(&text).map_err(unusable)?;
+        let mut section = self.clone();
+        section.kind = section.kind.or(variant.kind);
+        section.base_url = section.base_url.or(variant.base_url);
+        section.key_variable = section.key_variable.or(variant.key_variable);
+        section.model = section.model.or(variant.model);
+        section.limits.extend(variant.limits);
+        Ok(section)
+    }
+
     /// Where nothing says where it is, it is the server that its protocol comes from.
     fn endpoint(&self, name: &str, keys: &Keys, protocol: &str) -> Result<Endpoint, ProviderError> {
+        if let Some(program) = self.program(name) {
+            return Endpoint::of_program(name, program, self.description.clone(), Timeouts::default());
+        }
         let home = self.home(protocol);
         let base_url = self.base_url.as_ref().or(home.base_url.as_ref()).cloned().unwrap_or_default();
         let key = self.key_variable.as_ref().or(home.key_variable.as_ref());
@@ -472,12 +538,18 @@ impl ProviderSection {
     /// The server to which a key of this provider goes; `None` where it has none.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
+        if self.program.is_some() {
+            return None;
+        }
         let home = self.home(self.protocol()?);
         Origin::of(self.base_url.as_ref().or(home.base_url.as_ref())?)
     }
 
     /// The environment variable whose value goes there; `None` where none does.
     pub(crate) fn sent_variable(&self) -> Option<String> {
+        if self.program.is_some() {
+            return None;
+        }
         let home = self.home(self.protocol()?);
         self.key_variable.clone().or(home.key_variable)
     }

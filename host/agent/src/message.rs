@@ -204,6 +204,21 @@ pub struct Thinking {
 }
 
 impl Thinking {
+    /// The text for a person; `None` where there is none, such as of an encrypted piece.
+    #[must_use]
+    pub fn readable(&self) -> Option<String> {
+        let text = match self.kind {
+            ThinkingKind::RedactedThinking => return None,
+            ThinkingKind::ReasoningDetails => {
+                let details: Vec<Value> = serde_json::from_str(&self.text).ok()?;
+                let texts = details.iter().filter_map(|detail| detail.get("text").or(detail.get("summary"))?.as_str());
+                texts.collect::<Vec<_>>().join("\n")
+            }
+            _ => self.text.clone(),
+        };
+        (!text.trim().is_empty()).then_some(text)
+    }
+
     /// Before all else that the answer says.
     #[must_use]
     pub fn new(kind: ThinkingKind, text: impl Into<String>, signature: impl Into<String>) -> Self {

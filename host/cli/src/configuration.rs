@@ -61,9 +61,21 @@ pub(crate) fn find(chosen: Option<&Path>, directory: &Path) -> Result<Discovered
     Ok(found)
 }
 
-/// The section `[agent]`.
+/// The section `[agent]`. Programs and variants of providers are the user's own: a project's file that could name one would run
+/// what a repository brings.
 pub(crate) fn agent(config: &Config) -> Result<AgentSection, CliError> {
-    Ok(config.section("agent").map_err(not_loaded)?.unwrap_or_default())
+    let section: AgentSection = config.section("agent").map_err(not_loaded)?.unwrap_or_default();
+    for name in section.providers.keys() {
+        for key in ["program", "variant"] {
+            let origin = config.origin(&["agent", "providers", name.as_str(), key]);
+            if let Some(origin) = origin.filter(|origin| origin.layer == Layer::Project) {
+                return Err(CliError::not_loaded(anyhow!(
+                    "{origin}: a project's file cannot set `agent.providers.{name}.{key}`: set it in your own file, or take it out"
+                )));
+            }
+        }
+    }
+    Ok(section)
 }
 
 /// The section `[agents]`.

@@ -3,7 +3,7 @@
 //! counts as the second, also without a first.
 
 use crate::exit::{CliError, Exit};
-use crate::output::{self, screen};
+use crate::output::{self, keyboard, screen};
 use anyhow::anyhow;
 use hookhost::Host;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +72,7 @@ pub(crate) async fn end_at_once(host: &Host) -> ! {
 
 fn exit() -> ! {
     screen::no_status();
+    keyboard::restore();
     // Nothing is dropped any more: MCP servers and their children would continue.
     kill_started();
     std::process::exit(Exit::Interrupted as i32)

@@ -4,8 +4,10 @@ use crate::output::{
     note, printable,
     style::{DIM, ERROR, WARNING},
 };
+use std::collections::BTreeSet;
 use std::fmt::{Debug, Write as _};
 use std::io::IsTerminal as _;
+use std::sync::{Mutex, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -14,6 +16,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// being compiled where that takes a while: elsewhere nobody waits for it, and a program may read what is said.
 struct Says {
     tells_progress: bool,
+    /// Plugins of which this was said: one is compiled twice where its configuration becomes part of it.
+    compiling: Mutex<BTreeSet<String>>,
 }
 
 /// Target of warnings that the user reads in a refusal or a notice as well.
@@ -25,7 +29,10 @@ const PROGRESS: &str = "hookhost::compiling";
 /// Has warnings said from here on.
 pub(crate) fn say() {
     // Only a second one would be refused, and there is none.
-    let _ = tracing::subscriber::set_global_default(Says { tells_progress: std::io::stderr().is_terminal() });
+    let _ = tracing::subscriber::set_global_default(Says {
+        tells_progress: std::io::stderr().is_terminal(),
+        compiling: Mutex::default(),
+    });
 }
 
 impl Subscriber for Says {
@@ -39,7 +46,10 @@ impl Subscriber for Says {
         event.record(&mut said);
         if event.metadata().target() == PROGRESS {
             let Said { message, plugin, .. } = said;
-            note(&format!("{DIM}{} {message}{DIM:#}\n", printable(&plugin)));
+            let shown = printable(&plugin);
+            if self.compiling.lock().unwrap_or_else(PoisonError::into_inner).insert(plugin) {
+                note(&format!("{DIM}{shown} {message}{DIM:#}\n"));
+            }
             return;
         }
         let (style, word) =

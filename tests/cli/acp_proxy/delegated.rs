@@ -117,14 +117,14 @@ fn a_question_about_a_command_waits_for_a_person() {
     let mut editor = Proxied::editor(&user);
     editor.has_agent_ask("terminal/create", &json!({ "command": "risky" }));
     let since = std::time::Instant::now();
-    let id = loop {
+    let code = loop {
         let list: Value = serde_json::from_str(&user.run(["approvals", "--json"]).stdout).unwrap_or_default();
         if let Some(question) = list.as_array().and_then(|list| list.first()).or(list["questions"].get(0)) {
-            break question["id"].as_str().unwrap().to_owned();
+            break question["code"].as_str().unwrap().to_owned();
         }
         assert!(since.elapsed() < LONG, "no question waits: {list}");
     };
-    user.run(["approvals", "yes", &id]).expect(0, &[]);
+    user.run(["approvals", "yes", &code]).expect(0, &[]);
     let (asked, _) = answered(&mut editor, &json!({ "terminalId": "t1" }));
     assert!(asked.contains("risky"));
 }

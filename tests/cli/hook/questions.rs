@@ -20,9 +20,10 @@ fn open(home: &Home) -> Vec<Value> {
     serde_json::from_str(&approvals(home, &["--json"]).stdout).unwrap_or_default()
 }
 
+/// The code of the only question that waits.
 fn waiting(home: &Home) -> String {
     wait_for("the question", || open(home).len() == 1);
-    open(home)[0]["id"].as_str().unwrap().to_owned()
+    open(home)[0]["code"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -30,26 +31,26 @@ fn a_question_is_listed_and_shown_exactly_and_the_answer_of_another_process_coun
     let home = Home::new();
     home.serve();
     let hook = ask(&home, "1", "touch asked.txt && echo 'a  b' \u{1b}[31m");
-    let id = waiting(&home);
+    let code = waiting(&home);
     let listed = approvals(&home, &[]);
     listed.expect(0, &[]);
-    for text in [&id, "policy asks: asked-by-policy: may the file be written?"] {
+    for text in [&code, "policy asks: asked-by-policy: may the file be written?"] {
         assert!(listed.stdout.contains(text), "{text:?} is not in {listed:#?}");
     }
-    let shown = approvals(&home, &["show", &id]);
+    let shown = approvals(&home, &["show", &code]);
     // All of it, and no control character that could hide a part.
-    assert!(shown.stdout.contains("\"command\": \"touch asked.txt && echo 'a  b' \\u001b[31m\""), "{shown:#?}");
+    assert!(shown.stdout.contains("  $ touch asked.txt && echo 'a  b' \u{fffd}[31m\n"), "{shown:#?}");
     assert!(!shown.stdout.contains('\u{1b}'), "{shown:#?}");
-    approvals(&home, &["yes", &id]).expect(0, &[]);
+    approvals(&home, &["yes", &code]).expect(0, &[]);
     let reply = Reply::of(hook);
     assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
     // Once: the same question is asked again.
     let hook = ask(&home, "2", "touch asked.txt");
-    let id = waiting(&home);
-    approvals(&home, &["no", &id, "--because", "not on a Friday"]).expect(0, &[]);
+    let code = waiting(&home);
+    approvals(&home, &["no", &code, "--because", "not on a Friday"]).expect(0, &[]);
     let reason = Reply::of(hook).denial();
     assert!(reason.contains("not on a Friday"), "{reason}");
-    approvals(&home, &["yes", &id]).expect(2, &["waits for an answer: it was answered, or its time is over"]);
+    approvals(&home, &["yes", &code]).expect(2, &["waits for an answer: it was answered, or its time is over"]);
     // A hook that has gone: nobody can let the call run any more.
     let mut hook = ask(&home, "3", "touch asked.txt");
     waiting(&home);
@@ -86,7 +87,7 @@ fn a_question_whose_host_is_killed_is_asked_once_more_and_the_first_can_not_be_a
     let hook = ask(&home, "1", "touch asked.txt");
     let first = waiting(&home);
     super::end(resident, Signal::KILL);
-    wait_for("the second question", || open(&home).iter().any(|question| question["id"] != first.as_str()));
+    wait_for("the second question", || open(&home).iter().any(|question| question["code"] != first.as_str()));
     let second = waiting(&home);
     approvals(&home, &["yes", &first]).expect(2, &["waits for an answer"]);
     approvals(&home, &["yes", &second]).expect(0, &[]);
@@ -122,7 +123,7 @@ fn a_yes_counts_under_the_rules_of_its_moment_though_no_event_has_come_since_the
     let first = waiting(&home);
     home.user.configure(&format!("{}[[ask]]\ntools = [\"Bash\"]\nquestion = \"Even today?\"\n", policy().to_toml()));
     approvals(&home, &["yes", &first]).expect(0, &[]);
-    wait_for("the second question", || open(&home).iter().any(|question| question["id"] != first.as_str()));
+    wait_for("the second question", || open(&home).iter().any(|question| question["code"] != first.as_str()));
     let second = waiting(&home);
     approvals(&home, &["no", &second]).expect(0, &[]);
     assert!(Reply::of(hook).denial().contains("Even today?"));
@@ -148,4 +149,31 @@ fn a_call_that_has_run_is_asked_about_again_where_its_number_comes_again() {
     home.user.configure(&format!("{}[[ask]]\ntools = [\"Bash\"]\nquestion = \"Sure?\"\n", policy().to_toml()));
     assert_eq!(home.asked("s", "call_0", "ls").decision(), "ask");
     home.verify_log();
+}
+
+#[test]
+fn a_yes_names_what_was_shown_and_neither_a_part_of_it_nor_another_question() {
+    let home = Home::new();
+    home.serve();
+    let hook = ask(&home, "1", "touch asked.txt");
+    let code = waiting(&home);
+    let id = open(&home)[0]["id"].as_str().unwrap().to_owned();
+    let (session, number) = id.rsplit_once('.').unwrap();
+    // A part, an empty word, the number of the event, the session: each says what to give instead.
+    for word in [&code[..7], &code[1..], "", " ", &id, &number[..1], session] {
+        for answer in ["yes", "no", "show"] {
+            let ended = approvals(&home, &[answer, word]);
+            ended.expect(2, &["try: hookhost approvals"]);
+        }
+    }
+    assert_eq!(open(&home).len(), 1, "something of it was an answer");
+    approvals(&home, &["no", &code]).expect(0, &["It does not run: bash command=\"touch asked.txt\""]);
+    Reply::of(hook).denial();
+    // The same call once more is another question: the code of the first says nothing about it.
+    let hook = ask(&home, "2", "touch asked.txt");
+    assert_ne!(waiting(&home), code);
+    approvals(&home, &["yes", &code]).expect(2, &["no question with the code"]);
+    approvals(&home, &["yes", &waiting(&home)]).expect(0, &["It may run, once: bash command=\"touch asked.txt\""]);
+    let reply = Reply::of(hook);
+    assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
 }

@@ -44,8 +44,8 @@ fn an_update_of_the_program_replaces_the_resident_host_which_settles_what_is_und
     home.asked("s", "2", "touch denied.txt").is_denied_by_policy();
     home.asked("s", "3", "ls").passes();
     assert!(runs(old), "it settles what is under way");
-    let id = open()[0]["id"].as_str().unwrap().to_owned();
-    printed(&mut home.command(&["approvals", "yes", &id])).expect(0, &[]);
+    let code = open()[0]["code"].as_str().unwrap().to_owned();
+    printed(&mut home.command(&["approvals", "yes", &code])).expect(0, &[]);
     let reply = Reply::of(waiting);
     assert_eq!((reply.code, reply.stderr.as_str()), (Some(0), ""), "{reply:?}");
     assert!(!reply.stdout.contains("deny"), "{reply:?}");
@@ -96,8 +96,8 @@ fn an_update_keeps_what_was_served_over_http_and_turns_no_client_away() {
         wait_for("the old host's last word", || !home.socket().exists());
         // A client that comes meanwhile is served.
         assert!(asked("3", "touch denied.txt").contains("denied-by-policy"));
-        let id = open()[0]["id"].as_str().unwrap().to_owned();
-        printed(&mut home.command(&["approvals", "yes", &id])).expect(0, &[]);
+        let code = open()[0]["code"].as_str().unwrap().to_owned();
+        printed(&mut home.command(&["approvals", "yes", &code])).expect(0, &[]);
         let answered = waiting.join().unwrap();
         assert!(answered.starts_with("HTTP/1.1 200") && !answered.contains("deny"), "{answered}");
         wait_for("the new program", || is_new(&home, old) && home.socket().exists());

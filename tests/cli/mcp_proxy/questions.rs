@@ -159,7 +159,7 @@ fn a_question_that_no_client_can_be_asked_waits_for_an_approval() {
     let question = loop {
         let list: Value = serde_json::from_str(&user.run(["approvals", "--json"]).stdout).unwrap_or_default();
         if let Some(question) = list.as_array().and_then(|list| list.first()).or(list["questions"].get(0)) {
-            break question["id"].as_str().unwrap().to_owned();
+            break question["code"].as_str().unwrap().to_owned();
         }
         assert!(since.elapsed() < LONG, "no question waits: {list}");
         std::thread::sleep(Duration::from_millis(20));

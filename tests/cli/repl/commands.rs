@@ -155,7 +155,7 @@ fn whether_questions_are_asked_is_shown_and_changed() {
     session.says("/approve ask");
     session.looks_like("ask: what a plugin asks, you are asked");
     session.says("go");
-    session.sees("Continue? Type ");
+    session.sees("Continue? Press ");
     assert!(!user.project().join("made").exists());
     session.agrees();
     session.sees("Yes.");

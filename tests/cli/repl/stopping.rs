@@ -138,7 +138,7 @@ fn ctrl_c_at_a_question_is_a_no_and_what_is_typed_next_is_a_prompt() {
     user.configure("[[ask]]\nactions = [\"shell\"]\n");
     let mut session = talk(&user);
     session.says("go");
-    session.sees("Continue? Type ");
+    session.sees("Continue? Press ");
     interrupt(&session);
     session.looks_like("no longer asked: the answer is no");
     session.says("yes");

@@ -3,7 +3,7 @@
 use super::request::Completion;
 use super::state::{Ended, Run, State, Step};
 use super::{AgentEvent, MAX_REVISIONS};
-use crate::message::{Author, Message, Thoughts};
+use crate::message::{Author, Message, Thinking, Thoughts};
 use crate::session_store::Generation;
 use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use hookhost::{Piece, TextStream};
@@ -26,6 +26,18 @@ impl Run<'_> {
         }
     }
 
+    /// Shows what the model thought, unless a plugin judges the text that is shown: no event carries thinking, so the plugin would
+    /// not have seen it.
+    pub(super) fn show_reasoning(&self, thinking: &Thinking) {
+        let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
+        if judged.into_iter().any(|event| self.agent.host.has_subscriber(event)) {
+            return;
+        }
+        if let Some(text) = thinking.readable() {
+            self.report(&AgentEvent::Reasoning { text });
+        }
+    }
+
     /// Makes an answer's text final, stores it, and shows what has not been shown yet.
     pub(super) async fn finalize(&mut self, answer: Completion) -> Step {
         let generation = answer.generation();
@@ -42,7 +54,7 @@ impl Run<'_> {
             }
             TransformOutcome::Withheld(rejection) => {
                 self.report_refusal(EventKind::FinalizeContent, &rejection);
-                if self.is_to_be_revised(&rejection) {
+                if self.may_try_again(&rejection) {
                     return self.revise(last.text, generation, &rejection);
                 }
                 // Who reads the status alone is not to take the note for an answer.
@@ -60,8 +72,9 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
-    /// Whether the model rewrites its final text: the refusal is retryable, and it has not done so too often.
-    fn is_to_be_revised(&self, rejection: &Rejection) -> bool {
+    /// Whether the task continues after a refusal of its turn or its final text: the refusal is retryable, and that has not
+    /// happened too often.
+    pub(super) fn may_try_again(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict
             && refusal.retryable
@@ -79,6 +92,16 @@ impl Run<'_> {
         let text = format!(
             "[From a policy, not from the user.] Your answer was withheld, and the user has not seen it: {rejection}. \
              Answer again in a way that the policy accepts."
+        );
+        self.conversation.push(Message::User { text, author: Author::Policy })?;
+        Ok(State::Assemble)
+    }
+
+    /// Tells the model why its turn was refused, for another turn.
+    pub(super) fn continue_after(&mut self, rejection: &Rejection) -> Step {
+        self.task.revisions += 1;
+        let text = format!(
+            "[From a policy, not from the user.] This turn was refused: {rejection}. Continue in a way that the policy accepts."
         );
         self.conversation.push(Message::User { text, author: Author::Policy })?;
         Ok(State::Assemble)

@@ -65,8 +65,8 @@ pub(crate) const MAX_REPEATED_REJECTIONS: u32 = 5;
 /// varies its call a little each time repeats itself, too.
 pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
-/// How often the model may rewrite the final text of a task, where a plugin refused it and said
-/// that trying again helps. Then the text is withheld.
+/// How often a task continues after a plugin has refused its final text or a turn of it, and said that trying again helps. Then
+/// the text is withheld, or the task ends.
 pub const MAX_REVISIONS: u32 = 3;
 
 /// How an agent runs.

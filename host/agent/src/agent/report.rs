@@ -158,6 +158,12 @@ pub enum AgentEvent {
         /// The text; pieces follow each other without anything between.
         text: String,
     },
+    /// The model's reasoning before or within its answer, a piece at a time. It is not part of the answer. No event carries it, so
+    /// it is not reported where a plugin judges the text that a person sees.
+    Reasoning {
+        /// The text of the piece.
+        text: String,
+    },
     /// Text that waited for plugins to see it whole is not shown, since its answer was interrupted.
     TextHeld {
         /// How many bytes.

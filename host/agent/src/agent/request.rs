@@ -122,35 +122,35 @@ impl Run<'_> {
     }
 
     /// Begins a turn: its request, as plugins leave it. They change this one only, not the conversation.
-    pub(super) async fn assemble(&mut self) -> State {
+    pub(super) async fn assemble(&mut self) -> Step {
         self.end_turn().await;
         let config = &self.agent.config;
         if self.task.turns >= config.max_turns.get() {
             let reason = format!("the task has used all of its {} model calls", config.max_turns);
-            return State::Ended(Ended { status: Status::MaxTurns, ..Ended::error(reason) });
+            return Ok(State::Ended(Ended { status: Status::MaxTurns, ..Ended::error(reason) }));
         }
         if let Some(ended) = self.limits.used_up() {
-            return State::Ended(ended);
+            return Ok(State::Ended(ended));
         }
         let number = |begun: u32| begun.saturating_add(1);
         let turn = Turn { number: number(self.turns_begun), number_in_task: number(self.task.turns_begun) };
         let Some(settled) = self.unless_cancelled(self.session.turn_start(turn)).await else {
-            return State::Ended(self.interrupted());
+            return Ok(State::Ended(self.interrupted()));
         };
         if let GateOutcome::Rejected(rejection) = settled.outcome {
             self.report_refusal(EventKind::TurnStart, &rejection);
-            return State::Ended(Ended::rejected(rejection));
+            return self.refused_turn(Ended::rejected(rejection));
         }
         self.begin_turn();
         if let Err(ended) = self.compact().await {
-            return State::Ended(ended);
+            return Ok(State::Ended(ended));
         }
         self.tell_too_large();
         match self.gate_request(self.request()).await {
             Gated::Send(mut outgoing) => {
                 // What plugins said about this very request counts, too.
                 outgoing.request.reminders = self.reminders();
-                State::Send(outgoing)
+                Ok(State::Send(outgoing))
             }
             Gated::Responded { text, by } => {
                 self.report(&AgentEvent::Answered { by });
@@ -158,12 +158,20 @@ impl Run<'_> {
                 self.show(stream.push(&text).await);
                 self.show(stream.end_untold().await);
                 if let Some(ended) = self.run_context.take_stop() {
-                    return State::Ended(ended);
+                    return Ok(State::Ended(ended));
                 }
                 let (thoughts, calls, stop_reason) = (Thoughts::default(), AnswerCalls::default(), "plugin".into());
-                State::Answered(Completion { stream, thoughts, calls, stop_reason, used: None, cut: None })
+                Ok(State::Answered(Completion { stream, thoughts, calls, stop_reason, used: None, cut: None }))
             }
-            Gated::Ended(ended) => State::Ended(ended),
+            Gated::Ended(ended) => self.refused_turn(ended),
+        }
+    }
+
+    /// Continues with the reason in the conversation if the refusal of the turn allows that; else the task ends.
+    fn refused_turn(&mut self, ended: Ended) -> Step {
+        match &ended.rejection {
+            Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),
+            _ => Ok(State::Ended(ended)),
         }
     }
 
@@ -245,7 +253,8 @@ impl Run<'_> {
     /// How the task ends, if there is none.
     async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
         let Some(wait) = self.agent.config.retry.wait(failures, error) else {
-            return Err(Ended::error(error.to_string()));
+            let advice = if error.is_transient() { ": run the prompt again" } else { "" };
+            return Err(Ended::error(format!("{error}{advice}")));
         };
         self.report(&AgentEvent::Retrying { error: error.to_string(), wait });
         self.unless_cancelled(tokio::time::sleep(wait)).await.ok_or_else(|| self.interrupted())

@@ -330,7 +330,7 @@ impl<'a> Run<'a> {
             State::Start { prompt } => return self.start(prompt).await,
             State::NextTask => self.next_task().await,
             State::Submit(task) => return self.submit(task).await,
-            State::Assemble => self.assemble().await,
+            State::Assemble => return self.assemble().await,
             State::Send(outgoing) => self.send(outgoing).await,
             State::Receive(outgoing, stream) => self.receive(outgoing, stream).await,
             State::Answered(answer) => return self.answered(answer).await,

@@ -25,8 +25,8 @@ struct Incoming {
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
-    /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools`
-    /// or `response-receive`.
+    /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools` or `response-receive`, or has
+    /// the text before them wait.
     holds_calls: bool,
 }
 
@@ -48,15 +48,18 @@ impl Run<'_> {
     /// Reads the answer.
     pub(super) async fn receive(&mut self, outgoing: Outgoing, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
+        let stream_text = self.session.stream();
+        // What the model says before its calls is shown before them, also where it is shown once it is final.
+        let shows_late = stream_text.is_held();
         let mut incoming = Incoming {
-            stream: self.session.stream(),
+            stream: stream_text,
             unread: whole.then(String::new),
             thinking: Vec::new(),
             calls: AnswerCalls::default(),
             held: Vec::new(),
             used: None,
             offered: outgoing.request.tools.iter().map(|tool| tool.name.clone()).collect(),
-            holds_calls: whole || self.agent.host.has_subscriber(EventKind::BeforeTools),
+            holds_calls: whole || shows_late || self.agent.host.has_subscriber(EventKind::BeforeTools),
         };
         let mut end = self.read(&mut incoming, stream, &outgoing).await;
         if matches!(end, End::Complete(_))
@@ -126,11 +129,14 @@ impl Run<'_> {
                         self.schedule(&mut incoming.calls, call, &incoming.offered);
                     }
                 }
-                Some(Ok(Delta::Thinking(thinking))) => incoming.thinking.push(Thinking {
-                    text_before: incoming.text().len(),
-                    calls_before: incoming.calls.uses.len() + incoming.held.len(),
-                    ..thinking
-                }),
+                Some(Ok(Delta::Thinking(thinking))) => {
+                    self.show_reasoning(&thinking);
+                    incoming.thinking.push(Thinking {
+                        text_before: incoming.text().len(),
+                        calls_before: incoming.calls.uses.len() + incoming.held.len(),
+                        ..thinking
+                    });
+                }
                 Some(Ok(Delta::Usage(usage))) => incoming.used = Some(usage),
                 Some(Ok(Delta::Stop(reason))) => return End::Complete(reason),
                 Some(Err(error)) => return End::Failed(error),

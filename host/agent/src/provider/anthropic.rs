@@ -54,6 +54,10 @@ impl Provider for Anthropic {
         self.endpoint.provider()
     }
 
+    fn notice(&self) -> Option<String> {
+        self.endpoint.notice()
+    }
+
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError> {
         let body = self.body(&request);
         self.send_body(request, body).await

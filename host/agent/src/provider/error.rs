@@ -100,8 +100,18 @@ pub enum ProviderError {
         /// What went wrong.
         reason: String,
     },
+    /// The program of the provider, or its variant file, cannot be used.
+    #[error("{program}, which the provider {provider} names, {reason}")]
+    Program {
+        /// The provider's name.
+        provider: String,
+        /// The file.
+        program: String,
+        /// What is wrong with it, as a clause whose subject is the file.
+        reason: String,
+    },
     /// The answer's stream ended before the answer did.
-    #[error("the answer of the provider {provider} broke off in the middle ({reason}): run the prompt again")]
+    #[error("the answer of the provider {provider} broke off in the middle ({reason})")]
     BrokenStream {
         /// The provider's name.
         provider: String,

@@ -1,11 +1,13 @@
-//! What the HTTP providers share: one request, answered by a stream of server-sent events.
+//! What the providers of both protocols share: one request, answered by a stream of server-sent events, over HTTP or by a
+//! program.
 //!
 //! Failures become [`ProviderError`]s here. The key is sent to the endpoint it belongs to and shown nowhere:
 //! redirects are not followed, and what a server says of it is masked.
 
 use super::origin::{carries_a_key, is_in_the_clear, is_loopback};
-use super::{Delta, DeltaStream, Keys, Origin, ProviderError};
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use super::{Delta, DeltaStream, Keys, Origin, ProviderError, ProviderProgram};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use reqwest::{Client, Response, StatusCode, Url, header::HeaderMap, header::HeaderName, redirect};
 use serde_json::Value;
 use sse_stream::{Sse, SseByteStream};
@@ -44,10 +46,22 @@ struct Key {
     value: String,
 }
 
-/// Where a provider is, and the key that opens it.
+/// Where a provider is: a server with the key that opens it, or a program.
 #[derive(Clone)]
 pub struct Endpoint {
     provider: String,
+    transport: Transport,
+}
+
+#[derive(Clone)]
+enum Transport {
+    Http(Box<Server>),
+    Program { program: ProviderProgram, description: Option<String>, timeouts: Timeouts },
+}
+
+/// A server, and the key that opens it.
+#[derive(Clone)]
+struct Server {
     base: Url,
     key: Option<Key>,
     headers: HeaderMap,
@@ -56,10 +70,11 @@ pub struct Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
-            .field("provider", &self.provider)
-            .field("base", &shown(&self.base))
-            .finish_non_exhaustive()
+        let place = match &self.transport {
+            Transport::Http(server) => shown(&server.base),
+            Transport::Program { program, .. } => format!("{program:?}"),
+        };
+        f.debug_struct("Endpoint").field("provider", &self.provider).field("place", &place).finish_non_exhaustive()
     }
 }
 
@@ -113,7 +128,22 @@ impl Endpoint {
             return Err(ProviderError::KeyInTheClear { provider: provider.to_owned(), url: shown(&base) });
         }
         let client = client(&base, timeouts).map_err(|error| unusable(root_cause(&error)))?;
-        Ok(Self { provider: provider.to_owned(), base, key, headers: HeaderMap::new(), client })
+        let server = Server { base, key, headers: HeaderMap::new(), client };
+        Ok(Self { provider: provider.to_owned(), transport: Transport::Http(Box::new(server)) })
+    }
+
+    /// A program in the place of a server, and the line by which it describes itself.
+    ///
+    /// # Errors
+    /// As [`ProviderProgram::check`].
+    pub fn of_program(
+        provider: &str,
+        program: ProviderProgram,
+        description: Option<String>,
+        timeouts: Timeouts,
+    ) -> Result<Self, ProviderError> {
+        program.check()?;
+        Ok(Self { provider: provider.to_owned(), transport: Transport::Program { program, description, timeouts } })
     }
 
     /// Further headers of each request, such as the name of the program.
@@ -134,7 +164,9 @@ impl Endpoint {
                 ));
             }
             let value = value.parse().map_err(|_| unusable("its value has characters that no header can have"))?;
-            self.headers.insert(header, value);
+            if let Transport::Http(server) = &mut self.transport {
+                server.headers.insert(header, value);
+            }
         }
         Ok(self)
     }
@@ -143,12 +175,26 @@ impl Endpoint {
         &self.provider
     }
 
+    fn server(&self) -> Option<&Server> {
+        match &self.transport {
+            Transport::Http(server) => Some(server),
+            Transport::Program { .. } => None,
+        }
+    }
+
     pub(super) fn key(&self) -> Option<&str> {
-        self.key.as_ref().map(|key| key.value.as_str())
+        self.server()?.key.as_ref().map(|key| key.value.as_str())
     }
 
     pub(super) fn host(&self) -> Option<&str> {
-        self.base.host_str()
+        self.server()?.base.host_str()
+    }
+
+    /// Tells the user that a program answers, with the line by which it describes itself.
+    pub(super) fn notice(&self) -> Option<String> {
+        let Transport::Program { description, .. } = &self.transport else { return None };
+        let description = description.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
+        Some(format!("{} is a program of yours{description}", self.provider))
     }
 
     /// Posts `body` to `path` below the base URL; the answer's events.
@@ -159,23 +205,30 @@ impl Endpoint {
         body: &Value,
         decoder: D,
     ) -> Result<DeltaStream, ProviderError> {
-        let mut url = self.base.clone();
-        url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let mut request = self
+        let server = match &self.transport {
+            Transport::Http(server) => server,
+            Transport::Program { program, timeouts, .. } => {
+                let pieces = program.answer(body.to_string(), timeouts.idle).await?;
+                return Ok(self.deltas(pieces, decoder));
+            }
+        };
+        let mut url = server.base.clone();
+        url.set_path(&format!("{}/{path}", server.base.path().trim_end_matches('/')));
+        let mut request = server
             .client
             .post(url)
-            .headers(self.headers.clone())
+            .headers(server.headers.clone())
             .header("content-type", "application/json")
             .body(body.to_string());
         for (name, value) in headers {
             request = request.header(name, *value);
         }
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request.send().await.map_err(|error| self.unreachable(server, &error))?;
         let response = self.accepted(response).await?;
-        Ok(self.deltas(response, decoder))
+        Ok(self.deltas(response.bytes_stream().map_err(std::io::Error::other), decoder))
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ProviderError {
+    fn unreachable(&self, server: &Server, error: &reqwest::Error) -> ProviderError {
         let reason = if error.is_builder() {
             // A header value that cannot be sent is the key: the reason must not repeat it.
             "the request cannot be written; the API key may hold characters that no header can".to_owned()
@@ -184,7 +237,7 @@ impl Endpoint {
         } else {
             root_cause(error)
         };
-        ProviderError::Unreachable { provider: self.provider.clone(), url: shown(&self.base), reason }
+        ProviderError::Unreachable { provider: self.provider.clone(), url: shown(&server.base), reason }
     }
 
     /// The response, if it is a success and a stream of events.
@@ -207,7 +260,7 @@ impl Endpoint {
             401 | 403 => ProviderError::Unauthorized {
                 provider: provider(),
                 status: number,
-                variable: self.key.as_ref().map(|key| key.variable.clone()),
+                variable: self.server().and_then(|server| server.key.as_ref()).map(|key| key.variable.clone()),
             },
             429 => ProviderError::RateLimited { provider: provider(), retry_after },
             500..=599 => ProviderError::Server { provider: provider(), status: number, retry_after },
@@ -242,17 +295,21 @@ impl Endpoint {
 
     /// A server's words, short, on one line, and without the key.
     pub(super) fn quoted(&self, said: &str) -> String {
-        let masked = match &self.key {
-            Some(key) => said.replace(&key.value, "[key]"),
+        let masked = match self.key() {
+            Some(key) => said.replace(key, "[key]"),
             None => said.to_owned(),
         };
         let line: String = masked.split_whitespace().collect::<Vec<_>>().join(" ");
         line.chars().filter(|character| !character.is_control()).take(REASON_LIMIT).collect()
     }
 
-    fn deltas<D: Decoder>(&self, response: Response, decoder: D) -> DeltaStream {
+    fn deltas<D, B>(&self, pieces: impl Stream<Item = std::io::Result<B>> + Send + 'static, decoder: D) -> DeltaStream
+    where
+        D: Decoder,
+        B: Into<Bytes> + Send + 'static,
+    {
         let mut left = ANSWER_LIMIT;
-        let bytes = response.bytes_stream().map_err(std::io::Error::other).and_then(move |chunk| {
+        let bytes = pieces.map_ok(Into::into).and_then(move |chunk: Bytes| {
             let fits = left.checked_sub(chunk.len());
             left = fits.unwrap_or(0);
             std::future::ready(match fits {
@@ -310,7 +367,7 @@ struct Reading<D, B: futures_util::TryStream> {
 impl<D, B> Reading<D, B>
 where
     D: Decoder,
-    SseByteStream<B>: futures_util::Stream<Item = Result<Sse, sse_stream::Error>> + Unpin,
+    SseByteStream<B>: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin,
     B: futures_util::TryStream,
 {
     async fn next(&mut self) -> Result<Option<Delta>, ProviderError> {

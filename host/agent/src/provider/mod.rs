@@ -10,9 +10,11 @@ mod keys;
 pub mod openai;
 mod origin;
 pub(crate) mod probe;
+pub(crate) mod program;
 mod reasoning;
 mod retry;
 pub mod scripted;
+pub(crate) mod variant;
 
 pub use error::ProviderError;
 pub(crate) use http::client as http_client;
@@ -20,6 +22,7 @@ pub use http::{Endpoint, Timeouts};
 pub use keys::{Keys, KeysError};
 pub use origin::Origin;
 pub(crate) use origin::{carries_a_key, is_in_the_clear};
+pub use program::{ProgramFacts, ProviderProgram};
 pub use retry::RetryPolicy;
 
 use crate::message::{Message, StopReason, Thinking, Thoughts, TokenUsage, ToolUse};
@@ -77,7 +80,7 @@ pub enum Delta {
     Text(String),
     /// A tool call, complete: it comes as soon as nothing can be added to it, which may be long before the answer ends.
     ToolCall(ToolUse),
-    /// Something that the model thought, complete. It is kept for the model and shown to nobody. What came before it is
+    /// Something that the model thought, complete. It is kept for the model. What came before it is
     /// what this stream has said before it.
     Thinking(Thinking),
     /// What the call has used so far; a later one replaces it.

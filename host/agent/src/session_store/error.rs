@@ -15,20 +15,18 @@ pub enum SessionStoreError {
         id: String,
     },
     /// There is none.
-    #[error("there is no session `{}` in {}", .id.escape_debug(), .directory.display())]
+    #[error(
+        "there is no session `{}` in {}{}",
+        .id.escape_debug(), .directory.display(),
+        if .similar.is_empty() { String::new() } else { format!("; its whole id is needed, such as {}", .similar.join(", ")) }
+    )]
     NotFound {
-        /// The id, or the beginning of one.
+        /// The id.
         id: String,
-        /// Where it was looked for.
+        /// The directory of the sessions.
         directory: PathBuf,
-    },
-    /// The beginning of more than one id.
-    #[error("more than one session begins with `{prefix}`: {}; give more of its id", .ids.join(", "))]
-    Ambiguous {
-        /// The beginning.
-        prefix: String,
-        /// Some of the sessions.
-        ids: Vec<String>,
+        /// Some of the sessions whose ids begin with `id`.
+        similar: Vec<String>,
     },
     /// Another process writes it.
     #[error("the session {id} is in use by another process: wait until that has ended, or end it")]

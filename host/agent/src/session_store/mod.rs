@@ -38,8 +38,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How the names of directories begin whose session is being removed.
 const REMOVED: &str = ".removed-";
 
-/// Most ids that are listed where several sessions are meant.
-const AMBIGUOUS: usize = 5;
+/// Maximum ids that are proposed for one that is the beginning of others.
+const MAX_SIMILAR: usize = 5;
 
 /// The facts of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,28 +165,6 @@ impl SessionStore {
         Ok(sessions)
     }
 
-    /// The id that this is, or the one that begins so.
-    ///
-    /// # Errors
-    /// If there is no such session, or several have that prefix.
-    pub fn find(&self, prefix: &str) -> Result<String, SessionStoreError> {
-        let mut ids = self.ids()?;
-        ids.retain(|id| id.starts_with(prefix));
-        ids.sort();
-        // One that is given in full is meant, even if it is the beginning of another.
-        if let Some(place) = ids.iter().position(|id| id == prefix) {
-            return Ok(ids.swap_remove(place));
-        }
-        match ids.len() {
-            0 => Err(SessionStoreError::NotFound { id: prefix.to_owned(), directory: self.directory.clone() }),
-            1 => Ok(ids.remove(0)),
-            _ => {
-                ids.truncate(AMBIGUOUS);
-                Err(SessionStoreError::Ambiguous { prefix: prefix.to_owned(), ids })
-            }
-        }
-    }
-
     /// Removes a session and its messages.
     ///
     /// # Errors
@@ -213,8 +191,8 @@ impl SessionStore {
     }
 
     fn existing(&self, id: &str) -> Result<PathBuf, SessionStoreError> {
-        let path = self.directory.join(id);
-        if metadata::is_id(id) && path.join(metadata::FILE).is_file() {
+        if self.is_session(id) {
+            let path = self.directory.join(id);
             for directory in [&self.directory, &path, &messages_directory(&path)] {
                 match files::check_kept_directory(directory) {
                     Err(error) if !error.is_missing() => return Err(SessionStoreError::directory(directory)(error)),
@@ -223,7 +201,15 @@ impl SessionStore {
             }
             return Ok(path);
         }
-        Err(SessionStoreError::NotFound { id: id.to_owned(), directory: self.directory.clone() })
+        let mut similar = if id.is_empty() { Vec::new() } else { self.ids()? };
+        similar.retain(|other| other.starts_with(id));
+        similar.sort();
+        similar.truncate(MAX_SIMILAR);
+        Err(SessionStoreError::NotFound { id: id.to_owned(), directory: self.directory.clone(), similar })
+    }
+
+    fn is_session(&self, id: &str) -> bool {
+        metadata::is_id(id) && self.directory.join(id).join(metadata::FILE).is_file()
     }
 
     fn ids(&self) -> Result<Vec<String>, SessionStoreError> {
@@ -236,8 +222,7 @@ impl SessionStore {
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
         // A refused one is reported when it is named.
-        let is_there = |id: &String| !matches!(self.existing(id), Err(SessionStoreError::NotFound { .. }));
-        Ok(entries.filter_map(id).filter(is_there).collect())
+        Ok(entries.filter_map(id).filter(|id| self.is_session(id)).collect())
     }
 }
 

@@ -143,17 +143,18 @@ fn a_message_edited_by_hand_counts_as_it_is() {
 }
 
 #[test]
-fn a_beginning_names_a_session_if_it_is_that_of_no_other() {
+fn the_beginning_of_an_id_names_no_session_and_whole_ids_are_proposed() {
     let (_directory, store) = written();
     for id in ["s-2", "s-22", "other"] {
         drop(store.create(&header(id)).unwrap());
     }
     std::fs::create_dir(store.directory.join("s-no-session")).unwrap();
-    assert_eq!(store.find("o").unwrap(), "other");
-    assert_eq!(store.find("s-2").unwrap(), "s-2");
-    let error = store.find("s-").unwrap_err().to_string();
-    assert_eq!(error, "more than one session begins with `s-`: s-1, s-2, s-22; give more of its id");
-    assert!(store.find("x").unwrap_err().to_string().starts_with("there is no session `x` in "));
+    assert!(store.read("s-2").is_ok());
+    let error = |id: &str| store.read(id).unwrap_err().to_string();
+    assert!(error("o").ends_with("; its whole id is needed, such as other"), "{}", error("o"));
+    assert!(error("s-").ends_with("; its whole id is needed, such as s-1, s-2, s-22"), "{}", error("s-"));
+    assert!(!error("x").contains("such as") && !error("").contains("such as"));
+    assert!(store.remove("o").is_err() && store.read("other").is_ok());
     for id in ["../s-1", "..", "s-no-session", ""] {
         assert!(matches!(store.read(id), Err(SessionStoreError::NotFound { .. })), "{id}");
     }
@@ -228,7 +229,7 @@ fn a_session_of_the_fourth_seeds_program_is_continued() {
                   tool: bash\nerror: false\n---\na\n---\nb\n";
     put("messages/0003-tool_result.md", result);
     let store = SessionStore::new(directory.path());
-    let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.find("20260324").unwrap()).unwrap();
+    let Resumed { mut writer, session: read, notices, .. } = store.resume(&store.list().unwrap()[0].header.id).unwrap();
     assert_eq!(notices, Vec::<String>::new());
     let call = ToolUse { id: "toolu_456".into(), name: "bash".into(), arguments: json!({ "command": "ls" }) };
     assert_eq!(

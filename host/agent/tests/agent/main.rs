@@ -16,6 +16,7 @@ mod inference;
 mod limits;
 mod plans;
 mod plugin_tools;
+mod programs;
 mod providers;
 mod running;
 mod served;

@@ -38,6 +38,12 @@ static FINAL: SharedHost = SharedHost::new(|| {
     vec![
         on("revised", "guard", no_passwords()),
         on("revised", "guard", json!({ "before-inference": { "verdict": "modify", "value": { "prompt": "please" } } })),
+        on(
+            "turn.refused.often",
+            "guard",
+            json!({ "turn-start": { "verdict": "reject", "reason": "not now", "retryable": true } }),
+        ),
+        on("turn.refused.finally", "guard", json!({ "turn-start": { "verdict": "reject", "reason": "never" } })),
         on("revised.often", "guard", no_passwords()),
         on(
             "revised.stopped",
@@ -319,4 +325,21 @@ async fn plugins_can_read_the_conversation_so_far() {
         outcome.text,
         "3 of 3\nuser: do it\nassistant: [calls {\"name\":\"bash\",\"arguments\":{\"command\":\"echo hi\"}}]\ntool: hi\n[exit code 0]"
     );
+}
+
+#[tokio::test]
+async fn a_turn_that_is_refused_and_may_be_tried_again_continues_with_the_reason_in_the_conversation() {
+    let harness = Harness::on(&FINAL, "turn.refused.often", [says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!((outcome.status, outcome.reason.as_deref()), (Status::Rejected, Some("Rejected by guard: not now")));
+    assert!(harness.fake.requests().is_empty());
+    let reasons =
+        stored(&outcome).into_iter().filter(|message| matches!(message, Message::User { author: Author::Policy, .. }));
+    assert_eq!(reasons.count(), usize::try_from(MAX_REVISIONS).unwrap());
+
+    // A refusal for good ends the task at once.
+    let harness = Harness::on(&FINAL, "turn.refused.finally", [says("never")]).await;
+    let outcome = harness.run().await;
+    assert_eq!(outcome.status, Status::Rejected);
+    assert!(!stored(&outcome).iter().any(|message| matches!(message, Message::User { author: Author::Policy, .. })));
 }

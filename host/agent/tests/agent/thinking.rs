@@ -1,8 +1,8 @@
-//! What models think: kept, given back to the same model as it came, and shown to nobody.
+//! What models think: kept, given back to the same model as it came, and shown where no plugin judges what is shown.
 
 use crate::loopback::{Reply, Server, dialects};
 use crate::support::{Harness, Prepared, SharedHost, on, says, stored};
-use hookhost_agent::agent::{Agent, RunOutcome, Status};
+use hookhost_agent::agent::{Agent, AgentEvent, RunOutcome, Status};
 use hookhost_agent::message::{Message, StopReason, Thinking, ThinkingKind, ToolUse};
 use hookhost_agent::provider::anthropic::Anthropic;
 use hookhost_agent::provider::openai::OpenAi;
@@ -93,6 +93,24 @@ fn blocks_of_thoughtful() -> Value {
     ])
 }
 
+fn reasoning(harness: &Harness) -> Vec<String> {
+    let told = |event| match event {
+        AgentEvent::Reasoning { text } => Some(text),
+        _ => None,
+    };
+    harness.events().into_iter().filter_map(told).collect()
+}
+
+#[tokio::test]
+async fn reasoning_is_not_shown_where_a_plugin_judges_what_is_shown() {
+    let server =
+        Server::start([Reply::events(&thoughtful()), Reply::events(&dialects::anthropic_text("It is hunter2."))]).await;
+    let mut harness = Harness::on(&HOST, "changed", []).await;
+    harness.provider = Arc::new(Anthropic::new(endpoint("anthropic", &server)));
+    harness.run().await;
+    assert!(reasoning(&harness).is_empty(), "{:?}", reasoning(&harness));
+}
+
 #[tokio::test]
 async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_continues() {
     let server = Server::start([
@@ -106,8 +124,8 @@ async fn thinking_goes_back_signed_and_where_it_was_also_when_the_session_contin
     assert_eq!((outcome.status, outcome.text.as_str()), (Status::Success, "Nothing."));
     let expected = blocks_of_thoughtful();
     assert_eq!(answer(&server, 1)["content"], expected);
-    assert_eq!(harness.shown(), "I look.Nothing.", "thinking is shown to nobody");
-    assert!(!format!("{:?}", harness.events()).contains("I wonder"), "{:?}", harness.events());
+    assert_eq!(harness.shown(), "I look.Nothing.", "thinking is no part of the answer");
+    assert_eq!(reasoning(&harness), ["I wonder what is here."], "what is encrypted or empty is not shown");
     let file = outcome.transcript.as_ref().unwrap().join("messages/0002-assistant.md");
     let file = std::fs::read_to_string(file).unwrap();
     assert!(file.contains("\n```thinking signature=RXFRQkNrWUlBUmdD\nI wonder what is here.\n```\n"), "{file}");

@@ -43,7 +43,7 @@ pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
 
-    /// Only records of this session; a prefix of its identifier will do
+    /// Only records of the session with this identifier
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
@@ -67,7 +67,7 @@ pub(crate) struct FilterArgs {
 const SHOW_EXAMPLES: &str = "\
 Examples:
   hookhost audit show 5
-  hookhost audit show --all --session 0199 --plugin path-guard
+  hookhost audit show --all --session codex:0199 --plugin path-guard
   hookhost audit show --all --json > log.jsonl";
 
 /// Show the last records, the oldest of them first

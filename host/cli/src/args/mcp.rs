@@ -68,6 +68,8 @@ pub(crate) enum McpCommand {
     Interceptor(InterceptorArgs),
     /// List the servers, and the tools of each that are approved or held back
     List {
+        /// This server alone
+        server: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

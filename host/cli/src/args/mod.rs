@@ -16,7 +16,7 @@ pub(crate) use session::{ListArgs, RemoveArgs, ResumeArgs, SessionArgs, SessionC
 
 use crate::exit::CODES;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use hookhost::contract::EventKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl Cli {
 /// What an agent is that one talks with.
 #[derive(Debug, Args)]
 pub(crate) struct ReplArgs {
-    /// Continues this session; a prefix of its id will do
+    /// Continues the session with this id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
@@ -128,7 +128,7 @@ Examples:
   hookhost run \"Fix the failing test\"
   hookhost run --provider local --model qwen3 --workspace ~/src/app < task.txt
   hookhost run --plugin plugins/path_guard.wasm --json \"Tidy up the docs\" | jq -c .
-  hookhost run --session 0199 \"And now the tests\"
+  hookhost run --session 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost run --continue \"And the docs\"";
 
 /// Run an agent on a directory; plugins subscribe to every step of it
@@ -138,7 +138,7 @@ pub(crate) struct RunArgs {
     /// What the agent is to do [default: read from the standard input, where that is not a terminal]
     pub(crate) prompt: Option<String>,
 
-    /// Continues this session, with its conversation; a prefix of its id will do
+    /// Continues the session with this id, and its conversation
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
@@ -408,10 +408,10 @@ root, the session that the user began.";
 
 /// Send one event through the chain; prints one JSON object, or of a command the verdict
 #[derive(Debug, Args)]
-#[command(after_help = DISPATCH_EXAMPLES)]
+#[command(after_help = DISPATCH_EXAMPLES, group(ArgGroup::new("dispatched").required(true).args(["event", "shell"])))]
 pub(crate) struct DispatchArgs {
     /// The event, such as before-tool-call
-    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true, required_unless_present = "shell")]
+    #[arg(value_name = "EVENT", value_parser = event(), hide_possible_values = true)]
     pub(crate) event: Option<EventKind>,
 
     /// A file with what the event carries, as JSON; `-` is the standard input

@@ -104,9 +104,9 @@ fn seconds(text: &str) -> Result<Duration, String> {
 const APPROVALS_EXAMPLES: &str = "\
 Examples:
   hookhost approvals
-  hookhost approvals show claude-code:0199.12
-  hookhost approvals yes claude-code:0199.12
-  hookhost approvals no claude-code:0199.12 --because 'not on a Friday'";
+  hookhost approvals show 1f3a9c07
+  hookhost approvals yes 1f3a9c07
+  hookhost approvals no 1f3a9c07 --because 'not on a Friday'";
 
 /// List the questions that no agent can show, and answer them; without an answer in time, the answer is no
 #[derive(Debug, Args)]
@@ -124,18 +124,18 @@ pub(crate) struct ApprovalsArgs {
 pub(crate) enum ApprovalsCommand {
     /// Show exactly what would run, and who asks
     Show {
-        /// The question, or a prefix of its identifier
-        id: String,
+        /// The question's code, as `hookhost approvals` shows it
+        code: String,
     },
     /// Let exactly this run, once
     Yes {
-        /// The question, or a prefix of its identifier
-        id: String,
+        /// The question's code, as `hookhost approvals` shows it
+        code: String,
     },
     /// Do not let it run
     No {
-        /// The question, or a prefix of its identifier
-        id: String,
+        /// The question's code, as `hookhost approvals` shows it
+        code: String,
         /// What the model is told
         #[arg(long, value_name = "TEXT")]
         because: Option<String>,

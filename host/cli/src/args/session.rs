@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 const SESSION_EXAMPLES: &str = "\
 Examples:
   hookhost session list
-  hookhost session show 0199
-  hookhost session resume 0199 \"And now the tests\"
+  hookhost session show 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93
+  hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
   hookhost session list --json | jq -r '.[] | select(.status == \"error\").id'";
 
 /// Show the sessions of the agent, resume one, or remove it
@@ -51,14 +51,14 @@ pub(crate) struct ListArgs {
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  hookhost session show 0199 | less
-  hookhost session show 0199 --json | jq -r '.messages[-1].text'";
+  hookhost session show 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 | less
+  hookhost session show 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 --json | jq -r '.messages[-1].text'";
 
 /// Show a session and its messages
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowSessionArgs {
-    /// The session; a prefix of its id will do
+    /// The session's id
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 
@@ -69,14 +69,14 @@ pub(crate) struct ShowSessionArgs {
 
 const RESUME_EXAMPLES: &str = "\
 Examples:
-  hookhost session resume 0199 \"And now the tests\"
-  hookhost session resume 0199 --provider openai --model gpt-5.5";
+  hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 \"And now the tests\"
+  hookhost session resume 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93 --provider openai --model gpt-5.5";
 
 /// Continue a session, as `run --session` does; without a prompt, where it was interrupted
 #[derive(Debug, Args)]
 #[command(after_help = RESUME_EXAMPLES)]
 pub(crate) struct ResumeArgs {
-    /// The session; a prefix of its id will do
+    /// The session's id
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 
@@ -89,14 +89,14 @@ pub(crate) struct ResumeArgs {
 
 const REMOVE_EXAMPLES: &str = "\
 Examples:
-  hookhost session rm 0199
+  hookhost session rm 01a201dc-d77f-70b2-8af5-ff0ebe8cbd93
   hookhost session rm 019a1fd9 019a1fe0";
 
 /// Remove sessions and their messages; what the audit log has of them stays
 #[derive(Debug, Args)]
 #[command(after_help = REMOVE_EXAMPLES)]
 pub(crate) struct RemoveArgs {
-    /// The sessions; a prefix of an id will do
+    /// The sessions' ids
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
 }

@@ -3,9 +3,9 @@
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
 use crate::exit::{CliError, Exit};
 use crate::output::{
-    self, difference, one_line, printable,
-    style::{CHANGED, DIM, NAME, WARNING},
-    truncate::SHOWN,
+    self, one_line,
+    question::{asked, describe, headline},
+    style::{DIM, NAME},
 };
 use crate::{audit_log, inside_agent};
 use anyhow::anyhow;
@@ -24,18 +24,20 @@ pub(crate) async fn run(args: &ApprovalsArgs) -> Result<Exit, CliError> {
     match &args.command {
         None if args.json => output::print_json(&Value::Array(open.iter().map(|request| json!(request)).collect()))?,
         None => output::print(&list(&open))?,
-        Some(ApprovalsCommand::Show { id }) => {
-            let request = named(&open, id)?;
+        Some(ApprovalsCommand::Show { code }) => {
+            let request = named(&open, code)?;
             if args.json { output::print_json(&json!(request))? } else { output::print(&show(request))? }
         }
-        Some(ApprovalsCommand::Yes { id }) => {
-            answer(&host, named(&open, id)?, Approval::yes()).await?;
-            output::print("It may run, once.\n")?;
+        Some(ApprovalsCommand::Yes { code }) => {
+            let request = named(&open, code)?;
+            answer(&host, request, Approval::yes()).await?;
+            output::print(&format!("It may run, once: {}\n", headline(request)))?;
         }
-        Some(ApprovalsCommand::No { id, because }) => {
+        Some(ApprovalsCommand::No { code, because }) => {
             let no = because.iter().fold(Approval::no(), |no, because| no.because(because.clone()));
-            answer(&host, named(&open, id)?, no).await?;
-            output::print("It does not run.\n")?;
+            let request = named(&open, code)?;
+            answer(&host, request, no).await?;
+            output::print(&format!("It does not run: {}\n", headline(request)))?;
         }
     }
     Ok(Exit::Done)
@@ -49,21 +51,20 @@ async fn answer(host: &Host, request: &ApprovalRequest, approval: Approval) -> R
     answered.map_err(|error| CliError::from(anyhow!(error)).advise("hookhost approvals"))
 }
 
-/// The question of this identifier, or the only one that begins so.
-fn named<'a>(open: &'a [ApprovalRequest], id: &str) -> Result<&'a ApprovalRequest, CliError> {
-    let mut found = open.iter().filter(|request| request.id.starts_with(id));
-    let exact = open.iter().find(|request| request.id == id);
-    match (exact, found.next(), found.next()) {
-        (Some(request), ..) | (None, Some(request), None) => Ok(request),
-        (None, Some(_), Some(_)) => {
-            Err(CliError::usage(format!("several questions begin with {id:?}: name one in full"))
-                .advise("hookhost approvals"))
-        }
-        (None, None, _) => Err(CliError::usage(format!(
-            "no question {id:?} waits for an answer: it was answered, or its time is over"
-        ))
-        .advise("hookhost approvals")),
-    }
+/// The question of this code. Nothing else names a question: a person who types the code has read what it stands for.
+fn named<'a>(open: &'a [ApprovalRequest], code: &str) -> Result<&'a ApprovalRequest, CliError> {
+    let code = code.trim();
+    let found = open.iter().find(|request| !code.is_empty() && request.code == code);
+    found.ok_or_else(|| {
+        let why = if code.is_empty() {
+            "an empty word names no question: give the code that is shown with it".to_owned()
+        } else if open.iter().any(|request| request.id == code || request.code.starts_with(code)) {
+            format!("{code:?} is no question's whole code: give the code that is shown with it")
+        } else {
+            format!("no question with the code {code:?} waits for an answer: it was answered, or its time is over")
+        };
+        CliError::usage(why).advise("hookhost approvals")
+    })
 }
 
 fn list(open: &[ApprovalRequest]) -> String {
@@ -72,46 +73,22 @@ fn list(open: &[ApprovalRequest]) -> String {
     }
     let mut text = String::new();
     for request in open {
-        let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", one_line(&request.id), one_line(&subject(request)));
-        for question in &request.questions {
-            let asked = one_line(&question.escalation.question);
-            let _ = writeln!(text, "    {WARNING}{} asks:{WARNING:#} {asked}", one_line(&question.by.to_string()));
-        }
+        let _ = writeln!(text, "{NAME}{}{NAME:#}  {}", one_line(&request.code), headline(request));
+        text.extend(asked(request).lines().map(|line| format!("    {line}\n")));
+        let _ = writeln!(text, "    {DIM}in the session {}{DIM:#}", one_line(&request.session));
     }
-    let _ = writeln!(text, "\n{DIM}hookhost approvals show ID shows exactly what would run{DIM:#}");
+    let _ = writeln!(
+        text,
+        "\n{DIM}hookhost approvals show CODE shows exactly what would run, hookhost approvals yes CODE lets it run{DIM:#}"
+    );
     text
-}
-
-/// The tool and its command or path, in a line.
-fn subject(request: &ApprovalRequest) -> String {
-    let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
-    let name = value.get("name").and_then(Value::as_str).unwrap_or_else(|| request.event.name());
-    let arguments = value.get("arguments").map(Value::to_string).unwrap_or_default();
-    output::truncate::cut(&format!("{name} {arguments}"), SHOWN)
 }
 
 fn show(request: &ApprovalRequest) -> String {
-    let value: Value = serde_json::from_str(request.value.get()).unwrap_or_default();
-    let original: Value = serde_json::from_str(request.original.get()).unwrap_or_default();
-    let mut text = format!("{NAME}{}{NAME:#}\n", one_line(&request.id));
-    let _ = writeln!(text, "  {DIM}session {}, depth {}{DIM:#}", one_line(&request.session), request.agent.depth);
-    if let Some(task) = &request.agent.task {
-        let _ = writeln!(text, "  {DIM}at work on: {}{DIM:#}", one_line(task));
-    }
-    for question in &request.questions {
-        let code = question.escalation.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
-        let asked = one_line(&format!("{}{code}", question.escalation.question));
-        let _ = writeln!(text, "  {WARNING}{} asks:{WARNING:#} {asked}", one_line(&question.by.to_string()));
-    }
-    if !request.changed_by.is_empty() {
-        let _ = writeln!(text, "  {CHANGED}changed{CHANGED:#} by {}", one_line(&request.changed_by.join(", ")));
-        text.push_str(&difference::lines(&original, &value, usize::MAX));
-    }
-    if let Some(response) = &request.response {
-        let result = printable(response.result.get());
-        let _ = writeln!(text, "  it would not run; its result, of {}:\n{result}", one_line(&response.by));
-    }
-    let exact = serde_json::to_string_pretty(&value).unwrap_or_default();
-    let _ = writeln!(text, "  this would run:\n{}", printable(&exact));
-    text
+    let (code, session) = (one_line(&request.code), one_line(&request.session));
+    format!(
+        "{NAME}{code}{NAME:#}  {DIM}{}, in the session {session}{DIM:#}\n{}",
+        one_line(&request.id),
+        describe(request, None)
+    )
 }

@@ -5,7 +5,7 @@ use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::output::{
     self, one_line,
-    style::{DIM, NAME},
+    style::{DIM, NAME, WARNING},
 };
 use anyhow::anyhow;
 use hookhost_agent::config::AgentSection;
@@ -25,6 +25,31 @@ pub(crate) fn run(args: &AuthArgs) -> Result<Exit, CliError> {
         AuthCommand::List { json } => list(&section, *json),
         AuthCommand::Rm { provider } => remove(provider),
     }
+}
+
+/// The known providers to which a key can be sent.
+pub(crate) fn providers_with_a_key(section: &AgentSection) -> Vec<String> {
+    let takes_one = |name: &String| section.provider(name).is_ok_and(|section| section.key_variable.is_some());
+    section.provider_names().into_iter().filter(takes_one).collect()
+}
+
+/// Asks the person at the terminal for a key, and keeps it; the provider's name, or `None` where nobody gives one.
+pub(crate) fn ask_for_key(section: &AgentSection) -> Result<Option<String>, CliError> {
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    let names = providers_with_a_key(section).join(", ");
+    output::note(&format!(
+        "{WARNING}No model is ready:{WARNING:#} no provider's key is there, and no server on this machine answers.\n\
+         {DIM}A key can be kept now, of {names}.{DIM:#}\nOf which provider? (Enter alone leaves) "
+    ));
+    let typed = line(&mut std::io::stdin().lock()).map_err(|error| CliError::from(anyhow!(error)))?;
+    let provider = typed.trim();
+    if provider.is_empty() {
+        return Ok(None);
+    }
+    set(section, provider)?;
+    Ok(Some(provider.to_owned()))
 }
 
 fn set(section: &AgentSection, provider: &str) -> Result<Exit, CliError> {

@@ -14,6 +14,9 @@ use std::process::Command;
 
 const PREFIX: &str = "hookhost-";
 
+/// The program that settles an event where no resident host answers: hooks start it, and nobody else.
+const INTERNAL: &str = "settle";
+
 /// Becomes the program, with the words after its name as arguments.
 pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
     let Some((name, arguments)) = words.split_first() else { return Err(CliError::usage("no command is named")) };
@@ -42,6 +45,9 @@ pub(crate) fn run(words: &[OsString]) -> Result<Exit, CliError> {
 
 fn unknown(name: &OsStr) -> CliError {
     let name = name.to_string_lossy();
+    if name == "version" {
+        return CliError::usage("there is no command `version`").advise("hookhost --version");
+    }
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
     let near = |known: String| (strsim::jaro_winkler(&name, &known), known);
     let nearest = own().into_iter().chain(theirs).map(near).filter(|(likeness, _)| *likeness > 0.8);
@@ -72,7 +78,7 @@ fn own() -> Vec<String> {
 pub(super) fn names() -> BTreeSet<String> {
     let own = own();
     let theirs = on_the_path().filter_map(|file| file.file_name()?.to_str()?.strip_prefix(PREFIX).map(str::to_owned));
-    theirs.filter(|name| !name.is_empty() && !own.contains(name)).collect()
+    theirs.filter(|name| !name.is_empty() && name != INTERNAL && !own.contains(name)).collect()
 }
 
 /// Our users' programs, in the order of the PATH.

@@ -64,7 +64,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Serve(args) => serve::run(&args),
         Command::Mcp(args) => match &args.command {
             Some(McpCommand::Approve(args)) => mcp::approve(args),
-            Some(McpCommand::List { json }) => mcp::list(*json),
+            Some(McpCommand::List { server, json }) => mcp::list(server.as_deref(), *json),
             Some(McpCommand::Init { server }) => mcp::init(server),
             Some(McpCommand::Check) => mcp::check(),
             Some(McpCommand::Interceptor(args)) => wait_for(mcp::interceptor(args)),

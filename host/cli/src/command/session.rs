@@ -31,11 +31,9 @@ pub(crate) fn store() -> Result<SessionStore, CliError> {
     Ok(SessionStore::new(directory()?))
 }
 
-/// The session that an id, or the beginning of one, names.
+/// The session of this id.
 pub(crate) fn find(id: &str) -> Result<Header, CliError> {
-    let store = store()?;
-    let found = store.find(id).and_then(|id| store.read(&id));
-    Ok(found.map_err(stop)?.header)
+    Ok(store()?.read(id).map_err(stop)?.header)
 }
 
 /// The session to continue: the named one, or the last one of this directory.
@@ -64,9 +62,7 @@ fn latest_of(directory: &Path) -> Result<Header, CliError> {
 /// A session that cannot be used; what to do about it.
 pub(crate) fn stop(error: SessionStoreError) -> CliError {
     match error {
-        SessionStoreError::NotFound { .. } | SessionStoreError::Ambiguous { .. } => {
-            CliError::new(Exit::Usage, error).advise("hookhost session list --all")
-        }
+        SessionStoreError::NotFound { .. } => CliError::new(Exit::Usage, error).advise("hookhost session list --all"),
         other => CliError::new(Exit::Failed, other),
     }
 }
@@ -100,8 +96,7 @@ pub(crate) fn latest_as_text(count: usize) -> Result<String, CliError> {
 }
 
 pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, CliError> {
-    let store = store()?;
-    let session = store.find(&args.id).and_then(|id| store.read(&id)).map_err(stop)?;
+    let session = store()?.read(&args.id).map_err(stop)?;
     if args.json {
         output::print_json(&whole(&session))?;
     } else {
@@ -113,9 +108,11 @@ pub(crate) fn show(args: &ShowSessionArgs) -> Result<Exit, CliError> {
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Exit, CliError> {
     let store = store()?;
     // All are looked for before any is removed.
-    let ids = args.ids.iter().map(|id| store.find(id)).collect::<Result<Vec<_>, _>>().map_err(stop)?;
-    for id in ids {
-        store.remove(&id).map_err(stop)?;
+    for id in &args.ids {
+        store.read(id).map_err(stop)?;
+    }
+    for id in &args.ids {
+        store.remove(id).map_err(stop)?;
         output::note(&format!("removed the session {id}\n"));
     }
     Ok(Exit::Done)

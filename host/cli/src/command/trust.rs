@@ -69,7 +69,8 @@ fn named_or_nearest(store: &TrustStore, path: Option<&Path>, cwd: &Path) -> Resu
             return Ok(place);
         }
     }
-    Err(CliError::usage("there is no hookhost.toml here: name the file or its directory"))
+    let why = "there is no hookhost.toml here: name the file or its directory, or write one for this project";
+    Err(CliError::usage(why).advise("hookhost allow --project X.wasm"))
 }
 
 /// The nearest file of the project that is not approved as it is.

@@ -6,6 +6,9 @@
 pub(crate) mod difference;
 pub(crate) mod entry;
 pub(crate) mod interfaces;
+pub(crate) mod keyboard;
+pub(crate) mod markdown;
+pub(crate) mod question;
 pub(crate) mod record;
 pub(crate) mod screen;
 pub(crate) mod style;
@@ -100,11 +103,29 @@ pub(crate) fn notice(text: &str) -> String {
     shown
 }
 
+/// Joins emoji into one, such as those of a family. Between other characters it is not seen.
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
 /// The text without what could steer a terminal or is not seen on it: such characters become `�`,
-/// except line breaks and tabs.
+/// except line breaks, tabs, and the joiners within an emoji.
 pub(crate) fn printable(text: &str) -> String {
-    let steers = |c: char| !matches!(c, '\n' | '\t') && hookhost::is_unseen(c);
-    text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+    let mut shown = String::with_capacity(text.len());
+    while let Some(character) = rest.next() {
+        let joins = character == ZERO_WIDTH_JOINER
+            && before.is_some_and(is_part_of_emoji)
+            && rest.peek().copied().is_some_and(is_part_of_emoji);
+        let steers = !matches!(character, '\n' | '\t') && hookhost::is_unseen(character) && !joins;
+        shown.push(if steers { char::REPLACEMENT_CHARACTER } else { character });
+        before = Some(character);
+    }
+    shown
+}
+
+/// True for pictographs, the skin tones among them, the signs that emoji are joined with, and the selector of the emoji form.
+fn is_part_of_emoji(character: char) -> bool {
+    matches!(character, '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// The same on one line.
@@ -167,6 +188,20 @@ mod tests {
     fn nothing_that_steers_a_terminal_is_printed() {
         assert_eq!(printable("a\u{1b}[2Jb\nc\u{7}\u{202e}"), "a\u{fffd}[2Jb\nc\u{fffd}\u{fffd}");
         assert_eq!(one_line("a\nb\tc"), "a b c");
+    }
+
+    #[test]
+    fn an_emoji_that_is_joined_of_others_stays_whole_and_a_joiner_elsewhere_is_shown() {
+        for emoji in [
+            "👩\u{200d}👩\u{200d}👧\u{200d}👦",
+            "❤\u{fe0f}\u{200d}🔥",
+            "🧑🏽\u{200d}🚀",
+            "🏳\u{fe0f}\u{200d}🌈",
+            "🤷\u{200d}♂\u{fe0f}",
+        ] {
+            assert_eq!(printable(emoji), emoji);
+        }
+        assert_eq!(printable("rm\u{200d} 👩\u{200d}"), "rm\u{fffd} 👩\u{fffd}");
     }
 
     #[test]

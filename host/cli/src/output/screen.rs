@@ -68,9 +68,12 @@ pub(super) fn note(text: &str) -> io::Result<()> {
     screen.write(Stream::Err, text)
 }
 
-/// Writes a question, and holds back what follows until it is [answered].
+/// Writes a question on a line of its own, and holds back what follows until it is [answered].
 pub(crate) fn ask(text: &str) {
     let mut screen = screen();
+    if screen.mid_line {
+        let _ = screen.write(Stream::Err, "\n");
+    }
     let _ = screen.write(Stream::Err, text);
     screen.held.get_or_insert_default();
     QUESTIONS.fetch_add(1, Ordering::Relaxed);
@@ -85,17 +88,14 @@ pub(crate) fn questions() -> usize {
 pub(crate) fn ask_again(text: &str) {
     let mut screen = screen();
     let held = screen.held.take();
-    // The line that was typed has ended the last one.
-    screen.mid_line = false;
     let _ = screen.write(Stream::Err, text);
     screen.held = held;
 }
 
-/// The question has its answer, by a line that was typed, or another end that this text tells of.
+/// Ends a question with the line that tells its answer.
 pub(crate) fn answered(text: &str) {
     let mut screen = screen();
     let held = screen.held.take().unwrap_or_default();
-    screen.mid_line = false;
     let _ = screen.write(Stream::Err, text);
     for (stream, text) in held {
         let _ = screen.write(stream, &text);
@@ -105,6 +105,11 @@ pub(crate) fn answered(text: &str) {
 /// Whether a status can be shown: there is a terminal that can take a line back.
 pub(crate) fn shows_status() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+}
+
+/// Whether results are read on a terminal that can show markup as styles.
+pub(crate) fn shows_markup() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
 }
 
 /// Shows what is under way, where the last line is free for it. A character is taken to be one column wide.
@@ -179,7 +184,7 @@ impl Screen {
 }
 
 /// Columns that a line can have without being wrapped.
-fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     let size = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if size == 0 { COLUMNS - 1 } else { size - 1 }
 }

@@ -14,5 +14,7 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const CHANGED: Style = AnsiColor::Magenta.on_default().bold();
 /// The thing that a paragraph is about.
 pub(crate) const NAME: Style = Style::new().bold();
+/// Code within a text.
+pub(crate) const CODE: Style = AnsiColor::Cyan.on_default();
 /// What is beside the point.
 pub(crate) const DIM: Style = Style::new().dimmed();

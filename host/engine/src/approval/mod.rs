@@ -13,11 +13,15 @@ pub(crate) use answered::{answered, read, resolve, taken_for_gone, too_late, wri
 pub use pending::{NotPending, PendingApprovals, QuestionChanges};
 
 use crate::audit::Masking;
+use crate::config::Digest;
 use crate::contract::{Asker, EventKind, Question, ToolCall};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::time::Duration;
+
+/// Digits of [`ApprovalRequest::code`].
+const CODE_LENGTH: usize = 8;
 
 /// Asks a person about an escalation.
 ///
@@ -80,6 +84,11 @@ where
 pub struct ApprovalRequest {
     /// Identifier of the event that is escalated.
     pub id: String,
+    /// Short code of what this request shows: eight hexadecimal digits, the beginning of a SHA-256 digest over the request and a
+    /// random salt. A person who answers elsewhere than where they read the question repeats it, so that a yes names what they
+    /// have read. The salt keeps an agent from making two requests with the same code.
+    #[serde(default)]
+    pub code: String,
     /// Identifier of its session.
     pub session: String,
     /// The agent that asks.
@@ -105,6 +114,15 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
+    /// Sets the code, once everything else is in place.
+    pub(crate) fn with_code(mut self) -> Self {
+        let mut content = serde_json::to_vec(&self).unwrap_or_default();
+        content.extend(rand::random::<[u8; 32]>());
+        self.code = Digest::of_bytes(&content).to_string();
+        self.code.truncate(CODE_LENGTH);
+        self
+    }
+
     /// The tool call that would run; `None` where the request is about another event.
     #[must_use]
     pub fn tool_call(&self) -> Option<ToolCall> {
@@ -138,6 +156,7 @@ impl ApprovalRequest {
     pub(crate) fn without_values(&self) -> Self {
         Self {
             id: self.id.clone(),
+            code: self.code.clone(),
             session: self.session.clone(),
             agent: AskingAgent::default(),
             event: self.event,

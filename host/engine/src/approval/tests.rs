@@ -15,6 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(3600);
 fn request(id: &str, deadline: Duration) -> ApprovalRequest {
     ApprovalRequest {
         id: id.to_owned(),
+        code: String::new(),
         session: "s".to_owned(),
         agent: AskingAgent::default(),
         event: EventKind::BeforeToolCall,
@@ -332,4 +333,15 @@ fn a_function_is_an_approver_and_reads_the_call_of_a_request_about_one() {
     assert_eq!(asked(EventKind::BeforeToolCall, call("build")), Approval::no());
     assert_eq!(asked(EventKind::PlanSubmit, call("deploy")), Approval::no().because("not a call"));
     assert_eq!(asked(EventKind::BeforeToolCall, json!({ "name": 1 })), Approval::no().because("not a call"));
+}
+
+#[test]
+fn each_question_has_a_code_that_no_other_question_has_be_they_alike_or_not() {
+    let code = |id: &str| request(id, DEADLINE).with_code().code;
+    let codes: std::collections::HashSet<_> = (0..50).flat_map(|n| [code("s.1"), code(&format!("s.1{n}"))]).collect();
+    assert_eq!(codes.len(), 100);
+    assert!(
+        codes.iter().all(|code| code.len() == 8 && code.bytes().all(|digit| digit.is_ascii_hexdigit())),
+        "{codes:?}"
+    );
 }

@@ -7,7 +7,7 @@ use crate::contract::{EventKind, OutcomeKind};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Filter {
-    /// The session's identifier, or a prefix of it.
+    /// The session's identifier.
     pub session: Option<String>,
     /// What the event is.
     pub event: Option<EventKind>,
@@ -28,7 +28,7 @@ impl Filter {
     #[must_use]
     pub fn fits(&self, entry: &Record) -> bool {
         let Self { session, event, plugin, outcome } = self;
-        session.as_ref().is_none_or(|prefix| entry.session().is_some_and(|id| id.starts_with(prefix.as_str())))
+        session.as_deref().is_none_or(|id| entry.session() == Some(id))
             && event.is_none_or(|event| entry.event() == Some(event))
             && plugin.as_ref().is_none_or(|plugin| entry.calls().iter().any(|call| call.plugin == *plugin))
             && outcome.is_none_or(|outcome| entry.outcome() == Some(outcome))

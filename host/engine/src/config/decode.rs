@@ -35,13 +35,17 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(path: &str, node: &'de Node, prob
     }
 }
 
+/// Follows the keys of `[[ask]]`, for those who look for a condition on arguments.
+const ASKS_ABOUT_CALLS: &str = "; a rule that looks at arguments is one of the plugin tool-policy";
+
 /// The problem of an unknown key.
 pub(super) fn unknown_key(key: &Key, path: &str, known: &[&str]) -> Problem {
     let nearest = names::nearest(&key.name, known.iter().copied());
     let (place, advice) = if path.is_empty() {
         (String::new(), names::advice(nearest, known, "sections"))
     } else {
-        (format!(" in `{path}`"), names::advice(nearest, known, "keys"))
+        let elsewhere = if path == "ask" && nearest.is_none() { ASKS_ABOUT_CALLS } else { "" };
+        (format!(" in `{path}`"), names::advice(nearest, known, "keys") + elsewhere)
     };
     Problem::new(&key.place, format!("unknown key `{}`{place}: {advice}", key.name))
         .about(&join(path, &key.name))

@@ -243,6 +243,7 @@ impl<'a> Dispatch<'a> {
         let Self { record, info, .. } = self;
         ApprovalRequest {
             id: record.id.clone(),
+            code: String::new(),
             session: info.id.clone(),
             agent: self.session.asking_agent(),
             event: record.event,
@@ -253,6 +254,7 @@ impl<'a> Dispatch<'a> {
             questions: record.questions.clone(),
             deadline: self.rules.settings().approval_deadline,
         }
+        .with_code()
     }
 
     /// The question's row, to be committed with the event's record.

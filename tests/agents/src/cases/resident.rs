@@ -33,8 +33,8 @@ pub(super) fn approvals(run: &mut Run<'_>) -> Result<()> {
     run.once_while("[script main] make the file", vec![script], |place, has_ended| {
         while !has_ended() {
             let open: Value = serde_json::from_str(&command::succeeds(place, &["approvals", "--json"])?.stdout)?;
-            if let Some(id) = open[0]["id"].as_str() {
-                command::succeeds(place, &["approvals", "yes", id])?;
+            if let Some(code) = open[0]["code"].as_str() {
+                command::succeeds(place, &["approvals", "yes", code])?;
                 shown = open[0].clone();
                 return Ok(());
             }

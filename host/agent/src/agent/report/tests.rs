@@ -39,10 +39,11 @@ fn place(event: &AgentEvent) -> usize {
         AgentEvent::Answer { .. } => 24,
         AgentEvent::TaskEnded { .. } => 25,
         AgentEvent::SessionEnded { .. } => 26,
+        AgentEvent::Reasoning { .. } => 27,
     }
 }
 
-const VARIANTS: usize = 27;
+const VARIANTS: usize = 28;
 
 /// One of each variant.
 fn samples() -> Vec<AgentEvent> {
@@ -100,6 +101,7 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::Answer { text: text() },
         AgentEvent::TaskEnded { status: Status::Error, reason: Some(text()), turns: 1 },
         AgentEvent::SessionEnded { status: Status::Success, usage },
+        AgentEvent::Reasoning { text: text() },
     ]
 }
 

@@ -25,9 +25,7 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
     let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
     if held.is_empty() && !lock.servers.contains_key(&args.server) {
         let known: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
-        let why =
-            format!("no server {} was listed here{}", one_line(&args.server), known_servers(&args.server, &known));
-        return Err(CliError::usage(why).advise("hookhost mcp list"));
+        return Err(unknown_server(&args.server, &known));
     }
     let (never, chosen): (HeldTools, HeldTools) = chosen(args, held)?.into_iter().partition(|(_, held)| held.is_final);
     for (tool, held) in &never {
@@ -69,6 +67,11 @@ pub(crate) fn approve(args: &ApproveToolsArgs) -> Result<Exit, CliError> {
         quoted(&file.to_string_lossy())
     ))?;
     Ok(Exit::Done)
+}
+
+fn unknown_server(server: &str, known: &BTreeSet<String>) -> CliError {
+    let why = format!("no server {} was listed here{}", one_line(server), known_servers(server, known));
+    CliError::usage(why).advise("hookhost mcp list")
 }
 
 /// The servers that somebody may have meant, as the end of a sentence.
@@ -115,11 +118,17 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|c| if shown(c) { vec![c] } else { c.escape_default().collect() }).collect()
 }
 
-pub(crate) fn list(as_json: bool) -> Result<Exit, CliError> {
+pub(crate) fn list(only: Option<&str>, as_json: bool) -> Result<Exit, CliError> {
     let file = lock_file(&configuration::cwd()?)?;
     let directory = HeldBack::below(&configuration::places()?.state, &file);
     let lock = Lock::read(&file).map_err(CliError::not_loaded)?;
-    let servers: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
+    let mut servers: BTreeSet<String> = lock.servers.keys().cloned().chain(directory.servers()).collect();
+    if let Some(only) = only {
+        if !servers.contains(only) {
+            return Err(unknown_server(only, &servers));
+        }
+        servers.retain(|server| server == only);
+    }
     let mut all = serde_json::Map::new();
     for server in servers {
         let held = directory.read(&server).map_err(CliError::not_loaded)?;

@@ -8,6 +8,7 @@ mod slash;
 
 use crate::args::{AgentOptions, ReplArgs};
 use crate::audit_log;
+use crate::command::run::WithoutKey;
 use crate::command::run::report::{ForPeople, used};
 use crate::command::run::watch::{self, ConfigWatcher};
 use crate::command::{self, is_on_a_terminal, session};
@@ -16,7 +17,7 @@ use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
 use crate::output::{
-    self, one_line, screen,
+    self, keyboard, one_line, screen,
     style::{DIM, ERROR, NAME, WARNING},
 };
 use crate::terminal_approver::{self, Answering};
@@ -95,7 +96,7 @@ impl<'a> Repl<'a> {
         options: &'a AgentOptions,
         next: Option<String>,
     ) -> Result<Self, CliError> {
-        let chosen = command::run::choose(&section, command::run::overrides(options)).await?;
+        let chosen = command::run::choose(&section, command::run::overrides(options), WithoutKey::Ask).await?;
         let model = named(&chosen);
         let tools = command::run::tools(&host, &config, &section, &workspace).await?;
         let interactive = answering.is_somebody_there();
@@ -190,7 +191,6 @@ impl<'a> Repl<'a> {
             }
             match self.turn(&line, signals).await? {
                 Turn::Ended => {}
-                Turn::Stopped => interrupted = true,
                 Turn::Leaves => return Ok(Exit::Interrupted),
             }
         }
@@ -215,6 +215,8 @@ impl<'a> Repl<'a> {
         let before = (dialogue.turns(), dialogue.usage());
         self.people.begin();
         let spinner = self.people.spinner();
+        // What is typed ahead is for the next prompt, and not for the middle of the output.
+        let typing = keyboard::hide_typing();
         let cancel = CancellationToken::new();
         let mut leaves = false;
         let outcome = {
@@ -235,7 +237,7 @@ impl<'a> Repl<'a> {
                 }
             }
         };
-        drop(spinner);
+        drop((spinner, typing));
         if !dialogue.is_open() {
             self.next = Some(dialogue.session().to_owned());
             self.dialogue = None;
@@ -251,7 +253,6 @@ impl<'a> Repl<'a> {
         self.report(&outcome, before);
         Ok(match outcome.status {
             _ if leaves => Turn::Leaves,
-            Status::Cancelled => Turn::Stopped,
             _ => Turn::Ended,
         })
     }
@@ -299,7 +300,7 @@ impl<'a> Repl<'a> {
     async fn choose(&mut self, provider: String, model: Option<String>) -> Result<(), CliError> {
         let script = self.options.script.clone().filter(|_| provider == "scripted");
         let overrides = Overrides::new(Some(provider), model, script);
-        let chosen = command::run::choose(&self.section, overrides).await?;
+        let chosen = command::run::choose(&self.section, overrides, WithoutKey::Ask).await?;
         let model = named(&chosen);
         let (config, section) = (self.loaded(), &self.section);
         let (tools, interactive) = (self.tools.clone(), self.answering.is_somebody_there());
@@ -315,8 +316,6 @@ impl<'a> Repl<'a> {
 /// How a turn ended, as far as the next line depends on it.
 enum Turn {
     Ended,
-    /// By Ctrl-C: another one leaves.
-    Stopped,
     Leaves,
 }
 

@@ -6,11 +6,12 @@ pub(crate) mod watch;
 
 use crate::args::{AgentOptions, ResumeArgs, RunArgs, RunOptions};
 use crate::audit_log;
-use crate::command::session;
+use crate::command::{auth, session};
 use crate::configuration;
 use crate::exit::{CliError, Exit};
 use crate::interrupt;
 use crate::loading;
+use crate::nearest::nearest;
 use crate::output;
 use crate::terminal_approver;
 use crate::toolbox::{hidden_variables, toolbox};
@@ -20,6 +21,7 @@ use hookhost::{Config, Host};
 use hookhost_agent::agent::{Agent, AgentConfig, AgentError, AgentEvent, Reporter, RunOutcome, Status};
 use hookhost_agent::config::{AgentSection, Chosen, ConfigError, Overrides};
 use hookhost_agent::context::{Context, Sources};
+use hookhost_agent::provider::ProviderError;
 use hookhost_agent::session_store::Header;
 use hookhost_agent::tool::Toolbox;
 use report::{ForPeople, ForPrograms};
@@ -53,7 +55,7 @@ async fn start(session: Option<Header>, prompt: Option<String>, args: &RunOption
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     let begin = async {
-        let chosen = choose(&section, overrides(options)).await?;
+        let chosen = choose(&section, overrides(options), WithoutKey::Stop).await?;
         Ok::<_, CliError>((chosen, tools(&host, &config, &section, &workspace).await?))
     };
     let (chosen, tools) = tokio::select! {
@@ -151,19 +153,61 @@ pub(crate) fn overrides(args: &AgentOptions) -> Overrides {
     Overrides::new(args.provider.clone(), args.model.clone(), args.script.clone())
 }
 
-/// The provider and the model, and what else a plugin may choose.
-pub(crate) async fn choose(section: &AgentSection, mut overrides: Overrides) -> Result<Chosen, CliError> {
-    let keys = configuration::keys()?;
-    if let Some(ready) = section.first_ready(&overrides, &keys).await {
-        let name = |name: &Option<String>| name.clone().unwrap_or_default();
-        let (provider, model) = (name(&ready.provider), name(&ready.model));
-        output::note(&output::notice(&format!("{provider} is ready and is used, with the model {model}")));
-        overrides = ready;
+/// Reaction to a provider that nobody named and that has no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WithoutKey {
+    /// A person at the terminal is asked for one.
+    Ask,
+    /// The command ends, and says what helps.
+    Stop,
+}
+
+/// The provider and the model: the named ones, or those that are ready.
+pub(crate) async fn choose(
+    section: &AgentSection,
+    mut overrides: Overrides,
+    without_key: WithoutKey,
+) -> Result<Chosen, CliError> {
+    let mut section = section.clone();
+    section.ask_programs().await;
+    loop {
+        let keys = configuration::keys()?;
+        if let Some(ready) = section.first_ready(&overrides, &keys).await {
+            let name = |name: &Option<String>| name.clone().unwrap_or_default();
+            let (provider, model) = (name(&ready.provider), name(&ready.model));
+            output::note(&output::notice(&format!("{provider} is ready and is used, with the model {model}")));
+            overrides = ready;
+        }
+        let is_named = overrides.provider.is_some() || overrides.script.is_some() || section.provider.is_some();
+        match section.choose_with(&overrides, &keys) {
+            Ok(chosen) => return Ok(chosen),
+            Err(ConfigError::Provider(ProviderError::NoKey { .. })) if !is_named => {
+                let provider = if without_key == WithoutKey::Ask { auth::ask_for_key(&section)? } else { None };
+                if provider.is_none() {
+                    return Err(no_provider(&section));
+                }
+                overrides.provider = provider;
+            }
+            Err(ConfigError::UnknownProvider { name, known }) => {
+                let names = section.provider_names();
+                let near = nearest(&name, names.iter().map(String::as_str)).map(str::to_owned);
+                let stop = CliError::new(Exit::Usage, ConfigError::UnknownProvider { name, known });
+                return Err(near.into_iter().fold(stop, |stop, near| stop.advise(format!("--provider {near}"))));
+            }
+            Err(error @ ConfigError::Provider(_)) => return Err(CliError::new(Exit::Failed, error)),
+            Err(error) => return Err(CliError::new(Exit::Usage, error)),
+        }
     }
-    section.choose_with(&overrides, &keys).map_err(|error| match error {
-        ConfigError::Provider(_) => CliError::new(Exit::Failed, error),
-        other => CliError::new(Exit::Usage, other),
-    })
+}
+
+/// No provider is named, and none is ready.
+fn no_provider(section: &AgentSection) -> CliError {
+    let names = auth::providers_with_a_key(section).join(", ");
+    let why = "no model is ready: no provider's key is there, and no server on this machine answers";
+    CliError::new(Exit::Failed, anyhow!("{why}"))
+        .advise(format!("hookhost auth set PROVIDER, of {names}"))
+        .advise("ollama serve, or llama.cpp or vLLM on this machine")
+        .advise("hookhost run \"…\" --script FILE, which plays a file in the place of a model")
 }
 
 /// The tools of a run; what is left out is said.

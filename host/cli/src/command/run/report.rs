@@ -5,6 +5,7 @@ use super::progress::{Progress, Spinner};
 use crate::output::{
     self,
     difference::lines,
+    markdown::MarkdownStream,
     one_line, printable, screen,
     style::{CHANGED, DIM, ERROR, NAME, WARNING},
     truncate::{SHOWN, counted, cut, is_cut, short, tool, whole, words},
@@ -12,14 +13,18 @@ use crate::output::{
 use hookhost_agent::agent::{AgentEvent, Rejected, Reporter, RunOutcome};
 use hookhost_agent::message::TokenUsage;
 use serde_json::Value;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Most lines of a tool's result that are shown.
 const LINES: usize = 5;
+
+/// Maximum characters of a call's arguments beside its result.
+const LABEL: usize = 60;
 
 /// Most texts that are kept to be shown in full.
 const MAX_KEPT: usize = 100;
@@ -49,10 +54,17 @@ pub(crate) struct ForPeople {
 /// What is on the screen.
 #[derive(Debug, Default)]
 struct Shown {
-    /// The model's text was written without a line break after it.
-    mid_line: bool,
+    /// The model's text was written without a line break after it; then how many questions there were by then, since a question
+    /// begins a new line.
+    mid_line: Option<usize>,
+    /// The text that streams in, where it is rendered.
+    markdown: Option<MarkdownStream>,
+    /// Text of the answer that streams in has been written.
+    has_text: bool,
     /// Calls whose result is the refusal that has been shown.
     refused: HashSet<String>,
+    /// The arguments of the calls that run, on one line each, by id.
+    running: HashMap<String, String>,
     /// The call whose start is in the last line, and how many questions there were by then: its result needs no name
     /// unless one came between.
     last_started: Option<(String, usize)>,
@@ -93,7 +105,13 @@ impl Reporter for ForPeople {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).handle(event, Instant::now());
         let mut shown = self.shown();
         if let AgentEvent::Text { text } = event {
-            shown.mid_line = !text.ends_with('\n');
+            shown.has_text = true;
+            if screen::shows_markup() {
+                let markdown = shown.markdown.get_or_insert_with(|| MarkdownStream::new(screen::columns()));
+                let _ = output::print(&markdown.push(text));
+                return;
+            }
+            shown.mid_line = (!text.ends_with('\n')).then(screen::questions);
             let _ = output::print(&printable(text));
             return;
         }
@@ -166,7 +184,11 @@ impl ForPeople {
 
 impl Shown {
     fn end_line(&mut self) {
-        if std::mem::take(&mut self.mid_line) {
+        if let Some(mut markdown) = self.markdown.take() {
+            let _ = output::print(&markdown.finish());
+        }
+        let Some(questions) = self.mid_line.take() else { return };
+        if questions == screen::questions() || !std::io::stdout().is_terminal() {
             let _ = output::print("\n");
         }
     }
@@ -179,6 +201,10 @@ impl Shown {
             AgentEvent::Notice { text } => output::notice(text),
             AgentEvent::ContextGathered { instructions, skills } => context(instructions, skills),
             AgentEvent::TaskStarted { prompt, title } => self.task(prompt, title.as_deref()),
+            AgentEvent::TurnStarted { .. } => {
+                self.has_text = false;
+                String::new()
+            }
             AgentEvent::TaskEnded { reason, .. } => {
                 self.ended.clone_from(reason);
                 String::new()
@@ -212,7 +238,12 @@ impl Shown {
                 format!("{ERROR}rejected{ERROR:#} {event} {}\n", because(refusal))
             }
             AgentEvent::Retrying { error, wait } => {
-                format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}\n", wait.as_secs_f64(), words(error))
+                let again = if std::mem::take(&mut self.has_text) { "; the answer above begins again" } else { "" };
+                format!("{WARNING}retrying{WARNING:#} in {:.1} s: {}{again}\n", wait.as_secs_f64(), words(error))
+            }
+            AgentEvent::Reasoning { text } => {
+                let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
+                result(text, false, &fold)
             }
             AgentEvent::TextHeld { bytes } => {
                 format!(
@@ -238,7 +269,8 @@ impl Shown {
             AgentEvent::ToolAnswered { name, by, .. } => {
                 format!("{CHANGED}answered{CHANGED:#} {NAME}{}{NAME:#} by {by}, in the tool's place\n", tool(name))
             }
-            AgentEvent::ToolStarted { name, arguments, .. } => {
+            AgentEvent::ToolStarted { id, name, arguments, .. } => {
+                self.running.insert(id.clone(), cut(&short(arguments), LABEL));
                 let fold = self.fold_value(arguments);
                 format!("{NAME}{}{NAME:#} {}{fold}\n", tool(name), short(arguments))
             }
@@ -249,13 +281,19 @@ impl Shown {
                 self.refused.insert(id.clone());
                 format!("{ERROR}withheld{ERROR:#} the result of {NAME}{}{NAME:#} {}\n", tool(name), because(refusal))
             }
-            AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => String::new(),
+            AgentEvent::ToolFinished { id, .. } if self.refused.remove(id) => {
+                self.running.remove(id);
+                String::new()
+            }
             AgentEvent::ToolFinished { id, name, text, is_error } => {
+                let arguments = self.running.remove(id).filter(|arguments| !arguments.is_empty());
+                let arguments = arguments.map(|arguments| format!(" {DIM}{arguments}{DIM:#}")).unwrap_or_default();
                 let follows = self
                     .last_started
                     .as_ref()
                     .is_some_and(|(last, questions)| last == id && *questions == screen::questions());
-                let label = if follows { String::new() } else { format!("{NAME}{}{NAME:#} answered\n", tool(name)) };
+                let label =
+                    if follows { String::new() } else { format!("{NAME}{}{NAME:#}{arguments} answered\n", tool(name)) };
                 let fold = if is_long(text) { self.fold(|| text.clone()) } else { String::new() };
                 label + &result(text, *is_error, &fold)
             }

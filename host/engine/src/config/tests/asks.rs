@@ -113,7 +113,7 @@ fn a_wrong_rule_is_named_with_its_place_and_what_would_be_right() {
         ),
         (
             "[[ask]]\ntools = ['*']\nwhen = 'always'",
-            "3:1 ask.when [] unknown key `when` in `ask`: the keys here are `tools`, `actions`, `question`",
+            "3:1 ask.when [] unknown key `when` in `ask`: the keys here are `tools`, `actions`, `question`; a rule that looks at arguments is one of the plugin tool-policy",
         ),
         (
             "[[ask]]\ntools = []",

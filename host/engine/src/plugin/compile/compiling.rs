@@ -78,7 +78,7 @@ impl<'a> Watch<'a> {
         let elapsed = self.begun.elapsed();
         if elapsed >= TOLD_AFTER && !self.told {
             self.told = true;
-            tracing::info!(target: "hookhost::compiling", plugin = self.name, "is being compiled; what that gives is kept for the next time");
+            tracing::info!(target: "hookhost::compiling", plugin = self.name, "is being compiled, which takes some seconds; the result is kept for the next time");
         }
         if self.clocks.total() > self.within {
             return Err(ContractError::TooSlow(self.within));

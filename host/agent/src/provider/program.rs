@@ -1,0 +1,230 @@
+//! A program in the place of a server. It gets the body of a request on its standard input, and writes the raw answer of its
+//! protocol, a stream of server-sent events, on its standard output. Flags ask it about itself: `--describe`, `--ready`,
+//! `--defaults`, `--env`. That is the provider protocol of <https://github.com/wedow/harness>; unlike there, a program runs only
+//! if its content has the digest that the configuration names.
+
+use super::ProviderError;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use hookhost::config::Digest;
+use hookhost::files::{self, Guard, Links};
+use hookhost_processes::ProcessGroup;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+/// Largest program, in bytes: it is read before each start.
+const MAX_PROGRAM: u64 = 512 << 20;
+
+/// Timeout of a question about the program itself.
+const FLAG_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest answer to such a question, and longest error output that is read, in bytes.
+const MAX_OUTPUT: u64 = 64 * 1024;
+
+/// Size of a piece of the answer, in bytes.
+const CHUNK_SIZE: usize = 16 * 1024;
+
+/// Environment variables that each program gets. Which others it gets, the configuration or the program itself says.
+pub(crate) const COMMON_VARIABLES: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ"];
+
+/// A program of the user that answers in the place of a server.
+#[derive(Clone, Debug)]
+pub struct ProviderProgram {
+    provider: String,
+    file: PathBuf,
+    sha256: Option<Digest>,
+    /// The environment variables that it gets beside the common ones; the program is asked where the configuration names none.
+    variables: OnceCell<Vec<String>>,
+}
+
+/// Facts that a program tells about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramFacts {
+    /// One line for people.
+    pub description: Option<String>,
+    /// Its defaults, such as `model`.
+    pub defaults: BTreeMap<String, String>,
+}
+
+impl ProviderProgram {
+    /// The program `file` of `provider`, which must be an absolute path. It gets `variables` of the environment beside the common
+    /// ones; without a list, those that it names for `--env`. Nothing is read or started yet.
+    #[must_use]
+    pub fn new(provider: &str, file: PathBuf, sha256: Option<Digest>, variables: Option<Vec<String>>) -> Self {
+        Self { provider: provider.to_owned(), file, sha256, variables: OnceCell::new_with(variables) }
+    }
+
+    /// Checks that the file has the digest that the configuration names.
+    ///
+    /// # Errors
+    /// If the path is relative, the file cannot be read or others can write it, no digest is named, or another one.
+    pub fn check(&self) -> Result<(), ProviderError> {
+        if !self.file.is_absolute() {
+            return Err(self.unusable("must be named by its full path"));
+        }
+        pinned(&self.file, self.sha256, MAX_PROGRAM).map(drop).map_err(|why| self.unusable(&why))
+    }
+
+    /// True if the program says that it can answer, such as that its credentials are there.
+    pub async fn is_ready(&self) -> bool {
+        self.ask("--ready", self.variables().await).await.is_ok()
+    }
+
+    /// Asks the program about itself. A flag that it does not know tells nothing.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub async fn facts(&self) -> Result<ProgramFacts, ProviderError> {
+        self.check()?;
+        let description = self.ask("--describe", &[]).await.unwrap_or_default();
+        let description = description.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
+        let defaults = self.ask("--defaults", &[]).await.unwrap_or_default();
+        let pair =
+            |line: &str| line.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+        Ok(ProgramFacts { description, defaults: defaults.lines().filter_map(pair).collect() })
+    }
+
+    /// The environment variables that the program gets beside the common ones. The program is asked once.
+    async fn variables(&self) -> &[String] {
+        let name = |line: &str| {
+            let name: String = line.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            (!name.is_empty()).then_some(name)
+        };
+        self.variables
+            .get_or_init(|| async {
+                self.ask("--env", &[]).await.unwrap_or_default().lines().filter_map(name).collect()
+            })
+            .await
+    }
+
+    /// Starts the program with the body of a request; its answer, in pieces. A program that is silent for longer than `idle` is
+    /// ended, and so is one whose answer is dropped.
+    ///
+    /// # Errors
+    /// As [`Self::check`], if it cannot be started, or ends without an answer.
+    pub(super) async fn answer(
+        &self,
+        body: String,
+        idle: Duration,
+    ) -> Result<BoxStream<'static, io::Result<Vec<u8>>>, ProviderError> {
+        let mut running = self.start("--stream", self.variables().await).await?;
+        if let Some(mut input) = running.input.take() {
+            // One that reads no further than it needs is no failure.
+            tokio::spawn(async move { input.write_all(body.as_bytes()).await });
+        }
+        let first = running.read(idle).await.map_err(|error| self.unusable(&error.to_string()))?;
+        let Some(first) = first else { return Err(self.unusable("ended without an answer")) };
+        let rest = stream::try_unfold(running, move |mut running| async move {
+            Ok(running.read(idle).await?.map(|piece| (piece, running)))
+        });
+        Ok(stream::once(std::future::ready(Ok(first))).chain(rest).boxed())
+    }
+
+    /// The output of the program for a flag, if it ends with 0 in time.
+    async fn ask(&self, flag: &str, variables: &[String]) -> Result<String, ProviderError> {
+        let mut running = self.start(flag, variables).await?;
+        running.input = None;
+        let mut output = Vec::new();
+        let asked = async {
+            while let Some(piece) = running.read(FLAG_TIMEOUT).await? {
+                output.extend(piece);
+                if output.len() as u64 > MAX_OUTPUT {
+                    return Err(io::Error::other("says too much"));
+                }
+            }
+            Ok(())
+        };
+        match tokio::time::timeout(FLAG_TIMEOUT, asked).await {
+            Ok(Ok(())) => Ok(String::from_utf8_lossy(&output).into_owned()),
+            Ok(Err(error)) => Err(self.unusable(&error.to_string())),
+            Err(_) => Err(self.unusable("does not answer in time")),
+        }
+    }
+
+    async fn start(&self, flag: &str, variables: &[String]) -> Result<Running, ProviderError> {
+        self.check()?;
+        let mut command = Command::new(&self.file);
+        command.arg(flag).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).env_clear();
+        let names = COMMON_VARIABLES.iter().copied().chain(variables.iter().map(String::as_str));
+        command.envs(names.filter_map(|name| Some((name, std::env::var_os(name)?))));
+        let mut group =
+            ProcessGroup::start(&mut command).map_err(|error| self.unusable(&format!("cannot be started: {error}")))?;
+        let (input, output, errors) = group.take_pipes();
+        let errors = errors.map(|errors| {
+            tokio::spawn(async move {
+                let mut said = Vec::new();
+                // The rest must be read, too: a full pipe would stop the program.
+                let mut errors = errors;
+                let _ = (&mut errors).take(MAX_OUTPUT).read_to_end(&mut said).await;
+                let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
+                String::from_utf8_lossy(&said).into_owned()
+            })
+        });
+        let output = output.map(|output| Box::new(output) as Box<dyn AsyncRead + Send + Unpin>);
+        Ok(Running { group, input, output, errors })
+    }
+
+    fn unusable(&self, why: &str) -> ProviderError {
+        let (provider, program) = (self.provider.clone(), self.file.display().to_string());
+        ProviderError::Program { provider, program, reason: why.to_owned() }
+    }
+}
+
+/// A program that was started.
+struct Running {
+    group: ProcessGroup,
+    input: Option<tokio::process::ChildStdin>,
+    output: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    errors: Option<tokio::task::JoinHandle<String>>,
+}
+
+impl Running {
+    /// The next piece of the output; `None` at its end, if the program has ended with 0.
+    async fn read(&mut self, idle: Duration) -> io::Result<Option<Vec<u8>>> {
+        let Some(output) = &mut self.output else { return Ok(None) };
+        let mut piece = vec![0; CHUNK_SIZE];
+        let silent = |_| io::Error::other(format!("says nothing for {} s", idle.as_secs()));
+        let length = tokio::time::timeout(idle, output.read(&mut piece)).await.map_err(silent)??;
+        if length > 0 {
+            piece.truncate(length);
+            return Ok(Some(piece));
+        }
+        self.output = None;
+        let status = tokio::time::timeout(idle, self.group.wait()).await.map_err(silent)??;
+        if status.success() {
+            return Ok(None);
+        }
+        // What it has started may keep the stream open.
+        self.group.kill();
+        let said = match &mut self.errors {
+            Some(errors) => {
+                tokio::time::timeout(FLAG_TIMEOUT, errors).await.ok().and_then(Result::ok).unwrap_or_default()
+            }
+            None => String::new(),
+        };
+        let said = said.lines().rev().find(|line| !line.trim().is_empty()).map(|line| format!(": {}", line.trim()));
+        Err(io::Error::other(format!("ended with {status}{}", said.unwrap_or_default())))
+    }
+}
+
+/// Reads a file that must have this digest.
+///
+/// # Errors
+/// A clause about the file: it cannot be read, no digest is given for it, or another one.
+pub(crate) fn pinned(file: &std::path::Path, sha256: Option<Digest>, most: u64) -> Result<Vec<u8>, String> {
+    let bytes = files::read(file, Guard::OnlyMineToWrite, Links::Followed, most).map_err(|error| error.to_string())?;
+    let actual = Digest::of_bytes(&bytes);
+    match sha256 {
+        Some(expected) if expected == actual => Ok(bytes),
+        Some(expected) => Err(format!(
+            "is not what was allowed: its sha256 is {actual}, and not {expected}; look at what changed, then correct `sha256`"
+        )),
+        None => Err(format!("is not allowed: if you trust it, add sha256 = \"{actual}\"")),
+    }
+}
