@@ -101,11 +101,11 @@ impl Reader<'_> {
         NUMBERS.iter().for_each(|name| self.evaluated.name(name, Kind::Number));
         PROMPTS.iter().for_each(|name| self.evaluated.name(name, Kind::Prompt));
         loop {
-            let Evaluated { values, names } = &self.evaluated;
+            let Evaluated { values, names: evaluated } = &self.evaluated;
             if values.iter().all(|value| value.is_read || !is_expanded_again(&value.text)) {
                 return Ok(());
             }
-            let before = (values.len(), names.len());
+            let before = (values.len(), evaluated.len());
             let mut at = 0;
             while let Some((name, kind)) = self.evaluated.names.get(at).cloned() {
                 at += 1;

@@ -56,7 +56,7 @@ impl Command {
         if let Some(kind) = kind(&lower(&self.program)) {
             writing.program(kind, &self.args);
         }
-        self.told_to_write().for_each(|target| writing.write(&target, false));
+        self.told_to_write().for_each(|target| writing.write(&target, Extent::File));
         writing.found
     }
 }
@@ -172,7 +172,9 @@ impl Writing {
         let directories = values(&words[..at], &["-C", "--work-tree"]);
         let directory = directories.into_iter().reduce(|directory, next| within(&directory, &next));
         // What a patch changes there, nobody knows.
-        values(&words[at + 1..], &["--directory"]).iter().for_each(|word| self.write(word, word.text != "."));
+        for word in values(&words[at + 1..], &["--directory"]) {
+            self.write(&word, if word.text == "." { Extent::File } else { Extent::Filled });
+        }
         for word in arguments(&words[at + 1..]) {
             self.write(word, Extent::Whole);
             if let Some(directory) = &directory {
