@@ -178,7 +178,11 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Component, Contra
             None if text.contains("memories") && text.contains("exceeds") => {
                 ContractError::TooLarge(format!("has more memories than a plugin may have: {text}"))
             }
-            None => ContractError::NotCompiled(text),
+            // It was found to be sound before, by all that the validator knows.
+            None => match text.strip_prefix("failed to parse WebAssembly module: ") {
+                Some(why) => ContractError::Unsupported(why.to_owned()),
+                None => ContractError::NotCompiled(text),
+            },
         }
     })
 }

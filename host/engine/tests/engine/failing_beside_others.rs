@@ -118,7 +118,7 @@ async fn beside_a_failing_plugin_the_final_change_is_what_the_others_saw() {
                         assert_eq!(settled.record.outcome, OutcomeKind::Escalated, "{case}");
                         assert_eq!(settled.record.questions.len(), 1, "{case}");
                         assert_eq!(settled.record.questions[0].by.to_string(), "failing", "{case}");
-                        assert_eq!(settled.record.last, alone.record.last, "{case}");
+                        assert_eq!(json!(settled.record.last), json!(alone.record.last), "{case}");
                         continue;
                     }
                     if rejects(mode, on_failure, event) {

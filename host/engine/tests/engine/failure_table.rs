@@ -291,7 +291,9 @@ async fn failure(session: &Session, event: EventKind) -> String {
 
 #[tokio::test]
 async fn every_sentence_of_the_table_comes_about_and_no_other_does() {
-    let rows: Vec<_> = rows().into_iter().filter(|row| !row.sentences.is_empty()).collect();
+    // Questions have the words of the failures.
+    let is_refusal = |row: &Row| !row.sentences.is_empty() && !row.policies.contains(&"ask".to_owned());
+    let rows: Vec<_> = rows().into_iter().filter(is_refusal).collect();
     let mut unseen: BTreeSet<&str> = rows.iter().flat_map(|row| &row.sentences).map(String::as_str).collect();
     for Way { kind, event, failing } in ways() {
         let host = host(vec![failing.entry.clone()]).await;

@@ -245,7 +245,12 @@ async fn only_a_component_that_is_damaged_is_said_to_be() {
             (func $f (type $t) (canon lift (core func $i "f") async (callback (core func $i "cb"))))
             (export "run" (func $f)))"#,
     );
-    let deep = text(&format!("(component {}{})", "(component ".repeat(150), ")".repeat(150)));
+    // Each is the only section of the one around it; `wat` itself stops earlier.
+    let deep = (0..150).fold(text("(component)"), |inner, _| {
+        let length = u16::try_from(inner.len()).unwrap();
+        let section = [4, (length & 0x7f) as u8 | 0x80, u8::try_from(length >> 7).unwrap()];
+        [&inner[..8], &section, &inner].concat()
+    });
     let many = text(&format!("(component {})", "(core module)".repeat(300)));
     for (bytes, why) in [
         (asynchronous, "uses a part of WebAssembly that this host does not give plugins: "),
