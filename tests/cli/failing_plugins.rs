@@ -147,6 +147,7 @@ fn after_three_failures_in_a_row_a_plugin_is_asked_no_more_and_the_user_is_told_
     ended.expect(0, &[]);
     let told = ended.stderr.matches("the plugin bad failed 3 times in a row").count();
     assert_eq!(told, 1, "{ended:#?}");
+    assert!(!ended.stderr.contains("warning: a plugin"), "each failure is told in one sentence: {ended:#?}");
     let results = results(&user);
     assert!(
         results[3].contains("is not called until it is tried again"),

@@ -10,7 +10,7 @@ use crate::sessions::{Handle, MAX_CONTINUED, Sessions, directories, identifiers}
 use data_encoding::HEXLOWER;
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::config::{Entry, Settings};
-use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult, Usage};
+use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
 use hookhost::{Begun, Config, GateOutcome, Host, Pending};
@@ -411,7 +411,7 @@ impl Settler {
         let is_over = matches!(call.event, HookEvent::SessionEnd);
         if is_proof(&call.session) && !is_over {
             // `hookhost doctor` makes one call, and tells of no end.
-            let _ = handle.session.session_end(Usage::default()).await;
+            let _ = handle.session.session_end(hookhost::contract::Usage::default()).await;
         }
         if is_over || is_proof(&call.session) {
             self.sessions.end(handle.session.id());

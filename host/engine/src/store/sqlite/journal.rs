@@ -26,9 +26,6 @@ const NAMELESS_HEADER: usize = MAGIC.len() + 32;
 /// Length of an identifier, in bytes.
 const IDENTIFIER: usize = 16;
 
-/// Bytes before the first frame.
-const HEADER: usize = NAMELESS_HEADER + IDENTIFIER;
-
 /// Bytes of a frame before its record: the record's length, and the checksums of the length and of the record.
 const FRAME_HEADER: usize = 12;
 

@@ -61,7 +61,7 @@ fn a_journal_in_which_any_byte_is_another_one_is_damaged_after_what_comes_before
 fn a_record_in_another_place_is_damage_and_blank_bytes_at_the_end_are_none() {
     let bytes = written(&["one", "two"]);
     let one = written(&["one"]);
-    let twice = [&one[..], &one[HEADER..]].concat();
+    let twice = [&one[..], &one[header(LOG, ID).len()..]].concat();
     assert_eq!(read(&twice, 0, LOG, ID).problem, Some("the length of a record is not as it was written"));
     let blank = [&bytes[..], &[0; 100]].concat();
     assert_eq!(read(&blank, 0, LOG, ID), Read { records: vec!["one", "two"], end: bytes.len() as u64, problem: None });
