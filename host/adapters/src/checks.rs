@@ -8,7 +8,6 @@ use crate::message::{Message, Unreadable};
 use hookhost_contract::EventKind;
 use hookhost_contract::action::ActionMap;
 use serde_json::{Map, Value};
-use std::path::Path;
 
 /// The keys by which messages of any agent show that they have a call of a tool.
 const CALLS: &[&str] = &[
@@ -52,7 +51,6 @@ pub(crate) fn checked(
     }
     let point = call.point.clone();
     let at = |unreadable: Unreadable| unreadable.at(&point);
-    check_directory(&call.session.cwd).map_err(at)?;
     let doubts = fields.doubts();
     let is_one_result = matches!(call.event, HookEvent::AfterToolCall { .. }) && call.further.is_empty();
     if let Some(why) = &doubts.unclear {
@@ -73,6 +71,10 @@ pub(crate) fn checked(
                 }
             }
             HookEvent::AfterToolCall { call: tool, .. } => {
+                let is_told_so = message.point.is_none() || is_named(fields, &point);
+                if tool.arguments.is_null() && !is_told_so {
+                    return Err(misplaced_call(agent, &point));
+                }
                 if complete(agent, tool).is_err() {
                     tool.arguments = Value::Object(Map::new());
                 }
@@ -112,19 +114,6 @@ fn is_named(fields: &Fields, point: &str) -> bool {
     let point = folded(point);
     let is_named = |fields: &Fields| fields.texts().any(|text| folded(text) == point);
     is_named(fields) || is_named(&fields.within("hookhost"))
-}
-
-/// # Errors
-/// If the directory is one of another operating system than this one.
-fn check_directory(directory: &Path) -> Result<(), Unreadable> {
-    let shown = directory.to_string_lossy();
-    if cfg!(windows) || !is_of_windows(&shown) {
-        return Ok(());
-    }
-    Err(Unreadable::new(format!(
-        "its working directory `{shown}` is one of Windows, and this hookhost runs on another system: install hookhost on \
-         the system where the agent runs"
-    )))
 }
 
 /// Whether a path begins with a drive of Windows, or with one of its shares.

@@ -1,5 +1,6 @@
 //! The event that a message means.
 
+use crate::checks::is_of_windows;
 use crate::json::Arguments;
 use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
@@ -114,6 +115,19 @@ impl AgentSession {
     #[must_use]
     pub fn new(id: Option<String>, cwd: PathBuf) -> Self {
         Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
+    }
+
+    /// Why nothing can be settled in its directory, if that is one of another operating system than this one.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> Option<String> {
+        let shown = self.cwd.to_string_lossy();
+        let is_elsewhere = !cfg!(windows) && is_of_windows(&shown);
+        is_elsewhere.then(|| {
+            format!(
+                "its working directory `{shown}` is one of Windows, and this hookhost runs on another system: install hookhost \
+                 on the system where the agent runs"
+            )
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The name of a server, and the names under which plugins and the log know what it brings.
 
+pub use hookhost_contract::action::arguments::folded;
+
 use std::fmt;
 
 /// Longest name of a server, in characters.
@@ -57,13 +59,6 @@ impl ServerName {
     pub fn tool(&self, tool: &str) -> String {
         format!("mcp__{}__{tool}", self.0)
     }
-}
-
-/// A text without the differences that a reader does not see who takes no heed of case: some servers read keys so.
-#[must_use]
-pub fn folded(text: &str) -> String {
-    // Upper case first: it is what `ſ` and `s`, and the Kelvin sign and `k`, have in common.
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
 impl fmt::Display for ServerName {

@@ -208,7 +208,7 @@ impl Settler {
                 return self.unread(adapter, point, message.directory, &why);
             }
         };
-        if let Some(why) = too_long(&call.session) {
+        if let Some(why) = too_long(&call.session).or_else(|| call.session.is_elsewhere()) {
             self.note_unsettled(adapter, &call.point, Path::new("/"), &why);
             return adapter.unsettled(&call, &failed(adapter, &why));
         }

@@ -363,8 +363,9 @@ fn a_directory_of_another_system_is_named_as_what_it_is() {
     for cwd in [r"c:\Users\me\proj", "C:/Users/me/proj", r"\\?\C:\Users\me\proj", r"\\server\share"] {
         let message = json!({ "session_id": "s1", "cwd": cwd, "hook_event_name": "PreToolUse", "tool_name": "Bash",
             "tool_input": { "command": "rm -rf ./node_modules" }, "tool_use_id": "t1" });
-        let error = read("claude-code", &message.to_string()).unwrap_err();
-        assert!(error.why.contains("is one of Windows") && error.why.contains(cwd), "{error}");
+        let why = read("claude-code", &message.to_string()).unwrap().session.is_elsewhere().unwrap();
+        assert!(why.contains("is one of Windows") && why.contains(cwd), "{why}");
     }
-    assert!(read("claude-code", r#"{"session_id":"s","cwd":"proj/../x","hook_event_name":"Stop"}"#).is_ok());
+    let relative = read("claude-code", r#"{"session_id":"s","cwd":"proj/../x","hook_event_name":"Stop"}"#).unwrap();
+    assert_eq!(relative.session.is_elsewhere(), None);
 }

@@ -34,7 +34,7 @@ pub const MOVED: &[&str] = &["source", "source_path", "destination", "destinatio
 pub const ADDRESS: &[&str] = &["url", "uri"];
 
 /// Further names that the bundled plugins look for.
-const OF_PLUGINS: &[&str] = &["args", "arguments", "dest", "dir", "location", "name", "patch", "diff", "target"];
+const OF_PLUGINS: &[&str] = &["args", "arguments", "dest", "dir", "patch", "diff", "target"];
 
 /// Names by which tools that nobody knows take a command, without `_`, `-` and case.
 const SUPPOSED: &[&str] = &[
@@ -121,7 +121,7 @@ impl ActionMap {
 fn read() -> &'static HashSet<String> {
     static READ: OnceLock<HashSet<String>> = OnceLock::new();
     READ.get_or_init(|| {
-        let lists = [COMMAND, CWD, FILE, MOVED, ADDRESS, OF_PLUGINS].concat();
+        let lists = [COMMAND, CWD, FILE, MOVED, ADDRESS, OF_PLUGINS, SUPPOSED].concat();
         let of_agents = agents::all().flat_map(agents::Table::shapes).flat_map(ToolShape::arguments);
         lists.into_iter().chain(of_agents).map(folded).collect()
     })

@@ -104,7 +104,9 @@ fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: O
     match strictest(agent, point) {
         Strictest::Refuse(point) => {
             let mut draft = Draft::new(point.name);
-            draft.refuse((dialect.no)(point.name), why, call, false);
+            if !draft.refuse((dialect.no)(point.name), why, call, false) {
+                draft.specific("additionalContext", json!(why));
+            }
             draft.finish()
         }
         Strictest::Tell(point) => {

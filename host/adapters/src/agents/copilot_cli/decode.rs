@@ -19,7 +19,11 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
 
 /// The hook point: as the message says it, otherwise as the command line does, otherwise as the message's keys show.
 fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
-    if fields.has("session_id") {
+    let is_pascal = fields.some_text("hook_event_name").is_some_and(|named| named.starts_with(char::is_uppercase));
+    if fields.has("hook_event_name") && !fields.has("session_id") && !is_pascal {
+        return Err(Unreadable::new("the message is of another agent, whose hook points are in camel case"));
+    }
+    if fields.has("session_id") || is_pascal {
         return fields.text("hook_event_name");
     }
     if fields.has("hookEventName") {

@@ -25,6 +25,9 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
 /// `cwd` may be missing or empty: then the first root of the workspace counts.
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
     let own = fields.id(&["conversation_id"])?;
+    if own.is_none() && !fields.has("cursor_version") {
+        return Err(Unreadable::new("`conversation_id` is missing: is it a message of another agent?"));
+    }
     let id = match event {
         HookEvent::SubagentStart { .. } => fields.id(&["parent_conversation_id"])?.or(own),
         _ => own,

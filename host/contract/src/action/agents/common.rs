@@ -5,7 +5,7 @@ use crate::ShellDialect;
 use crate::action::arguments::{ADDRESS, COMMAND, CWD, FILE};
 
 /// What is typed into a running command.
-const TYPED: &[&str] = &["chars", "input", "text", "data", "keys"];
+const TYPED: &[&str] = &["chars", "input"];
 const DIRECTORY: &[&str] = &["path", "dir_path", "directory", "dir", "target_directory"];
 
 pub(super) fn tools(table: &mut Table) {
