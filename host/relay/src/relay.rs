@@ -502,7 +502,7 @@ impl<H: Handler> Relay<H> {
     /// Answers what the server will not answer any more.
     async fn answer_what_is_left(&self) {
         let left = self.table(Side::Client, UnderWay::take);
-        let lost = self.state().lost_answers.pop_back().map(|why| format!(": {why}")).unwrap_or_default();
+        let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();
         for id in left {
             let why = self.0.handler.unanswered() + &lost;
             self.0.to_client.put(message::error(Some(&id), INTERNAL_ERROR, &why), None).await;

@@ -67,7 +67,7 @@ fn an_answer_that_is_no_message_on_one_line_fails_its_request_with_the_beginning
     for (lines, says) in [
         (&[length][..], "framing of a language server"),
         (&["debug: {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}"], "it began \"debug: {"),
-        (&["{", "  \"jsonrpc\": \"2.0\",", "  \"id\": $id,", "  \"result\": {}", "}"], "no message on one line"),
+        (&["{", "  \"jsonrpc\": \"2.0\",", "  \"id\": $id,", "  \"result\": {}", "}"], "not one JSON message a line"),
         (&["{'jsonrpc': '2.0', 'id': $id, 'result': {}}"], "it began \"{'jsonrpc'"),
     ] {
         let mut proxied = answering(&user, lines);
