@@ -42,8 +42,10 @@ pub struct ToolCalls {
 struct Known {
     session: Key,
     fields: Map<String, Value>,
-    /// What the agent has reported it as before it reported it as another call.
+    /// What the agent has reported it as, and has not asked about, before it reported it as another call.
     earlier: Vec<Value>,
+    /// Whether the agent has asked about it as it is now.
+    is_answered: bool,
     bytes: usize,
     is_asked: bool,
     has_run: bool,
@@ -116,7 +118,7 @@ impl ToolCalls {
         if known.is_cut {
             return Err(TooMuch);
         }
-        known.is_asked = true;
+        (known.is_asked, known.is_answered) = (true, true);
         let call = Value::Object(known.fields.clone());
         let earlier = known.earlier.iter().filter(|earlier| !is_within(earlier, &call)).cloned().collect();
         Ok(AskedCall { call, earlier })
@@ -152,6 +154,8 @@ impl ToolCalls {
         }
         let before = known.bytes;
         let replaced = known.replaced_by(said);
+        let was_answered = known.is_answered;
+        known.is_answered &= replaced.is_none();
         for (name, value) in said.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
             known.bytes += name.len() + weight(value);
             if let Some(earlier) = known.fields.insert(name.clone(), value.clone()) {
@@ -159,7 +163,7 @@ impl ToolCalls {
             }
         }
         let call = Value::Object(std::mem::take(&mut known.fields));
-        if let Some(earlier) = replaced.filter(|earlier| !is_within(earlier, &call)) {
+        if let Some(earlier) = replaced.filter(|earlier| !was_answered && !is_within(earlier, &call)) {
             known.bytes += weight(&earlier);
             known.earlier.push(earlier);
         }
@@ -217,7 +221,7 @@ impl ToolCalls {
 impl Known {
     fn new(session: Key) -> Self {
         let (fields, earlier) = Default::default();
-        Self { session, fields, earlier, bytes: 0, is_asked: false, has_run: false, is_cut: false }
+        Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
 
     /// The call as it was reported, where this takes the place of something by which rules know it.
@@ -323,6 +327,11 @@ mod tests {
         assert_eq!(earlier(&[mcp(1)], &mcp(2)), [r#"{"q":1}"#]);
         let with_output = json!({ "toolCallId": "1", "content": [{ "type": "content", "content": { "type": "text", "text": "b" } }] });
         assert!(earlier(&[rm.clone(), with_output.clone()], &rm).is_empty());
+        let mut calls = ToolCalls::default();
+        calls.ask("s", &rm).unwrap();
+        assert!(calls.ask("s", &command("ls")).unwrap().earlier.is_empty(), "it was asked about, and has its answer");
+        calls.update("s", &rm);
+        assert_eq!(calls.ask("s", &command("ls")).unwrap().earlier.len(), 1, "it was reported once more");
         let many: Vec<Value> = (0..20).map(|n| command(&format!("{n} x"))).collect();
         let mut calls = ToolCalls::default();
         many.iter().for_each(|call| drop(calls.update("s", call)));

@@ -11,6 +11,7 @@ use crate::turn::Turn;
 use crate::under_way::{Stage, UnderWay};
 use crate::unreadable::{self, Unreadables};
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -69,8 +70,8 @@ struct State<E> {
     of_client: UnderWay<E>,
     of_server: UnderWay<E>,
     unreadable: Unreadables,
-    /// How many answers of the server are lost for which a request still has time.
-    lost_answers: usize,
+    /// Why answers of the server are lost for which a request still has time, the oldest first.
+    lost_answers: VecDeque<String>,
 }
 
 /// What a server says, and where it is told something.
@@ -99,7 +100,7 @@ where
     let (to_server, server_exit) = Lane::new();
     let (asks, answers, questions) = (Busy::default(), Busy::default(), Questions::new(to_client.clone()));
     let (of_client, of_server) = (UnderWay::default(), UnderWay::default());
-    let state = State { of_client, of_server, unreadable: Unreadables::default(), lost_answers: 0 };
+    let state = State { of_client, of_server, unreadable: Unreadables::default(), lost_answers: VecDeque::new() };
     let state = Mutex::new(state);
     let relay = Relay(Arc::new(Inner { handler, to_client, to_server, questions, asks, answers, state }));
     let begin = {
@@ -299,21 +300,20 @@ impl<H: Handler> Relay<H> {
     fn lose_answer(&self, why: String) {
         let count = {
             let mut state = self.state();
-            if state.lost_answers >= state.of_client.sent() {
+            if state.lost_answers.len() >= state.of_client.sent() {
                 return;
             }
-            state.lost_answers += 1;
+            state.lost_answers.push_back(why);
             state.of_client.count()
         };
         let relay = self.clone();
         tokio::spawn(async move {
             sleep(FOR_AN_ANSWER).await;
-            let oldest = {
+            let (why, oldest) = {
                 let mut state = relay.state();
-                state.lost_answers -= 1;
-                state.of_client.oldest_sent(count)
+                (state.lost_answers.pop_front(), state.of_client.oldest_sent(count))
             };
-            if let Some(id) = oldest {
+            if let (Some(why), Some(id)) = (why, oldest) {
                 relay.refuse_answer(Side::Server, &id, &why).await;
             }
         });
@@ -502,8 +502,9 @@ impl<H: Handler> Relay<H> {
     /// Answers what the server will not answer any more.
     async fn answer_what_is_left(&self) {
         let left = self.table(Side::Client, UnderWay::take);
+        let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();
         for id in left {
-            let why = self.0.handler.unanswered();
+            let why = self.0.handler.unanswered() + &lost;
             self.0.to_client.put(message::error(Some(&id), INTERNAL_ERROR, &why), None).await;
         }
     }

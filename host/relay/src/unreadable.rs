@@ -28,14 +28,16 @@ fn text_of(line: &[u8]) -> String {
 pub fn lost_answer(line: &[u8]) -> Option<String> {
     let text = text_of(line);
     let shown = beginning(line);
-    if text.trim_start().to_ascii_lowercase().starts_with("content-length:") {
-        let framing = "it is in the framing of a language server, where a message is one line of JSON here";
+    // The header of the next message can follow the one before on its line.
+    let end = text.rsplit('}').next().unwrap_or_default().trim_start().to_ascii_lowercase();
+    if end.starts_with("content-length:") {
+        let framing = "what it wrote is in the framing of a language server, and not one JSON message a line";
         return Some(format!("{framing}; it began {shown}"));
     }
     let is_asking = Members::of(&text).is_ok_and(|members| members.get("method").is_some());
     let has = |key: &str| text.contains(key);
     let is_of_an_answer = has("jsonrpc") && (has("result") || has("error") || !has("method"));
-    (is_of_an_answer && !is_asking).then(|| format!("it is no message on one line; it began {shown}"))
+    (is_of_an_answer && !is_asking).then(|| format!("what it wrote is not one JSON message a line; it began {shown}"))
 }
 
 /// How many there were, and of how many the user was told.
@@ -74,13 +76,15 @@ mod tests {
             b"  \"jsonrpc\": \"2.0\",",
             b"{'jsonrpc': '2.0', 'id': 1, 'result': {}}",
             b"{\"jsonrpc\":\"2.0\",\"id\":[1],\"result\":{}}",
-            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}Content-Length: 5\r",
             &utf_16,
         ] {
             let why = lost_answer(line).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(line)));
             assert!(why.contains("jsonrpc"), "{why}");
         }
-        assert!(lost_answer(b"Content-Length: 120\r").is_some_and(|why| why.contains("framing of a language server")));
+        for line in [&b"Content-Length: 120\r"[..], b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}content-length: 5\r"]
+        {
+            assert!(lost_answer(line).is_some_and(|why| why.contains("framing of a language server")));
+        }
         for line in [
             &b"> server@1.0.0 start"[..],
             b"{\"level\":30,\"msg\":\"listening\",\"error\":null}",

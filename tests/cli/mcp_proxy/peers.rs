@@ -67,7 +67,7 @@ fn an_answer_that_is_no_message_on_one_line_fails_its_request_with_the_beginning
     for (lines, says) in [
         (&[length][..], "framing of a language server"),
         (&["debug: {\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{}}"], "it began \"debug: {"),
-        (&["{", "  \"jsonrpc\": \"2.0\",", "  \"id\": $id,", "  \"result\": {}", "}"], "no message on one line"),
+        (&["{", "  \"jsonrpc\": \"2.0\",", "  \"id\": $id,", "  \"result\": {}", "}"], "not one JSON message a line"),
         (&["{'jsonrpc': '2.0', 'id': $id, 'result': {}}"], "it began \"{'jsonrpc'"),
     ] {
         let mut proxied = answering(&user, lines);
@@ -149,9 +149,12 @@ fn the_text_of_a_held_back_tool_names_a_command_that_helps_or_none() {
     let never = of(&mut proxied, "a");
     assert!(never.contains("no approval changes that") && !never.contains("hookhost mcp approve"), "{never}");
     assert!(of(&mut proxied, "c").contains("`hookhost mcp approve files` shows it"));
-    user.run(["mcp", "approve", "files", "--yes"]).expect(0, &["approved 1 of files", "no approval changes that"]);
+    let approved = user.run(["mcp", "approve", "files", "--yes"]);
+    approved.expect(0, &["no approval changes that"]);
+    assert!(approved.stdout.contains("approved 1 of files"), "{approved:?}");
     let again = user.run(["mcp", "approve", "files", "--yes"]);
-    again.expect(0, &["Nothing of files can be approved."]);
+    again.expect(0, &["no approval changes that"]);
+    assert_eq!(again.stdout, "Nothing of files can be approved.\n");
     assert!(!again.stderr.contains("hookhost mcp approve"), "{again:?}");
     let (_, said) = proxied.end();
     assert!(said.contains("the tool a of the MCP server files is held back: its definition has keys"), "{said}");
