@@ -105,6 +105,20 @@ pub struct Reach {
     pub supposed: bool,
 }
 
+impl Reach {
+    /// How a command writes `path`, from `cwd`.
+    #[must_use]
+    pub fn of(write: &Write, path: &Normal, cwd: Option<&str>) -> Self {
+        let Write { path: word, extent, supposed } = write;
+        // Where an archive is unpacked that is put nobody knows where is no matter of a home.
+        let is_nowhere =
+            *extent == Extent::Filled && !word.home && matches!(path, Normal::Below(text) if text.is_empty());
+        // `cd */`: each that fits may be meant.
+        let wild = word.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
+        Self { extent: if is_nowhere { Extent::File } else { *extent }, wild, supposed: *supposed }
+    }
+}
+
 /// All that is guarded at `path`.
 #[must_use]
 pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded> {
@@ -139,7 +153,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
         }));
     }
     // Whatever an archive has for a home.
-    if reach.extent == Extent::Filled && is_absolute && home == Some(names.len()) {
+    if reach.extent == Extent::Filled && home == Some(names.len()) {
         found.extend(GUARDED.iter().filter(|guarded| !guarded.rooted && guarded.above != Above::Never));
     }
     if reach.extent == Extent::Moved && is_absolute && holds(&names, &super::lower(workspace), reach.wild) {
@@ -415,13 +429,13 @@ impl Command {
         }
         let cwd = self.cwd.as_deref();
         let is_within = cwd.is_some_and(may_be_guarded);
-        for Write { path, extent, supposed } in self.writes().into_iter().chain(self.exposes()) {
-            let is_moved = extent == Extent::Moved;
-            if !is_within && !is_moved && extent != Extent::Filled && !may_lead_there(&path, extent.is_whole()) {
+        for write in self.writes().into_iter().chain(self.exposes()) {
+            let is_of_directory = matches!(write.extent, Extent::Moved | Extent::Filled);
+            if !is_within && !is_of_directory && !may_lead_there(&write.path, write.extent.is_whole()) {
                 continue;
             }
-            let wild = path.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
-            for guarded in at(&places.resolve(&path, cwd), Reach { extent, wild, supposed }, places.workspace()) {
+            let path = places.resolve(&write.path, cwd);
+            for guarded in at(&path, Reach::of(&write, &path, cwd), places.workspace()) {
                 if guarded.is_of_variables() && !self.names_variable() {
                     continue;
                 }
