@@ -179,7 +179,6 @@ fn stem(base: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Reach, Rules, Target};
-    use shell_syntax::Extent;
     use shell_syntax::path::Normal;
 
     fn guards(pattern: &str, path: &str) -> bool {
@@ -218,8 +217,7 @@ mod tests {
     fn removing_a_directory_removes_what_is_below() {
         let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
         let falls = |path: &str, whole, wild| {
-            let extent = if whole { Extent::Whole } else { Extent::File };
-            let reach = Reach { extent, wild, supposed: false };
+            let reach = Reach { extent: whole.into(), wild, ..Reach::default() };
             rules.protecting(&Target { path: Normal::Absolute(path.into()), reach }, "/w").is_some()
         };
         for path in ["/w/a/infra", "/w/a", "/w", "/"] {

@@ -64,7 +64,8 @@ fn each_command_that_refuses_inside_an_agent_is_denied() {
     assert!(commands.len() >= 6, "{commands:?}");
     configure(json!({"stacks": []})).unwrap();
     for command in commands {
-        for line in [format!("hookhost {command} x"), format!("setsid -f env -u CLAUDECODE hookhost {command} x --yes")] {
+        for line in [format!("hookhost {command} x"), format!("setsid -f env -u CLAUDECODE hookhost {command} x --yes")]
+        {
             assert_eq!(word(&line), "deny", "`{line}`: add it to the rule self.commands");
             assert!(rules().contains(&"self.commands".to_owned()), "`{line}`: {:?}", rules());
         }
