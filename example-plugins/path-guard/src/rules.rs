@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn removing_a_directory_removes_what_is_below() {
         let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
-        let falls = |path: &str, whole, wild| {
+        let falls = |path: &str, whole: bool, wild| {
             let reach = Reach { extent: whole.into(), wild, ..Reach::default() };
             rules.protecting(&Target { path: Normal::Absolute(path.into()), reach }, "/w").is_some()
         };
