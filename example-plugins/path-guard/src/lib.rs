@@ -20,13 +20,14 @@
 //! By default it also refuses writes to the files that decide under which rules an agent runs:
 //!
 //! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` anywhere, hookhost's directories for configuration, state and compiled code
-//!   with the plugins in them, and its programs in a `bin`;
-//! - `agents`: the settings and hook files of agents (`.claude/settings*.json`, `.codex/hooks.json`, `.github/hooks/**` and others), of
-//!   the user, of any project and of the machine.
+//!   with the plugins in them, and its programs; the workspace, from being moved;
+//! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json`
+//!   and others), of the user, of any project and of the machine; those of editors that start the proxies; those from which agents
+//!   take their environment, where a variable is written into them that leads an agent to other settings.
 //!
-//! `self-defence` says whose files: `hookhost`, `agents`, or one agent by its name, such as `claude-code`. `allow` makes an exception
-//! of one file. `shell-syntax/guarded.toml` has the whole list, and shell-guard protects the same files. What gives such a file another
-//! name (`ln`) is refused, too. Letters are compared in any case here, whatever `ignore-case` says.
+//! `self-defence` says whose files: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception
+//! of one file. `shell-syntax/guarded.toml` has the whole table, and shell-guard protects the same files. What gives such a file another
+//! name (`ln`, `docker run -v`), or names it to a program that is not known to read only, is refused, too. Letters are compared in any case here, whatever `ignore-case` says.
 //!
 //! # Patterns
 //!

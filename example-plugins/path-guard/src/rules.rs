@@ -179,7 +179,6 @@ fn stem(base: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Reach, Rules, Target};
-    use shell_syntax::Extent;
     use shell_syntax::path::Normal;
 
     fn guards(pattern: &str, path: &str) -> bool {
@@ -217,9 +216,8 @@ mod tests {
     #[test]
     fn removing_a_directory_removes_what_is_below() {
         let rules = Rules::new(&["a/infra/*.tf".into()], &[], true).unwrap();
-        let falls = |path: &str, whole, wild| {
-            let extent = if whole { Extent::Whole } else { Extent::File };
-            let reach = Reach { extent, wild, supposed: false };
+        let falls = |path: &str, whole: bool, wild| {
+            let reach = Reach { extent: whole.into(), wild, ..Reach::default() };
             rules.protecting(&Target { path: Normal::Absolute(path.into()), reach }, "/w").is_some()
         };
         for path in ["/w/a/infra", "/w/a", "/w", "/"] {

@@ -1,6 +1,6 @@
 //! What a shell command writes, as the reader that `shell-guard` has, too, sees it.
 
-use crate::rules::{Target, WILDCARDS};
+use crate::rules::Target;
 use hookhost_contract::action::paths_of_patch;
 use hookhost_guest::prelude::*;
 use shell_syntax::guarded::Reach;
@@ -109,11 +109,9 @@ impl Writes {
         directories: &[Option<&str>],
         places: &Places,
     ) {
-        let Write { path, extent, supposed } = write;
         for directory in directories {
-            // `cd */`: each that fits may be meant.
-            let wild = path.glob || directory.is_some_and(|directory| directory.contains(WILDCARDS));
-            let mut normal = places.resolve(path, *directory);
+            let mut normal = places.resolve(&write.path, *directory);
+            let reach = Reach::of(write, &normal, *directory);
             // It is unknown where a directory of this machine is in a container.
             let is_local = |path: &str| match command.location {
                 Location::Container => true,
@@ -125,10 +123,10 @@ impl Writes {
             {
                 normal = Normal::Below(clean(absolute.trim_start_matches('/')));
             }
-            let target = Target { path: normal, reach: Reach { extent: *extent, wild, supposed: *supposed } };
+            let target = Target { path: normal, reach };
             if self.seen.len() <= MAX_PATHS && self.seen.insert((is_exposed, target.clone())) {
                 let list = if is_exposed { &mut self.exposed } else { &mut self.targets };
-                list.push((path.text.replace(UNKNOWN, "…"), target));
+                list.push((write.path.text.replace(UNKNOWN, "…"), target));
             }
         }
     }

@@ -59,7 +59,7 @@
 //! # Self-defence
 //!
 //! Rules of `hookhost/self-defence` protect what guards the session: hookhost's commands that loosen rules, its process, its files and
-//! variables, and the files in which agents name their hooks. `remove = ["self.agent_files"]` leaves out one of them, such as where
+//! variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of them, such as where
 //! an agent is to write its own settings; `remove = ["hookhost/self-defence"]` leaves out all (the rule
 //! `shell.project_rules` then still asks about a change of `hookhost.toml`). `shell-syntax/guarded.toml` lists the
 //! files. path-guard protects the same ones against tools that are no shell.

@@ -103,6 +103,23 @@ pub struct Reach {
     pub wild: bool,
     /// Whether it supposes that the target of a copy is a directory.
     pub supposed: bool,
+    /// Whether it begins in a home, wherever that is.
+    pub in_home: bool,
+}
+
+impl Reach {
+    /// How a command writes `path`, from `cwd`.
+    #[must_use]
+    pub fn of(write: &Write, path: &Normal, cwd: Option<&str>) -> Self {
+        let Write { path: word, extent, supposed } = write;
+        // Where an archive is unpacked that is put nobody knows where is no matter of a home.
+        let is_nowhere =
+            *extent == Extent::Filled && !word.home && matches!(path, Normal::Below(text) if text.is_empty());
+        // `cd */`: each that fits may be meant.
+        let wild = word.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
+        let extent = if is_nowhere { Extent::File } else { *extent };
+        Self { extent, wild, supposed: *supposed, in_home: word.home }
+    }
 }
 
 /// All that is guarded at `path`.
@@ -130,7 +147,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
     for from in 0..names.len() {
         let names = &names[from..];
         let is_in_home = home == Some(from);
-        let is_home_known = is_in_home && is_absolute;
+        let is_home_known = is_in_home && (is_absolute || reach.in_home);
         found.extend(beginning_with(names[0], reach.wild, is_home_known).iter().filter(|guarded| {
             let takes = takes && (guarded.above == Above::Anywhere || (guarded.above == Above::InHome && is_in_home));
             (!guarded.rooted || (is_absolute && from == 0))
@@ -139,7 +156,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
         }));
     }
     // Whatever an archive has for a home.
-    if reach.extent == Extent::Filled && is_absolute && home == Some(names.len()) {
+    if reach.extent == Extent::Filled && home == Some(names.len()) {
         found.extend(GUARDED.iter().filter(|guarded| !guarded.rooted && guarded.above != Above::Never));
     }
     if reach.extent == Extent::Moved && is_absolute && holds(&names, &super::lower(workspace), reach.wild) {
@@ -413,20 +430,22 @@ impl Command {
         if self.location == Location::Machine || !self.may_change() || self.only_says() {
             return changes;
         }
-        let cwd = self.cwd.as_deref();
-        let is_within = cwd.is_some_and(may_be_guarded);
-        for Write { path, extent, supposed } in self.writes().into_iter().chain(self.exposes()) {
-            let is_moved = extent == Extent::Moved;
-            if !is_within && !is_moved && extent != Extent::Filled && !may_lead_there(&path, extent.is_whole()) {
+        let cwds = [self.cwd.as_deref(), self.perhaps.as_deref()];
+        let is_within = cwds.into_iter().flatten().any(may_be_guarded);
+        for write in self.writes().into_iter().chain(self.exposes()) {
+            let is_of_directory = matches!(write.extent, Extent::Moved | Extent::Filled);
+            if !is_within && !is_of_directory && !may_lead_there(&write.path, write.extent.is_whole()) {
                 continue;
             }
-            let wild = path.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
-            for guarded in at(&places.resolve(&path, cwd), Reach { extent, wild, supposed }, places.workspace()) {
-                if guarded.is_of_variables() && !self.names_variable() {
-                    continue;
+            for cwd in &cwds[..1 + usize::from(self.perhaps.is_some())] {
+                let path = places.resolve(&write.path, *cwd);
+                for guarded in at(&path, Reach::of(&write, &path, *cwd), places.workspace()) {
+                    if guarded.is_of_variables() && !self.names_variable() {
+                        continue;
+                    }
+                    changes.hookhost |= guarded.is_hosts();
+                    changes.agents |= !guarded.is_hosts();
                 }
-                changes.hookhost |= guarded.is_hosts();
-                changes.agents |= !guarded.is_hosts();
             }
         }
         changes
@@ -469,7 +488,8 @@ impl Command {
             return true;
         }
         (is_writer || self.outputs().next().is_some())
-            && (self.cwd.as_deref().is_some_and(may_be_guarded) || words.any(|word| may_be_guarded(&word.text)))
+            && (self.cwd.iter().chain(&self.perhaps).any(|cwd| may_be_guarded(cwd))
+                || words.any(|word| may_be_guarded(&word.text)))
     }
 }
 

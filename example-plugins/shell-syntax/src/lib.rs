@@ -66,6 +66,8 @@ pub struct Command {
     pub wrappers: Vec<String>,
     /// Where it runs; nothing where that is not known.
     pub cwd: Option<String>,
+    /// Where it perhaps runs, where that is not known.
+    pub perhaps: Option<String>,
     pub location: Location,
     /// The programs whose output it reads, and those that read its output.
     pub upstream: Vec<String>,

@@ -199,6 +199,8 @@ type Variables = LiteMap<String, Option<Word>>;
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub(super) cwd: Option<String>,
+    /// The directory that a command has perhaps changed to last, where nobody knows whether it did: `x && cd y; z`.
+    perhaps: Option<String>,
     variables: Variables,
     /// How many variables were set so far, some of them several times.
     assignments: usize,
@@ -421,7 +423,7 @@ impl Reader<'_> {
         if self.scope.cwd != before.cwd {
             self.script.leaves_open |= self.scope.cwd.is_some();
             if self.likely.is_none() {
-                self.scope.cwd = None;
+                self.scope.perhaps = self.scope.cwd.take();
             }
             unsettles |= before.cwd.is_some();
         }
@@ -763,6 +765,7 @@ impl Reader<'_> {
             return Ok(());
         }
         command.cwd = self.scope.cwd.clone();
+        command.perhaps = if command.cwd.is_none() { self.scope.perhaps.clone() } else { None };
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
         // What `>&2` prints is seen.

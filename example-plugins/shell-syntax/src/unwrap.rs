@@ -7,7 +7,7 @@ use super::read::{Reader, Unreadable};
 use super::simple::printed_by;
 use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
-use super::{Command, lower, names, program_name, windows};
+use super::{Command, RedirectKind, lower, names, program_name, windows};
 
 /// Maximum number of programs that run each other: `sudo nice env …`. The message below says it, too.
 const MAX_WRAPPERS: usize = 8;
@@ -298,6 +298,8 @@ impl Reader<'_> {
                 }
                 // With `=` between them, the first has the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
+                let is_given =
+                    name == "unset" || inner.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
                 let input = if name == "unset" { None } else { self.input_of_function(inner) };
                 if let Some(input) = &input {
                     let named = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
@@ -306,7 +308,8 @@ impl Reader<'_> {
                     }
                 }
                 let names = || args.iter().filter(|word| !word.text.starts_with('-'));
-                let line = input.as_ref().filter(|_| names().count() == 1).and_then(one_word);
+                let given = input.as_ref().or(self.stdin.as_ref().filter(|_| !is_given));
+                let line = given.filter(|_| names().count() == 1).and_then(one_word);
                 let value = line.or(input.filter(|input| input.secret));
                 let is_split = splits && names().count() > 1;
                 for (at, word) in names().enumerate() {

@@ -32,6 +32,13 @@ impl Extent {
     }
 }
 
+impl From<bool> for Extent {
+    /// Of a path that is written with all below it, or by itself.
+    fn from(is_whole: bool) -> Self {
+        if is_whole { Self::Whole } else { Self::File }
+    }
+}
+
 /// A path that a command writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
@@ -104,7 +111,7 @@ impl Writing {
             Kind::Rename => self.all(arguments(words), Extent::Moved),
             Kind::Mode => {
                 let takes = words.iter().find(|word| is_mode(&word.text)).is_none_or(|mode| takes_away(&mode.text));
-                self.all(arguments(words), if takes { Extent::Whole } else { Extent::File });
+                self.all(arguments(words), takes.into());
             }
             Kind::Copy | Kind::Link | Kind::Sync | Kind::Move => self.copy(words, kind),
             Kind::Second => {
@@ -233,14 +240,13 @@ impl Writing {
         // The target is no directory into which something is put: it is what the source becomes.
         let letters: &[u8] = if kind == Kind::Link { b"Tn" } else { b"T" };
         let is_itself = kind != Kind::Sync && words.iter().any(|word| is_target_itself(&word.text, letters));
-        let extent = |is_whole: bool| if is_whole { Extent::Whole } else { Extent::File };
         for target in &targets {
-            self.write(target, extent(contents || is_itself));
+            self.write(target, (contents || is_itself).into());
             for source in sources.iter().filter(|_| !is_itself) {
                 let name = source.text.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default();
                 let name = Word { glob: source.glob, ..Word::literal(name) };
                 let is_there = kind != Kind::Sync || !source.text.ends_with('/');
-                self.add(within(target, &name), extent(whole && is_there), true);
+                self.add(within(target, &name), (whole && is_there).into(), true);
             }
         }
         if moves {

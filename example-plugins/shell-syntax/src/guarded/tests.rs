@@ -6,14 +6,10 @@ use proptest::prelude::*;
 
 const PROJECT: &str = "/home/me/project";
 
-fn extent(whole: bool) -> Extent {
-    if whole { Extent::Whole } else { Extent::File }
-}
-
 /// Whose file `path` is, in a project of somebody's home. What counts only with a variable is nobody's here.
 fn owner(path: &str, whole: bool) -> Option<&'static str> {
     let path = Places::new(PROJECT).spelt(path, Some(PROJECT));
-    let guarded = at(&path, Reach { extent: extent(whole), ..Reach::default() }, PROJECT);
+    let guarded = at(&path, Reach { extent: whole.into(), ..Reach::default() }, PROJECT);
     guarded.into_iter().find(|guarded| !guarded.is_of_variables()).map(|guarded| guarded.owner)
 }
 
@@ -287,6 +283,9 @@ fn a_pattern_is_followed_through_directories_loops_and_lists() {
     for (command, expected) in [
         ("cd ~/.?laude && rm settings.json", "agents"),
         ("cd ~/.cla*; rm settings.json", "agents"),
+        ("ls && cd ~/.claude; rm settings.json", "agents"),
+        ("if x; then cd ~/.codex; fi; rm hooks.json", "agents"),
+        ("ls && cd src; rm settings.json", "none"),
         ("cd ~/.[c]onfig/hook*; sed -i s/enforce/audit/ *.toml", "hookhost"),
         ("for f in ~/.*/settings.json; do rm \"$f\"; done", "agents"),
         ("for d in ~/.c*; do rm \"$d/settings.json\"; done", "agents"),
@@ -457,7 +456,7 @@ fn what_is_guarded_passes_the_quick_look() {
         ] {
             for whole in [false, true] {
                 let word = Word::literal(text.as_str());
-                let reach = Reach { extent: extent(whole), ..Reach::default() };
+                let reach = Reach { extent: whole.into(), ..Reach::default() };
                 let at = at(&places.resolve(&word, Some(PROJECT)), reach, PROJECT);
                 assert!(at.is_empty() || may_lead_there(&word, whole), "{text}");
                 found += usize::from(!at.is_empty());
@@ -488,7 +487,8 @@ proptest! {
     #[test]
     fn no_path_makes_it_panic(path in any::<String>(), whole in any::<bool>(), wild in any::<bool>()) {
         for supposed in [false, true] {
-            let reach = Reach { extent: if whole { Extent::Moved } else { Extent::Filled }, wild, supposed };
+            let extent = if whole { Extent::Moved } else { Extent::Filled };
+            let reach = Reach { extent, wild, supposed, ..Reach::default() };
             let _ = at(&Normal::Absolute(path.clone()), reach, PROJECT);
             let _ = at(&Normal::Below(path.clone()), reach, PROJECT);
         }

@@ -165,7 +165,7 @@ fn of_environment() -> String {
             "text = '(^|[;&|(\\n]\\s*|\\b(export|declare|typeset|env|set)\\s[^;&|\"\\x27\\n]*)({of_any}|{variables})='"
         ),
         format!(
-            "text = '\\benv\\s[^;&|]*(\\s-[a-zA-Z]*i\\b|\\s-\\s|--ignore-environment|(-u|--unset)[\\s=]*({of_any}|HOOKHOST_\\w+|{variables})\\b)'"
+            "text = '\\benv\\b[^;&|]*(\\s-[a-zA-Z]*i\\b|\\s-\\s|--ignore-environment|(-u|--unset)[\\s=]*({of_any}|HOOKHOST_\\w+|{variables})\\b)'"
         ),
     ] {
         text.push_str("[[rule.match]]\n");

@@ -4,6 +4,7 @@ use super::{configure, rules, word};
 use crate::rules::Embedded;
 use serde_json::json;
 use std::io::Write as _;
+use std::path::Path;
 
 /// The lines of a table, with `\n`, `\t` and `\e` as the characters that they denote.
 fn lines(text: &str) -> impl Iterator<Item = String> {
@@ -26,7 +27,7 @@ fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
         if is_by_us { blocked += 1 } else { allowed += 1 }
     }
     assert!(blocked >= 120 && allowed >= 60, "{blocked} blocked, {allowed} allowed");
-    for rule in ["commands", "environment", "process", "files", "keys", "agent_files", "agent_hooks"] {
+    for rule in ["commands", "environment", "process", "files", "keys", "agent_files", "agent_hooks", "mcp_servers"] {
         let id = format!("self.{rule}");
         configure(json!({"stacks": [], "remove": [id]})).unwrap();
         for line in lines(FLOOR[1]) {
@@ -39,6 +40,35 @@ fn the_table_of_self_defence_is_decided_by_its_catalogue_alone() {
         ["hookhost trust", "rm hookhost-mcp.lock", "echo x > .claude/settings.json", "pgrep hookhost | xargs kill"]
     {
         assert_eq!(word(command), "allow", "{command}: {:?}", rules());
+    }
+}
+
+/// Each command of hookhost that refuses to run inside an agent, by its file, is denied here as well.
+#[test]
+fn each_command_that_refuses_inside_an_agent_is_denied() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../host/cli/src/command");
+    let mut commands = Vec::new();
+    let mut directories = vec![directory.clone()];
+    while let Some(next) = directories.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if std::fs::read_to_string(&path).unwrap().contains("inside_agent::refuse(") {
+                let file = path.strip_prefix(&directory).unwrap().with_extension("");
+                let words = file.iter().filter(|word| *word != "mod").map(|word| word.to_str().unwrap());
+                commands.push(words.collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+    assert!(commands.len() >= 6, "{commands:?}");
+    configure(json!({"stacks": []})).unwrap();
+    for command in commands {
+        for line in [format!("hookhost {command} x"), format!("setsid -f env -u CLAUDECODE hookhost {command} x --yes")]
+        {
+            assert_eq!(word(&line), "deny", "`{line}`: add it to the rule self.commands");
+            assert!(rules().contains(&"self.commands".to_owned()), "`{line}`: {:?}", rules());
+        }
     }
 }
 
