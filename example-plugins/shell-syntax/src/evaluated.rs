@@ -49,6 +49,10 @@ impl Evaluated {
     fn value(&mut self, name: &str, text: &str) {
         self.values.push(Value { name: name.to_owned(), text: text.to_owned(), is_read: false });
     }
+
+    fn size(&self) -> (usize, usize) {
+        (self.values.len(), self.names.len())
+    }
 }
 
 impl Reader<'_> {
@@ -101,11 +105,11 @@ impl Reader<'_> {
         NUMBERS.iter().for_each(|name| self.evaluated.name(name, Kind::Number));
         PROMPTS.iter().for_each(|name| self.evaluated.name(name, Kind::Prompt));
         loop {
-            let Evaluated { values, names } = &self.evaluated;
-            if values.iter().all(|value| value.is_read || !is_expanded_again(&value.text)) {
+            let is_read = |value: &Value| value.is_read || !is_expanded_again(&value.text);
+            if self.evaluated.values.iter().all(is_read) {
                 return Ok(());
             }
-            let before = (values.len(), names.len());
+            let before = self.evaluated.size();
             let mut at = 0;
             while let Some((name, kind)) = self.evaluated.names.get(at).cloned() {
                 at += 1;
@@ -127,7 +131,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            if before == (self.evaluated.values.len(), self.evaluated.names.len()) {
+            if before == self.evaluated.size() {
                 return Ok(());
             }
         }

@@ -290,7 +290,8 @@ impl Reader<'_> {
                 }
                 // With `=` between them, the first has the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
-                let input = if name == "unset" { None } else { self.input_of_function(inner) };
+                let known = self.input_of(&inner);
+                let input = self.input_of_function(inner).or(known).filter(|_| name != "unset");
                 if let Some(input) = &input {
                     let named = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
                     for variable in named.chain(["REPLY", "MAPFILE"]) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn a_wrong_config_is_one_clear_sentence() {
-    let rule = |extra: serde_json::Value| {
+    let rule = |extra: Value| {
         let mut rule = json!({"id": "ours.x", "match": [{"program": ["x"]}]});
         rule.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         json!({"custom-rules": [rule]})
@@ -115,7 +115,7 @@ fn a_custom_rule_replaces_only_what_it_says() {
 
 #[test]
 fn a_match_may_be_about_words_and_files_of_any_program() {
-    let rule = |matches: serde_json::Value| {
+    let rule = |matches: Value| {
         let rule = json!({"id": "ours.x", "action": "deny", "match": [matches]});
         json!({"stacks": [], "custom-rules": [rule]})
     };
