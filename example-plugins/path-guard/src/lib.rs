@@ -70,9 +70,9 @@ use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
-use shell_syntax::{Places, supposed_commands};
 use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
 use shell_syntax::path::is_absolute;
+use shell_syntax::{Places, supposed_commands};
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -217,8 +217,12 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     for Named { path, whole, .. } in &paths {
         for places in &places {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
-            let target =
-                Target { path: places.spelt(&arguments::local(path), from), whole: *whole, wild: false, supposed: false };
+            let target = Target {
+                path: places.spelt(&arguments::local(path), from),
+                whole: *whole,
+                wild: false,
+                supposed: false,
+            };
             written.targets.push((path.clone(), target));
         }
     }

@@ -423,7 +423,9 @@ impl Reader<'_> {
         if !texts.is_empty() {
             // What opens files is given their names.
             let files = if name == "git" && wrapper.texts.contains("-O") { FILE } else { "" };
-            return texts.iter().try_for_each(|text| self.text(name, &format!("{}{files}", text.text)));
+            // What is split is given to `env` itself.
+            let begin = if wrapper.assigns && name == "env" { "env " } else { "" };
+            return texts.iter().try_for_each(|text| self.text(name, &format!("{begin}{}{files}", text.text)));
         }
         let words = wrapper.words(args);
         if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text)) {
