@@ -16,9 +16,39 @@ const WRITING: [&str; 24] = [
 ];
 /// Words of a tool's name that say that it reads, and nothing else.
 const READING: [&str; 33] = [
-    "read", "get", "list", "ls", "view", "show", "cat", "head", "tail", "stat", "search", "find", "grep", "glob",
-    "tree", "describe", "info", "exists", "lookup", "query", "watch", "open", "load", "count", "lint", "analyze",
-    "definition", "references", "symbols", "diagnostics", "inspect", "preview", "diff",
+    "read",
+    "get",
+    "list",
+    "ls",
+    "view",
+    "show",
+    "cat",
+    "head",
+    "tail",
+    "stat",
+    "search",
+    "find",
+    "grep",
+    "glob",
+    "tree",
+    "describe",
+    "info",
+    "exists",
+    "lookup",
+    "query",
+    "watch",
+    "open",
+    "load",
+    "count",
+    "lint",
+    "analyze",
+    "definition",
+    "references",
+    "symbols",
+    "diagnostics",
+    "inspect",
+    "preview",
+    "diff",
 ];
 /// Parts of a tool's name, and values of its arguments, that say that it takes a directory with all below it.
 const TAKING: [&str; 9] = ["move", "rename", "delete", "remove", "rmdir", "unlink", "trash", "erase", "purge"];
@@ -32,9 +62,39 @@ const PLACES: [&str; 12] =
     ["location", "to", "from", "name", "folder", "root", "base", "parent", "cwd", "workspace", "where", "output"];
 /// Names of arguments that are texts or names of other things, without `_`, `-` and case.
 const OTHERS: [&str; 33] = [
-    "body", "data", "value", "values", "query", "question", "prompt", "description", "title", "subject", "comment",
-    "summary", "note", "notes", "regex", "exclude", "include", "code", "snippet", "sql", "html", "markdown", "json",
-    "branch", "ref", "sha", "tag", "label", "labels", "head", "commit", "language", "replacement",
+    "body",
+    "data",
+    "value",
+    "values",
+    "query",
+    "question",
+    "prompt",
+    "description",
+    "title",
+    "subject",
+    "comment",
+    "summary",
+    "note",
+    "notes",
+    "regex",
+    "exclude",
+    "include",
+    "code",
+    "snippet",
+    "sql",
+    "html",
+    "markdown",
+    "json",
+    "branch",
+    "ref",
+    "sha",
+    "tag",
+    "label",
+    "labels",
+    "head",
+    "commit",
+    "language",
+    "replacement",
 ];
 /// What such a name may end with.
 const TEXTS: [&str; 6] = ["content", "contents", "text", "string", "str", "message"];
@@ -118,8 +178,9 @@ impl Found {
                 texts.push((name, path));
             }
         }
-        let may_be_directory =
-            |name: &str| PATHS.iter().any(|part| name.contains(part)) || PLACES.contains(&name) || name.contains("folder");
+        let may_be_directory = |name: &str| {
+            PATHS.iter().any(|part| name.contains(part)) || PLACES.contains(&name) || name.contains("folder")
+        };
         for (at, (_, directory)) in texts.iter().enumerate().filter(|(_, (name, _))| may_be_directory(name)) {
             for (other, (_, inner)) in texts.iter().enumerate() {
                 if other != at && !inner.starts_with(['/', '\\', '~']) {

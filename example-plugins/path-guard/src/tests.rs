@@ -219,7 +219,8 @@ fn a_tool_that_moves_or_removes_takes_what_lies_below() {
     ] {
         assert!(is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
     }
-    let known = call("delete_file", json!({ "path": "/home/me/.claude" }), Action::WriteFiles(vec!["/home/me/.claude".into()]));
+    let known =
+        call("delete_file", json!({ "path": "/home/me/.claude" }), Action::WriteFiles(vec!["/home/me/.claude".into()]));
     assert!(is_refused(&known));
     for (tool, arguments) in [
         ("mcp__fs__write_file", json!({ "path": "a/x" })),

@@ -72,7 +72,7 @@ impl Reader<'_> {
     }
 
     /// What a command reads, where that is known.
-    fn input_of(&self, command: &Command) -> Option<Word> {
+    pub(super) fn input_of(&self, command: &Command) -> Option<Word> {
         let mut read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let from_file = || self.text_at(&read.next()?.target, command);
         command.input.clone().or_else(from_file).or_else(|| self.stdin.clone())

@@ -1,13 +1,16 @@
 //! Files that a program writes because it is told so in its own language: `w x` of `ed`, `.output x` of `sqlite3`.
 
-use super::ascii::Ascii as _;
 use super::Command;
+use super::ascii::Ascii as _;
 use super::word::Word;
 
 /// Programs, and what their commands begin with that name a file which is written.
 const WRITING: [(&[&str], &[&str]); 4] = [
     (&["ed", "red"], &["e ", "E ", "f ", "w ", "W ", "wq "]),
-    (&["ex", "vi", "vim", "nvim", "view"], &["w ", "w! ", "wq ", "wq! ", "x ", "sav ", "sav! ", "saveas ", "write ", "write! "]),
+    (
+        &["ex", "vi", "vim", "nvim", "view"],
+        &["w ", "w! ", "wq ", "wq! ", "x ", "sav ", "sav! ", "saveas ", "write ", "write! "],
+    ),
     (&["sqlite3"], &[".output ", ".once ", ".backup ", ".save ", ".clone ", ".log ", ".trace ", ".o ", ".on "]),
     (&["psql"], &["\\o ", "\\out ", "\\w ", "\\write "]),
 ];

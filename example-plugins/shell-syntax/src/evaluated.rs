@@ -35,8 +35,8 @@ struct Value {
     name: String,
     /// [`UNKNOWN`] where another machine sends it.
     text: String,
-    /// Whether its commands are read.
-    is_read: bool,
+    /// As what its commands are read.
+    read_as: Vec<Kind>,
 }
 
 impl Evaluated {
@@ -47,7 +47,11 @@ impl Evaluated {
     }
 
     fn value(&mut self, name: &str, text: &str) {
-        self.values.push(Value { name: name.to_owned(), text: text.to_owned(), is_read: false });
+        self.values.push(Value { name: name.to_owned(), text: text.to_owned(), read_as: Vec::new() });
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.values.len(), self.names.len())
     }
 }
 
@@ -98,22 +102,26 @@ impl Reader<'_> {
 
     /// Reads the commands in the values that the shell evaluates.
     pub(super) fn read_evaluated(&mut self) -> Result<(), Unreadable> {
+        self.remember_read();
+        if !self.evaluated.values.iter().any(|value| is_expanded_again(&value.text)) {
+            return Ok(());
+        }
         NUMBERS.iter().for_each(|name| self.evaluated.name(name, Kind::Number));
         PROMPTS.iter().for_each(|name| self.evaluated.name(name, Kind::Prompt));
-        loop {
-            let Evaluated { values, names: evaluated } = &self.evaluated;
-            if values.iter().all(|value| value.is_read || !is_expanded_again(&value.text)) {
-                return Ok(());
-            }
-            let before = (values.len(), evaluated.len());
+        // What is read may set and evaluate more.
+        let mut before = (0, 0);
+        while before != self.evaluated.size() {
+            before = self.evaluated.size();
             let mut at = 0;
             while let Some((name, kind)) = self.evaluated.names.get(at).cloned() {
                 at += 1;
                 self.spend(self.evaluated.values.len())?;
                 let mut texts = Vec::new();
-                for value in self.evaluated.values.iter_mut().filter(|value| value.name == name && !value.is_read) {
-                    value.is_read = true;
-                    texts.push(value.text.clone());
+                for value in self.evaluated.values.iter_mut().filter(|value| value.name == name) {
+                    if !value.read_as.contains(&kind) {
+                        value.read_as.push(kind);
+                        texts.push(value.text.clone());
+                    }
                 }
                 for text in texts {
                     // A value is an expression itself, of which others are a part.
@@ -127,10 +135,25 @@ impl Reader<'_> {
                     }
                 }
             }
-            if before == (self.evaluated.values.len(), self.evaluated.names.len()) {
-                return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Remembers what `read` and its kin get from another machine by a pipeline: `curl … | while read -r n`.
+    fn remember_read(&mut self) {
+        let mut names: Vec<String> = Vec::new();
+        for (at, command) in self.script.commands.iter().enumerate() {
+            let is_read = matches!(command.program.as_str(), "read" | "mapfile" | "readarray");
+            let Some(last) = command.upstream.last().filter(|_| is_read && self.brings_fetched(command)) else {
+                continue;
+            };
+            let made = self.script.commands[..at].iter().rfind(|other| other.program == *last);
+            if made.is_none_or(|made| !prints_number(made)) {
+                let given = command.args.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-'));
+                names.extend(given.chain(["REPLY", "MAPFILE"]).map(str::to_owned));
             }
         }
+        names.iter().for_each(|name| self.evaluated.value(name, &UNKNOWN.to_string()));
     }
 
     /// Whether a command prints what comes from another machine.

@@ -198,8 +198,8 @@ const HIDING: [&str; 150] = [
 fn what_hid_a_command_once_is_seen_or_refused() {
     for text in HIDING {
         // What is substituted for a file runs beside the rest, and perhaps longer.
-        assert!((0..50).any(|_| runs_in_bash(text)), "{text}");
-        assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work"))), "{text}");
+        assert!((0..50).any(|_| runs_in_bash(text)), "not run: {text}");
+        assert!(is_seen(&read(text, ShellDialect::Posix, "/work", &Places::new("/work"))), "not seen: {text}");
     }
 }
 

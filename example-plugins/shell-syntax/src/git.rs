@@ -12,7 +12,8 @@ impl Reader<'_> {
     pub(super) fn of_git(&self, words: &[Word], command: &Command) -> Option<Vec<Word>> {
         let (program, args) = words.split_first()?;
         let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
-        let is_script = program.text.has(b'/') && self.places.class(program, self.scope.cwd.as_deref()) == Class::Inside;
+        let is_script =
+            program.text.has(b'/') && self.places.class(program, self.scope.cwd.as_deref()) == Class::Inside;
         let is_other = is_script || self.defines(&program.text) || self.aliases.contains_key(program.text.as_str());
         let words = [Word::literal("git"), Word::literal(subcommand)];
         (!is_other).then(|| words.into_iter().chain(args.iter().cloned()).collect())

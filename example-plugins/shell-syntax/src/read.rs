@@ -645,7 +645,10 @@ impl Reader<'_> {
         for value in clause.values.iter().flatten() {
             self.words(&value.value, None, &mut values)?;
         }
-        if clause.values.is_none() || values.len() > MAX_ROUNDS {
+        if clause.values.is_none() {
+            values = self.all_positional().map_or_else(|| vec![Word::unknown()], |words| words.to_vec());
+        }
+        if values.len() > MAX_ROUNDS {
             values = vec![Word::unknown()];
         }
         for value in values {

@@ -109,8 +109,20 @@ impl Reader<'_> {
                 let assignment = assignment?;
                 parts.environment.push(assignment);
             }
-            ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            ast::CommandPrefixOrSuffixItem::Word(word) => self.part_word(word, parts)?,
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                let begin = self.script.commands.len();
+                let is_split = !declares(&parts.words) || matches!(assignment.value, ast::AssignmentValue::Array(_));
+                let before = parts.words.len();
                 self.part_word(word, parts)?;
+                if !is_split && parts.words.len() > before + 1 {
+                    let whole = Word::of_all(&parts.words[before..]);
+                    parts.words.truncate(before);
+                    parts.words.push(whole);
+                }
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
+                self.remember_fetched(name, begin);
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
                 let begin = self.script.commands.len();
@@ -288,13 +300,18 @@ fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
     matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
 }
 
+/// Whether the words are those of a program that takes assignments, whose values the shell does not split.
+fn declares(words: &[Word]) -> bool {
+    let program = words.first().map_or("", |word| &word.text);
+    matches!(program, "export" | "declare" | "local" | "readonly" | "typeset")
+}
+
 /// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.
 fn is_kept(words: &[Word], raw: &str) -> bool {
     let Some(Word { text: program, .. }) = words.first() else { return false };
     let option = words.last().map_or("", |word| &word.text);
     let prints = matches!(program.as_str(), "echo" | "printf" | "cat");
-    matches!(program.as_str(), "export" | "declare" | "local" | "readonly" | "typeset" | "env")
-        || (!prints && is_for_access(option, raw))
+    declares(words) || program == "env" || (!prints && is_for_access(option, raw))
 }
 
 /// What `echo` and `printf` print.

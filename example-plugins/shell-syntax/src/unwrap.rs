@@ -300,7 +300,8 @@ impl Reader<'_> {
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
                 let is_given =
                     name == "unset" || inner.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
-                let input = if name == "unset" { None } else { self.input_of_function(inner) };
+                let known = self.input_of(&inner);
+                let input = self.input_of_function(inner).or(known).filter(|_| name != "unset");
                 if let Some(input) = &input {
                     let named = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
                     for variable in named.chain(["REPLY", "MAPFILE"]) {
@@ -434,7 +435,9 @@ impl Reader<'_> {
         if !texts.is_empty() {
             // What opens files is given their names.
             let files = if name == "git" && wrapper.texts.contains("-O") { FILE } else { "" };
-            return texts.iter().try_for_each(|text| self.text(name, &format!("{}{files}", text.text)));
+            // What is split is given to `env` itself.
+            let begin = if wrapper.assigns && name == "env" { "env " } else { "" };
+            return texts.iter().try_for_each(|text| self.text(name, &format!("{begin}{}{files}", text.text)));
         }
         let words = wrapper.words(args);
         if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text)) {

@@ -100,7 +100,8 @@ mod tests {
         let indented = "  --- x\n  +++ y\n  @@ -1 +1 @@\n  -a\n  +b";
         assert_eq!(paths_of_patch(indented), ["x", "y"]);
         assert_eq!(paths_of_patch("--- /dev/null\n+++ \"b/new file\"\n"), ["new file"]);
-        let context = "*** old/f\t2024-01-01\n--- new/f\t2024-01-01\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n";
+        let context =
+            "*** old/f\t2024-01-01\n--- new/f\t2024-01-01\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n";
         assert_eq!(paths_of_patch(context)[..2], ["old/f", "new/f"]);
         assert_eq!(paths_of_patch("Index: f\n====\n1c1\n< a\n---\n> b\n"), ["f"]);
         let renamed = "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to z\n";

@@ -139,7 +139,8 @@ impl Matcher {
             acts,
             unnamed: wanted.unnamed,
             environment: wanted.environment.is_some(),
-            redirects: wanted.reads.is_some() || (!by_words && (wanted.writes.is_some() || !wanted.writes_paths.is_empty())),
+            redirects: wanted.reads.is_some()
+                || (!by_words && (wanted.writes.is_some() || !wanted.writes_paths.is_empty())),
             whole: if has_whole { Some(Box::new(Whole::new(&mut wanted, compile)?)) } else { None },
             conditions: conditions(wanted, by_words, compile)?,
         })

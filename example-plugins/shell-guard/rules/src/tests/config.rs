@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 #[test]
 fn a_wrong_config_is_one_clear_sentence() {
-    let rule = |extra: serde_json::Value| {
+    let rule = |extra: Value| {
         let mut rule = json!({"id": "ours.x", "match": [{"program": ["x"]}]});
         rule.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         json!({"custom-rules": [rule]})
@@ -115,7 +115,7 @@ fn a_custom_rule_replaces_only_what_it_says() {
 
 #[test]
 fn a_match_may_be_about_words_and_files_of_any_program() {
-    let rule = |matches: serde_json::Value| {
+    let rule = |matches: Value| {
         let rule = json!({"id": "ours.x", "action": "deny", "match": [matches]});
         json!({"stacks": [], "custom-rules": [rule]})
     };
@@ -281,7 +281,8 @@ fn an_action_that_is_no_known_word_is_an_error_that_names_the_one_that_was_meant
 
 #[test]
 fn the_value_of_an_option_is_a_word_with_its_name_wherever_it_is_written() {
-    let rule = json!({"id": "ours.x", "action": "deny", "match": [{"program": ["kubectl"], "word": "^--context=prod$"}]});
+    let rule =
+        json!({"id": "ours.x", "action": "deny", "match": [{"program": ["kubectl"], "word": "^--context=prod$"}]});
     configure(json!({"stacks": [], "remove": ["hookhost/kubernetes"], "custom-rules": [rule]})).unwrap();
     for command in [
         "kubectl --context=prod get x",
@@ -307,7 +308,9 @@ fn the_value_of_an_option_is_a_word_with_its_name_wherever_it_is_written() {
 fn with_a_program_what_it_writes_by_its_words_is_written_too() {
     let rule = json!({"id": "ours.x", "action": "deny", "match": [{"program": ["tee", "sed", "cp"], "writes": "(^|/)conf/x$"}]});
     configure(json!({"stacks": [], "custom-rules": [rule]})).unwrap();
-    for command in ["tee conf/x < y", "ls | tee -a conf/x", "sed -i s/a/b/ conf/x", "cp y conf/x", "cd conf && tee x < y"] {
+    for command in
+        ["tee conf/x < y", "ls | tee -a conf/x", "sed -i s/a/b/ conf/x", "cp y conf/x", "cd conf && tee x < y"]
+    {
         assert_eq!(word(command), "deny", "{command}");
     }
     for command in ["sed s/a/b/ conf/x", "cp conf/x y", "tee y < conf/x"] {

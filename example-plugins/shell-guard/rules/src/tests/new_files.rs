@@ -16,6 +16,7 @@ fn is_asked_about(command: &str) -> bool {
         is_missing: &|path| path == "src/new.py",
         is_supposed: false,
         env: &|_| None,
+        is_supposed: false,
     };
     matches!(judge(registry(), &input).outcome, Outcome::Ask { .. })
 }
