@@ -5,6 +5,7 @@ use crate::exit::CliError;
 use crate::output;
 use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
+use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
 use hookhost_adapters::{Adapter, all, by_name};
 use hookhost_install::find::is_executable;
@@ -25,6 +26,8 @@ pub(crate) struct AgentPlaces {
     home: PathBuf,
     pub(crate) project: PathBuf,
     program: PathBuf,
+    /// The directories that each hook's command fixes.
+    fixed: Directories,
     settings: AgentsSection,
     /// Why the user's own file does not say the settings.
     unreadable: Option<CliError>,
@@ -46,6 +49,12 @@ impl AgentPlaces {
         Ok(Self {
             settings,
             unreadable,
+            fixed: Directories {
+                config: Some(directories.config.clone()),
+                state: Some(directories.state.clone()),
+                cache: configuration::cache().and_then(|compiled| Some(compiled.parent()?.to_owned())),
+                home: Some(home.clone()),
+            },
             // The files name it, and whether they do is compared by its spelling.
             home: home.components().collect(),
             project: project(&configuration::cwd()?),
@@ -71,6 +80,7 @@ impl AgentPlaces {
             project: &self.project,
             program: &self.program,
             on_failure: self.on_failure(agent),
+            directories: self.settings.fixes_directories(agent).then_some(&self.fixed),
             variable: &variable,
         }
     }

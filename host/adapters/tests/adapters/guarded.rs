@@ -17,6 +17,7 @@ fn each_file_that_is_installed_is_on_the_list_of_guarded_files() {
                 project: Path::new("/work/project"),
                 program: Path::new("/usr/bin/hookhost-hook"),
                 on_failure: OnFailure::Deny,
+                directories: None,
                 variable: &|_| None,
             };
             for file in adapter.install(&context).map(|plan| plan.files).unwrap_or_default() {

@@ -5,6 +5,7 @@
 mod claude_code;
 mod codex;
 mod entries;
+mod environment;
 mod gemini;
 mod program;
 
@@ -165,6 +166,7 @@ fn here(adapter: &dyn Adapter, traces: &Traces, checks: &mut Vec<Check>) -> Opti
 /// What keeps the agent from the hook although its files name it: a problem for each, and what cannot be told.
 fn reached(adapter: &dyn Adapter, context: &Context<'_>, installed: &[Installed], traces: &Traces) -> Vec<Check> {
     let mut checks = entries::disabled(adapter, context);
+    checks.extend(environment::problems(adapter, context));
     checks.extend(match adapter.agent().name {
         "claude-code" => claude_code::reached(context, installed),
         "codex" => codex::reached(context, installed, traces.program.as_deref()),
