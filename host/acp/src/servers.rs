@@ -1,8 +1,8 @@
 //! The MCP servers of a session, each behind the proxy for them, as `hookhost install --mcp` does it in an agent's own file. A server
 //! that cannot be put behind it is left out: the agent does not reach it past the rules.
 
+use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::mcp_servers::{between, starts_proxy};
-use hookhost_hook::place;
 use hookhost_relay::name::ServerName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -196,7 +196,7 @@ fn with_variables(list: Value, program: &Program) -> Result<Value, String> {
     for (name, value) in set.ok_or("a variable of it has no name or no value")? {
         // The proxy would ask another resident host, with other rules.
         let is_own = program.variables.iter().any(|(own, known)| *own == name && *known == value);
-        if place::DIRECTORIES.contains(&name.as_str()) && !is_own {
+        if DIRECTORY_VARIABLES.contains(&name.as_str()) && !is_own {
             return Err(format!("its variable {name} says where hookhost's own files are"));
         }
     }
@@ -221,7 +221,7 @@ fn texts(list: Option<&Value>) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Program, Servers};
+    use super::{DIRECTORY_VARIABLES, Program, Servers};
     use serde_json::{Value, json};
 
     fn behind(list: &Value) -> Servers {
@@ -303,8 +303,8 @@ mod tests {
         let with = |name: &str, value: &str| {
             behind(&json!([{ "name": "x", "command": "true", "env": [{ "name": name, "value": value }] }]))
         };
-        for (name, value) in [("HOOKHOST_CONFIG_DIR", "/evil"), ("HOOKHOST_STATE_DIR", "/evil"), ("HOME", "/evil")] {
-            let servers = with(name, value);
+        for name in DIRECTORY_VARIABLES {
+            let servers = with(name, "/evil");
             assert!(servers.entries.is_empty() && servers.left_out[0].contains(name), "{servers:?}");
         }
         assert_eq!(with("HOOKHOST_STATE_DIR", "/state").entries.len(), 1, "its own value");

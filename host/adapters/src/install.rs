@@ -1,6 +1,7 @@
 //! Which files of an agent have to name the hook. This is data: anyone who installs writes the files.
 
 use crate::agent::Agent;
+use crate::directories::Directories;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,9 @@ pub struct Context<'a> {
     pub program: &'a Path,
     /// What the hook does where nobody answers.
     pub on_failure: OnFailure,
+    /// The directories that the hook's command fixes in [`Scope::User`]; absent where the environment decides. A project's file, or
+    /// the machine's, is for several users.
+    pub directories: Option<&'a Directories>,
     /// Reads a variable of the user's environment, such as `CODEX_HOME`.
     pub variable: &'a dyn Fn(&str) -> Option<PathBuf>,
 }
@@ -72,10 +76,19 @@ impl Context<'_> {
     #[must_use]
     pub fn words(&self, agent: &Agent, point: &str) -> Vec<String> {
         let mut words = vec![self.program.to_string_lossy().into_owned(), agent.name.to_owned(), point.to_owned()];
-        if self.on_failure == OnFailure::Allow {
-            words.push("--on-failure=allow".to_owned());
-        }
+        words.extend(self.flags());
         words
+    }
+
+    /// The words of the hook's command after the hook point.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        let directories = self.directories.filter(|_| self.scope == Scope::User);
+        let mut flags = directories.map(Directories::flags).unwrap_or_default();
+        if self.on_failure == OnFailure::Allow {
+            flags.push("--on-failure=allow".to_owned());
+        }
+        flags
     }
 
     /// The hook's command for a shell. A path with other characters than letters, digits and `/._-` is quoted.

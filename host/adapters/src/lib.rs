@@ -18,6 +18,7 @@
 //! | [`canary`] | the calls that prove that a hook is obeyed |
 //! | [`mod@degrade`] | outcomes that an agent cannot express, made stricter |
 //! | [`reply`] | what the hook prints, and its exit code |
+//! | [`directories`] | where hookhost's own files are, and what leads there |
 //! | [`install`] | which files of an agent have to name the hook |
 //! | [`mcp_servers`] | which files of an agent name MCP servers |
 //! | [`guarded`] | what else decides whether an agent's hooks run |
@@ -36,6 +37,7 @@ pub mod agents;
 pub mod canary;
 mod checks;
 pub mod degrade;
+pub mod directories;
 pub mod event;
 mod functions;
 pub mod guarded;

@@ -4,12 +4,10 @@ use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
 /// What model or user reads where an event could not be settled: the first line of why, in one sentence, and who says more.
-/// `further` is one more sentence, or empty.
 #[must_use]
-pub fn not_settled(agent: &str, why: &str, further: &str) -> String {
+pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
-    let further = if further.is_empty() { String::new() } else { format!("{further} ") };
-    format!("hookhost could not settle this event: {why}{further}`hookhost doctor {agent}` says more.")
+    format!("hookhost could not settle this event: {why}`hookhost doctor {agent}` says more.")
 }
 
 /// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
@@ -95,10 +93,10 @@ mod tests {
     }
     #[test]
     fn what_was_not_settled_is_said_in_one_line() {
-        let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n", "Twice.");
-        let line = "a.toml:1:1: unknown key `nmae`. Twice. `hookhost doctor codex` says more.";
+        let said = not_settled("codex", "a.toml:1:1: unknown key `nmae`.\n  |\n1 | nmae = 1\n");
+        let line = "a.toml:1:1: unknown key `nmae`. `hookhost doctor codex` says more.";
         assert_eq!(said, format!("hookhost could not settle this event: {line}"));
-        let said = not_settled("codex", "did you mean `plugin`?", "");
+        let said = not_settled("codex", "did you mean `plugin`?");
         assert!(said.contains("`plugin`? `hookhost doctor codex`"), "{said}");
     }
 }

@@ -5,6 +5,7 @@ use crate::exit::CliError;
 use crate::output;
 use anyhow::anyhow;
 use hookhost::config::{Config, UserDirectories};
+use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
 use hookhost_adapters::{Adapter, all, by_name};
 use hookhost_install::find::{self, is_executable};
@@ -25,6 +26,8 @@ pub(crate) struct AgentPlaces {
     home: PathBuf,
     pub(crate) project: PathBuf,
     program: PathBuf,
+    /// The directories that each hook's command fixes.
+    fixed: Directories,
     settings: AgentsSection,
     /// Why the user's own file does not say the settings.
     unreadable: Option<CliError>,
@@ -45,11 +48,17 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
+        let fixed = Directories {
+            config: Some(directories.config.clone()),
+            state: Some(directories.state.clone()),
+            cache: configuration::cache().and_then(|compiled| Some(compiled.parent()?.to_owned())),
+            home: Some(home.clone()),
+        };
         // The files name it, and whether they do is compared by its spelling.
         let home: PathBuf = home.components().collect();
         let project = project(&configuration::cwd()?);
         let (path, left_out) = find::searched(&std::env::var_os("PATH").unwrap_or_default(), &project, &home);
-        Ok(Self { settings, unreadable, home, project, program: program()?, path, left_out, directories })
+        Ok(Self { settings, unreadable, fixed, home, project, program: program()?, path, left_out, directories })
     }
 
     /// The root that no link of the files of this scope leads out of.
@@ -73,6 +82,7 @@ impl AgentPlaces {
             project: &self.project,
             program: &self.program,
             on_failure: self.on_failure(agent),
+            directories: self.settings.fixes_directories(agent).then_some(&self.fixed),
             variable: &variable,
         }
     }

@@ -1,41 +1,24 @@
 //! The rules of people's own agents: what counts in the directory of each message, found as for every other command.
 
-use crate::exit::CliError;
 use crate::{configuration, loading};
-use anyhow::anyhow;
 use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
-use hookhost_server::{Configurations, Found};
+use hookhost_hook::place::Place;
+use hookhost_server::{Configurations, Found, users_file};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The user's own file and the approved ones of the project.
 #[derive(Debug, Default)]
 pub(crate) struct UserConfigurations {
     /// Calls at once, where the process settles no more than one event.
     at_once: Option<NonZeroU32>,
-    /// Whether the user's own file has counted. Without it nothing is settled from then on, also in a directory that is new: a
-    /// program that the agent runs could have removed it.
-    has_counted: AtomicBool,
 }
 
 impl UserConfigurations {
     /// With so many calls at once.
     pub(crate) fn at_once(calls: NonZeroU32) -> Self {
-        Self { at_once: Some(calls), ..Self::default() }
-    }
-
-    fn keeps_the_users_file(&self, config: &Config) -> Result<(), CliError> {
-        let file = configuration::places()?.user_file();
-        let is_the_users =
-            |counting: &PathBuf| *counting == file || file.canonicalize().is_ok_and(|file| *counting == file);
-        if config.files().iter().any(is_the_users) {
-            self.has_counted.store(true, Ordering::Relaxed);
-        } else if self.has_counted.load(Ordering::Relaxed) {
-            return Err(CliError::not_loaded(anyhow!("{} is no longer there", file.display())));
-        }
-        Ok(())
+        Self { at_once: Some(calls) }
     }
 }
 
@@ -45,7 +28,8 @@ impl Configurations for UserConfigurations {
         if let Some(loaded) = loaded {
             loading::keeps_all_files(&found, loaded).map_err(|stop| stop.message())?;
         }
-        self.keeps_the_users_file(&found.config).map_err(|stop| stop.message())?;
+        let places = configuration::places().map_err(|stop| stop.message())?;
+        users_file::check(&Place::below(&places.state), &places.user_file(), &found.config)?;
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();

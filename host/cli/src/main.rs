@@ -24,6 +24,7 @@ use std::process::ExitCode;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
+    hookhost_hook::program::survive_limits();
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|command| command == "hook") && !words.any(|word| word == "--alone") {
         // At once: a hook answers no to a signal, and does not just end.

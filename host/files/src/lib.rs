@@ -110,7 +110,7 @@ impl From<FileError> for io::Error {
 pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> {
     let file = match open_at_once(path, links) {
         Err(_) if links == Links::Refused && is_link(path) => return Err(link(path).into()),
-        opened => opened?,
+        opened => opened.map_err(|error| locked_out(path, Access::Read, error))?,
     };
     check(path, &file.metadata()?, guard)?;
     match links {
@@ -213,7 +213,21 @@ pub fn make_own_directory(directory: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(directory)
+    builder.recursive(true).create(directory).map_err(|error| locked_out(directory, Access::Write, error).into())
+}
+
+/// The use of a file that the system has denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// Names what keeps its own owner from a file, where the system has denied the way to it.
+fn locked_out(path: &Path, access: Access, error: io::Error) -> FileError {
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let refused = is_denied.then(|| owner::locked_out(path, access)).flatten();
+    refused.map_or(FileError::Io(error), FileError::Refused)
 }
 
 /// The file that a symbolic link in the way is refused with.

@@ -89,6 +89,6 @@ fn create(path: &Path) -> Result<File, FileError> {
     }
     match options.open(path) {
         Err(_) if super::is_link(path) => Err(super::link(path).into()),
-        opened => Ok(opened?),
+        opened => opened.map_err(|error| super::locked_out(path, super::Access::Write, error)),
     }
 }

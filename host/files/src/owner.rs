@@ -1,6 +1,6 @@
 //! Whose a file is, and who else can write or read it.
 
-use super::{Guard, Refused};
+use super::{Access, Guard, Refused};
 use std::fs::Metadata;
 use std::path::Path;
 
@@ -28,6 +28,34 @@ pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(
         None => Ok(()),
         Some(fault) => Err(fault.refused(directory, Guard::OnlyMineToWrite, true)),
     }
+}
+
+/// Returns the first part of the way to a file that its owner, the user, may not use. Under a umask such as 0777 files are made so.
+#[cfg(unix)]
+pub(super) fn locked_out(path: &Path, access: Access) -> Option<Refused> {
+    use std::os::unix::fs::MetadataExt as _;
+    let me = rustix::process::geteuid().as_raw();
+    let directory = path.ancestors().skip(1).find(|part| part.is_dir())?;
+    let mut way: Vec<&Path> = path.ancestors().collect();
+    way.reverse();
+    way.into_iter().find_map(|part| {
+        let metadata = std::fs::metadata(part).ok().filter(|metadata| metadata.uid() == me)?;
+        let write = if access == Access::Write { 0o200 } else { 0 };
+        // The directories above the last one are gone through, and no file is made in them.
+        let needed = if !metadata.is_dir() { 0o400 | write } else if part == directory { 0o100 | write } else { 0o100 };
+        let mode = metadata.mode() & 0o7777;
+        let shown = part.display().to_string().replace('\'', r"'\''");
+        (mode & needed != needed).then(|| Refused {
+            path: part.to_owned(),
+            fault: format!("its mode {mode:03o} keeps even you, its owner, from it"),
+            remedy: format!("run `chmod u+rwX '{shown}'`, and set another umask, such as 077: a umask that takes rights from you makes such files"),
+        })
+    })
+}
+
+#[cfg(not(unix))]
+pub(super) fn locked_out(_: &Path, _: Access) -> Option<Refused> {
+    None
 }
 
 /// On Windows, a user's directories are the user's alone as they are.

@@ -2,9 +2,10 @@
 
 use super::owner::unix::{Fault, Found, Me};
 use super::{
-    FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, check_within, look, open, read, replace,
+    Access, FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, check_within, locked_out, look, open, read, replace,
 };
 use std::fs;
+use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,6 +45,28 @@ impl Place {
         mode(&path, 0o600);
         path
     }
+}
+
+#[test]
+fn a_file_that_its_own_owner_cannot_use_is_refused_by_its_mode_and_names_the_umask() {
+    let place = Place::new();
+    let file = place.file("state/trust.json");
+    let directory = file.parent().unwrap();
+    let denied = |access| locked_out(&file, access, io::ErrorKind::PermissionDenied.into());
+    for (path, bits, access) in [
+        (&*file, 0o000, Access::Read),
+        (&*file, 0o400, Access::Write),
+        (directory, 0o000, Access::Read),
+        (directory, 0o500, Access::Write),
+    ] {
+        mode(path, bits);
+        let refused = refused::<()>(Err(denied(access)));
+        mode(path, 0o700);
+        assert!(refused.path == path && refused.fault.contains(&format!("its mode {bits:03o} keeps")), "{refused}");
+        assert!(refused.remedy.contains("umask"), "{refused}");
+    }
+    // Something else denies it.
+    assert!(matches!(denied(Access::Write), FileError::Io(_)));
 }
 
 #[test]

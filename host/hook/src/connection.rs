@@ -1,6 +1,7 @@
 //! A connection to the resident host, or anything else that is waited for with a deadline.
 
 use crate::frame::{FrameError, MAX_FRAME, Request, Response};
+use crate::json_end::JsonEnd;
 use crate::place::{MAX_SOCKET_PATH, Place};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -21,11 +22,17 @@ const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 /// How long an answer may take on its way after that time is over.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
+/// Time without a frame after which the other side counts as dead. A resident host that works on an event sends one each second.
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Further time for a frame after [`SILENCE_TIMEOUT`]: where both processes were stopped, the other side continues a moment later.
+const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// How much a pipe takes without waiting, in bytes, where `poll` says that it takes something: `PIPE_BUF` of POSIX.
 const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
-/// How much is read at once, in bytes.
-const PIECE: usize = 64 * 1024;
+/// Bytes that are read at once.
+const CHUNK_SIZE: usize = 64 * 1024;
 
 /// Why the resident host has not answered.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +49,12 @@ pub enum ConnectionError {
     /// The time is over.
     #[error("there was no answer within {} seconds", .0.as_secs_f32())]
     TooLate(Duration),
+    /// Somebody accepts connections and sends nothing.
+    #[error("the resident host has sent nothing for {} seconds: end its process", SILENCE_TIMEOUT.as_secs())]
+    Silent {
+        /// The process behind the socket, where the system names it.
+        process: Option<u32>,
+    },
     /// The process was asked to end.
     #[error("the hook was asked to end before there was an answer")]
     Interrupted,
@@ -77,9 +90,18 @@ impl<'a> Deadline<'a> {
         Self { began: Instant::now(), within, ..self }
     }
 
-    /// From now on, as long as the resident host says that it takes, and some seconds more.
+    /// Returns the earlier of this one and one of this length from now on.
+    #[must_use]
+    pub fn at_most(self, within: Duration) -> Self {
+        self.again(within.min(self.within.saturating_sub(self.began.elapsed())))
+    }
+
+    /// From now on, as long as the resident host says that it takes, and some seconds more; unchanged for 0 seconds.
     #[must_use]
     pub fn that_takes_long(self, seconds: u32) -> Self {
+        if seconds == 0 {
+            return self;
+        }
         self.again(Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER)
     }
 
@@ -111,21 +133,28 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Reads to the end and returns at most `most` bytes. What is beyond is read and forgotten: anyone who writes it could be
-    /// ended by a pipe that closes.
+    /// Reads a JSON text and returns at most `most` bytes of it. It ends with its outermost object or array, since some agents keep
+    /// their end of the pipe open; what has arrived behind that is part of it, and so makes it unreadable. Bytes beyond `most` are
+    /// read and forgotten: their writer could be ended by a pipe that closes.
     ///
     /// # Errors
     /// As [`Self::wait`], and where the system says no.
-    pub fn read_all(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
+    pub fn read_json(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
         let mut all = Vec::new();
-        let mut piece = vec![0; PIECE];
+        let mut chunk = vec![0; CHUNK_SIZE];
+        let mut end = JsonEnd::default();
         loop {
+            if end.is_found() && !has_arrived(from) {
+                break;
+            }
             self.wait(from, PollFlags::POLLIN)?;
-            match from.read(&mut piece) {
+            match from.read(&mut chunk) {
                 Ok(0) => break,
                 Ok(read) => {
+                    let read = chunk.get(..read).unwrap_or_default();
+                    end.look_through(read);
                     let room = most.saturating_sub(all.len());
-                    all.extend_from_slice(piece.get(..read.min(room)).unwrap_or_default());
+                    all.extend_from_slice(read.get(..room).unwrap_or(read));
                 }
                 Err(error) if is_for_later(&error) => {}
                 Err(error) => return Err(error.into()),
@@ -150,6 +179,11 @@ impl<'a> Deadline<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns true if a read would not wait.
+fn has_arrived(file: &impl AsFd) -> bool {
+    poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
 
 fn is_for_later(error: &io::Error) -> bool {
@@ -185,6 +219,21 @@ impl Connection {
     /// If there is none in time, or it is not one.
     pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         receive_from(&mut self.stream, deadline)
+    }
+
+    /// Waits for the next response of a resident host that is at work on an event, and so is not silent for long.
+    ///
+    /// # Errors
+    /// As [`Self::receive`], and [`ConnectionError::Silent`].
+    pub fn receive_at_work(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+        let arrives = |within| deadline.at_most(within).wait(&self.stream, PollFlags::POLLIN);
+        match arrives(SILENCE_TIMEOUT).or_else(|_| arrives(RESUME_TIMEOUT)) {
+            Err(ConnectionError::TooLate(_)) => {
+                deadline.left()?;
+                Err(ConnectionError::Silent { process: peer_process(&self.stream) })
+            }
+            waited => waited.and_then(|()| self.receive(deadline)),
+        }
     }
 }
 
@@ -229,10 +278,10 @@ fn read_exactly(
     deadline: Deadline<'_>,
 ) -> Result<Vec<u8>, ConnectionError> {
     let mut bytes = Vec::new();
-    let mut piece = vec![0; count.min(PIECE)];
+    let mut piece = vec![0; count.min(CHUNK_SIZE)];
     while bytes.len() < count {
         deadline.wait(from, PollFlags::POLLIN)?;
-        let room = (count - bytes.len()).min(PIECE);
+        let room = (count - bytes.len()).min(CHUNK_SIZE);
         match from.read(piece.get_mut(..room).unwrap_or_default()) {
             Ok(0) => return Err(ConnectionError::Closed),
             Ok(read) => bytes.extend_from_slice(piece.get(..read).unwrap_or_default()),
@@ -311,6 +360,18 @@ pub fn is_trusted(user: u32) -> bool {
 pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials)?;
     Ok(credentials.uid())
+}
+
+/// The process on the other side: of a listening socket, the one that has begun to listen.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn peer_process(stream: &impl AsFd) -> Option<u32> {
+    let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
+    u32::try_from(credentials.pid()).ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn peer_process(_: &impl AsFd) -> Option<u32> {
+    None
 }
 
 /// The user whose process is on the other side.

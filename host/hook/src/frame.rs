@@ -63,9 +63,9 @@ pub struct HookRequest {
 /// What the resident host says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// It takes long, since a person or a model is asked; a reply comes in so many seconds at most.
+    /// It is at work on the event. One comes each second until the reply.
     Waiting {
-        /// Seconds.
+        /// Seconds in which the reply comes at most, where a person or a model is asked; 0 leaves the deadline as it is.
         seconds: u32,
     },
     /// What the agent gets.

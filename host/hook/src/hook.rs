@@ -1,10 +1,11 @@
 //! The hook: one message of an agent, and its reply, whatever happens meanwhile.
 
-use crate::connection::{Connection, ConnectionError, Deadline};
+use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{HookRequest, Request, Response};
 use crate::place::{self, Place};
 use crate::start;
 use crate::unanswered::Unanswered;
+use hookhost_adapters::directories::{Contradiction, Directories};
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::json::MAX_BYTES;
 use hookhost_adapters::message::VARIABLES;
@@ -28,7 +29,6 @@ const FOR_A_START: Duration = Duration::from_secs(1);
 const START_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A hook as its command line says.
-#[derive(Clone, Copy)]
 pub struct Hook<'a> {
     /// The agent that the command line names.
     pub adapter: &'static dyn Adapter,
@@ -36,31 +36,45 @@ pub struct Hook<'a> {
     pub point: Option<&'a str>,
     /// What counts where nobody answers.
     pub on_failure: OnFailure,
-    /// Where the resident host is; absent where the user has no directory for it.
-    pub place: Option<&'a Place>,
+    /// The directories that it fixes.
+    pub fixed: Directories,
     /// Set when the process is asked to end.
     pub interrupted: &'a AtomicBool,
 }
 
+/// The reply of a hook, and what is noted once the agent has it.
+#[derive(Debug)]
+pub struct HookReply {
+    /// The reply.
+    pub reply: Reply,
+    /// The call, where nobody answered it.
+    pub unanswered: Option<Unanswered>,
+}
+
 impl Hook<'_> {
     /// Reads the message and returns the reply.
-    pub fn run(&self, mut input: impl Read + AsFd) -> Reply {
+    pub fn run(&self, mut input: impl Read + AsFd) -> HookReply {
         let deadline = Deadline::within(self.within(), Some(self.interrupted));
         let directory = std::env::current_dir().unwrap_or_default();
-        let of_agents = VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?)));
-        let variables = of_agents.chain(place::directories()).collect();
         // One byte more than is read, so that a message that is too long is known as one.
-        let message = match deadline.read_all(&mut input, MAX_BYTES + 1) {
+        let message = match deadline.read_json(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,
             Err(error) => {
                 return self.unanswered(&[], &directory, &format!("the agent's message did not come: {error}"));
             }
         };
+        if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
+            let why = self.contradicted(&contradiction);
+            // Whoever sets the environment must not have the call run.
+            return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
+                .unanswered(&message, &directory, &why);
+        }
+        let of_agents = VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let request = HookRequest {
             agent: self.adapter.agent().name.to_owned(),
             point: self.point.unwrap_or_default().to_owned(),
             directory: directory.clone(),
-            variables,
+            variables: of_agents.chain(self.directories().variables()).collect(),
             message,
         };
         let response = self.ask(&request, deadline);
@@ -70,7 +84,7 @@ impl Hook<'_> {
                     (Ok(stdout), Ok(stderr)) => {
                         let mut reply = Reply::empty();
                         (reply.exit, reply.stdout, reply.stderr) = (exit, stdout, stderr);
-                        reply
+                        HookReply { reply, unanswered: None }
                     }
                     _ => self.unanswered(&request.message, &directory, "the reply is not UTF-8"),
                 }
@@ -79,6 +93,27 @@ impl Hook<'_> {
             Ok(_) => self.unanswered(&request.message, &directory, "the resident host answered another question"),
             Err(error) => self.unanswered(&request.message, &directory, &error.to_string()),
         }
+    }
+
+    /// Returns the directories of hookhost's files: those of the command line before those of the environment.
+    fn directories(&self) -> Directories {
+        self.fixed.clone().or(place::directories())
+    }
+
+    /// Returns the place of the resident host; absent where no directory for it is known.
+    #[must_use]
+    pub fn place(&self) -> Option<Place> {
+        self.directories().state.map(|state| Place::below(&state))
+    }
+
+    fn contradicted(&self, Contradiction { variable, leads_to, fixed, .. }: &Contradiction) -> String {
+        format!(
+            "the variable {variable} leads hookhost to {}, and this hook is installed for {}: unset it, or run `hookhost install {}` \
+             where it is set",
+            leads_to.display(),
+            fixed.display(),
+            self.adapter.agent().name
+        )
     }
 
     /// The time for a call in which no person is asked.
@@ -94,31 +129,39 @@ impl Hook<'_> {
 
     fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
-        let Some(place) = self.place else { return start::alone(&start::program()?, request, deadline, || ()) };
-        let program = match resident(place, request, deadline) {
+        let alone = |deadline, meanwhile: &dyn Fn()| {
+            start::alone(&start::program()?, &self.fixed, request, deadline, meanwhile)
+        };
+        let Some(place) = self.place() else { return alone(deadline, &|| ()) };
+        let is_silent = match resident(&place, request, deadline) {
             Resident::Answered(answered) => return answered,
             // It serves others. One that is started now would find that it is there, and end.
-            Resident::Refuses => return start::alone(&start::program()?, request, deadline, || ()),
-            Resident::NotThere => start::program()?,
+            Resident::Refuses => return alone(deadline, &|| ()),
+            Resident::NotThere => false,
+            Resident::Silent { process } => {
+                start::end_silent(process, &place);
+                true
+            }
         };
         // Of one that has waited for a person, and ended, the time for a call without a person is over.
         let deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
-        let lock = start::lock(place);
+        let lock = start::lock(&place);
         if let Ok(None) = lock
-            && let Some(answered) = started_elsewhere(place, request, deadline)
+            && !is_silent
+            && let Some(answered) = started_elsewhere(&place, request, deadline)
         {
             return answered;
         }
         let is_ours = matches!(lock, Ok(Some(_)));
-        start::alone(&program, request, deadline, || {
+        alone(deadline, &|| {
             // The call does not wait for it. A failure to start it is no failure of this call.
-            let _ = is_ours.then(|| start::resident_host(&program, place));
+            let _ = is_ours.then(|| start::resident_host(&start::program()?, &self.fixed, &place));
         })
     }
 
-    /// The reply where nobody answered: no, unless the operator chose otherwise. It is noted for the log.
+    /// Returns the reply where nobody answered: no, unless the operator chose otherwise.
     #[must_use]
-    pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> Reply {
+    pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> HookReply {
         let mut sent = Message::new(message, directory);
         sent.point = self.point;
         let adapter = detect(self.adapter, &sent);
@@ -130,16 +173,13 @@ impl Hook<'_> {
         let name = adapter.agent().name;
         let allows = self.on_failure == OnFailure::Allow;
         let unanswered = Unanswered::now(name, point.as_deref().unwrap_or_default(), why, allows);
-        let noted = self.place.is_some_and(|place| unanswered.note(place).is_ok());
-        if allows {
-            return adapter.neutral(point.as_deref());
-        }
-        let lost = if noted { "" } else { "This could not be noted for the audit log either." };
-        let why = reason::not_settled(name, why, lost);
-        match &read {
+        let why = reason::not_settled(name, why);
+        let reply = match &read {
+            _ if allows => adapter.neutral(point.as_deref()),
             Ok(call) => adapter.unsettled(call, &why),
             Err(_) => adapter.fail(point.as_deref(), &why),
-        }
+        };
+        HookReply { reply, unanswered: Some(unanswered) }
     }
 }
 
@@ -148,6 +188,10 @@ enum Resident {
     Answered(Result<Response, ConnectionError>),
     /// It serves hooks of other directories or of another version.
     Refuses,
+    /// It takes connections, and sends nothing.
+    Silent {
+        process: Option<u32>,
+    },
     NotThere,
 }
 
@@ -156,6 +200,7 @@ enum Resident {
 fn resident(place: &Place, request: &HookRequest, deadline: Deadline<'_>) -> Resident {
     match settled(place, request, deadline) {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_)) => Resident::NotThere,
+        Err(ConnectionError::Silent { process }) => Resident::Silent { process },
         Ok(Response::Refused(_)) => Resident::Refuses,
         answered => Resident::Answered(answered),
     }
@@ -172,7 +217,7 @@ fn started_elsewhere(
     while began.elapsed() < FOR_A_START && deadline.left().is_ok() {
         match resident(place, request, deadline) {
             Resident::Answered(answered) => return Some(answered),
-            Resident::Refuses => return None,
+            Resident::Refuses | Resident::Silent { .. } => return None,
             Resident::NotThere => std::thread::sleep(START_INTERVAL),
         }
     }
@@ -180,10 +225,20 @@ fn started_elsewhere(
 }
 
 fn settled(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-    let mut connection = Connection::open(place, deadline)?;
-    connection.send(&Request::Hook(request.clone()), deadline)?;
+    let reached = deadline.at_most(SILENCE_TIMEOUT);
+    let sent = Connection::open(place, reached).and_then(|mut connection| {
+        connection.send(&Request::Hook(request.clone()), reached)?;
+        Ok(connection)
+    });
+    let mut connection = match sent {
+        Err(ConnectionError::TooLate(_)) => {
+            deadline.left()?;
+            return Err(ConnectionError::Silent { process: None });
+        }
+        sent => sent?,
+    };
     loop {
-        match connection.receive(deadline)? {
+        match connection.receive_at_work(deadline)? {
             Response::Waiting { seconds } => deadline = deadline.that_takes_long(seconds),
             response => return Ok(response),
         }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`place`] | where the socket is |
 //! | [`frame`] | what is sent over it |
+//! | `json_end` | the end of a message that arrives in pieces |
 //! | [`connection`] | a connection, with a deadline for each step |
 //! | [`unanswered`] | what the resident host is told later: calls that nobody answered |
 //! | [`start`] | starting the resident host, and settling a call without it |
@@ -20,6 +21,7 @@
 pub mod connection;
 pub mod frame;
 pub mod hook;
+mod json_end;
 pub mod place;
 pub mod program;
 pub mod start;

@@ -1,13 +1,14 @@
 //! A program that is a hook: one message in, one reply out, and an exit code that no agent reads as a hook that failed.
 
-use crate::hook::Hook;
-use crate::place::Place;
+use crate::hook::{Hook, HookReply};
+use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::{Adapter, Reply};
-use std::fs::File;
+use nix::sys::stat::{SFlag, fstat, stat};
+use signal_hook::consts::signal;
+use signal_hook::flag;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -15,34 +16,67 @@ use std::sync::{Arc, LazyLock};
 /// The exit code that most agents read as a no.
 const NO: u8 = 2;
 
+/// The signals whose default is to end the process, and which ask it to end: those of users, timers and terminals.
+const ENDING: [i32; 10] = [
+    signal::SIGTERM,
+    signal::SIGINT,
+    signal::SIGHUP,
+    signal::SIGQUIT,
+    signal::SIGUSR1,
+    signal::SIGUSR2,
+    signal::SIGALRM,
+    signal::SIGVTALRM,
+    signal::SIGPROF,
+    signal::SIGIO,
+];
+
 /// Takes note of signals that ask the process to end, from the first call on. What is returned is set once there was one.
 pub fn watch_signals() -> &'static AtomicBool {
     static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+        for signal in ENDING {
             // Without it the process ends at once on that signal, as it would anyway.
-            let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+            let _ = flag::register(signal, Arc::clone(&interrupted));
         }
+        // Memory that cannot be allocated, and a stack that overflows, abort the process.
+        let _ = flag::register_conditional_shutdown(signal::SIGABRT, NO.into(), Arc::new(AtomicBool::new(true)));
         interrupted
     });
     &INTERRUPTED
 }
 
+/// Has a write beyond the limit of a file's size fail with an error, and the soft limit of processor time pass: by default both end
+/// the process. A handler does so, since what this process starts would inherit a signal that is ignored.
+pub fn survive_limits() {
+    for signal in [signal::SIGXFSZ, signal::SIGXCPU] {
+        // Without it the process ends at the limit, as it would anyway.
+        let _ = flag::register(signal, Arc::default());
+    }
+}
+
 /// Answers the message on the standard input, and returns the exit code of the process, which is to end now. Signals that ask
-/// the process to end, and panics, are a no as well.
+/// the process to end, and panics, are a no as well. `fixed` are the directories that the command line names.
 #[must_use]
-pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFailure) -> u8 {
+pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFailure, fixed: Directories) -> u8 {
     // What the agent reads is the reply alone.
     set_hook(Box::new(|_| {}));
-    let place = Place::of_user();
-    let hook = Hook { adapter, point, on_failure, place: place.as_ref(), interrupted: watch_signals() };
-    let reply = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
-    let reply = reply.unwrap_or_else(|_| {
+    let hook = Hook { adapter, point, on_failure, fixed, interrupted: watch_signals() };
+    let answered = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
+    let HookReply { reply, unanswered } = answered.unwrap_or_else(|_| {
         let why = "the hook program failed";
-        let reply = catch_unwind(AssertUnwindSafe(|| hook.unanswered(&[], "/".as_ref(), why)));
-        reply.unwrap_or_else(|_| Reply::exit_2(why))
+        let answered = catch_unwind(AssertUnwindSafe(|| hook.unanswered(&[], "/".as_ref(), why)));
+        answered.unwrap_or_else(|_| HookReply { reply: Reply::exit_2(why), unanswered: None })
     });
-    say(&reply)
+    let code = say(&reply);
+    // Only now: whatever ends this process meanwhile, the agent has its reply.
+    let noted = unanswered.map(|call| match hook.place() {
+        Some(place) => call.note(&place),
+        None => Err(io::Error::other("no directory for it is known")),
+    });
+    if let Some(Err(error)) = noted {
+        let _ = writeln!(io::stderr(), "hookhost could not note this call for the audit log: {error}");
+    }
+    code
 }
 
 /// Prints the reply at once, and last: half a reply would be read as none. Returns the exit code, which says no where the reply
@@ -74,6 +108,8 @@ fn printed(text: &str) -> io::Result<()> {
 }
 
 fn is_nowhere(output: BorrowedFd<'_>) -> io::Result<bool> {
-    let output = File::from(output.try_clone_to_owned()?).metadata()?;
-    Ok(output.file_type().is_char_device() && output.rdev() == std::fs::metadata("/dev/null")?.rdev())
+    // Without a further file: there may be no number for one.
+    let output = fstat(output)?;
+    let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
+    Ok(is_device && output.st_rdev == stat("/dev/null")?.st_rdev)
 }

@@ -1,6 +1,7 @@
 //! Calls that nobody answered. The hook writes a line; the resident host records it when it is there again.
 
 use crate::place::Place;
+use nix::fcntl::OFlag;
 use serde_json::{Value, json};
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -72,10 +73,14 @@ impl Unanswered {
 /// The file, open at its end. Nobody takes it as long as it is open.
 fn opened(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        // It may have been taken between the two.
-        if file.try_lock_shared().is_ok() && fs::metadata(path).is_ok_and(|there| is_same(&there, &file)) {
-            return Ok(file);
+        // A pipe in its place is not waited for.
+        let flags = OFlag::O_NONBLOCK.bits();
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+        match file.try_lock_shared() {
+            // It may have been taken between the two.
+            Ok(()) if fs::metadata(path).is_ok_and(|there| is_same(&there, &file)) => return Ok(file),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
         }
     }
     Err(io::Error::other("the file is taken again and again"))

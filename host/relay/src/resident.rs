@@ -1,7 +1,8 @@
 //! Asking the resident host, which settles the events of all proxies. A proxy keeps one connection to it, on which its events are
 //! settled beside each other. Where no resident host is there, one is started.
 
-use hookhost_hook::connection::{self, ConnectionError, Deadline};
+use hookhost_adapters::directories::Directories;
+use hookhost_hook::connection::{self, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::hook::WITHIN;
 use hookhost_hook::place::{self, Place};
@@ -64,7 +65,7 @@ impl Resident {
             point: String::new(),
             directory: directory.to_owned(),
             // It settles only what belongs to its own settings.
-            variables: place::directories(),
+            variables: place::directories().variables(),
             message,
         };
         match self.ask(request, waits).await {
@@ -125,7 +126,7 @@ impl Resident {
             if !is_there && starting.is_none() {
                 starting = start::lock(&self.place)?;
                 if starting.is_some() {
-                    start::resident_host(&self.program, &self.place)?;
+                    start::resident_host(&self.program, &Directories::default(), &self.place)?;
                 }
             }
             sleep(INTERVAL).await;
@@ -146,6 +147,13 @@ struct Waiting {
     events: HashMap<u64, mpsc::UnboundedSender<Response>>,
     /// Whether no response will come any more.
     has_ended: bool,
+}
+
+impl Waiting {
+    fn end(&mut self) {
+        self.has_ended = true;
+        self.events.clear();
+    }
 }
 
 impl Connection {
@@ -183,7 +191,17 @@ impl Connection {
         let waits_for = WaitsFor { connection: self, number };
         self.frames.send(frame).map_err(|_| ConnectionError::Closed)?;
         loop {
-            match timeout_at(deadline, responses.recv()).await.map_err(too_late)? {
+            let silent = Instant::now() + SILENCE_TIMEOUT;
+            let response = match timeout_at(deadline.min(silent), responses.recv()).await {
+                Err(_) if silent < deadline => {
+                    // The next event looks for another one.
+                    lock(&self.waiting).end();
+                    return Err(ConnectionError::Silent { process: None });
+                }
+                response => response.map_err(too_late)?,
+            };
+            match response {
+                Some(Response::Waiting { seconds: 0 }) => {}
                 Some(Response::Waiting { seconds }) => {
                     waits(seconds);
                     deadline = Instant::now() + Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER;
@@ -240,9 +258,7 @@ async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
             let _ = event.send(response);
         }
     }
-    let mut waiting = lock(&waiting);
-    waiting.has_ended = true;
-    waiting.events.clear();
+    lock(&waiting).end();
 }
 
 async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response), ConnectionError> {

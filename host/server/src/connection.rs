@@ -2,10 +2,10 @@
 
 use crate::proxies;
 use crate::settle::{Settler, Waits};
+use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::{Message, by_name};
 use hookhost_hook::connection::{is_trusted, peer};
 use hookhost_hook::frame::{HookRequest, MAX_FRAME, Numbered, Request, Response};
-use hookhost_hook::place;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
@@ -20,9 +20,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// How long a request may take to come.
 const FOR_A_REQUEST: Duration = Duration::from_secs(10);
+
+/// The interval at which the other side is told that its message is under way: without it, a host that does not answer is ended.
+const WAITING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Upper bound of the messages of one connection that are under way.
 const MAX_UNDER_WAY: usize = 4096;
@@ -139,6 +143,7 @@ async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, req
         let _ = input.stream.read(&mut [0]).await;
     };
     let mut settled = pin!(settled(shared, request, &waits_for, gone));
+    let mut interval = waiting_interval();
     loop {
         tokio::select! {
             biased;
@@ -150,8 +155,18 @@ async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, req
                 Some(response) => say(&mut output, &response).await,
                 None => Ok(()),
             },
+            _ = interval.tick() => {
+                let _ = say(&mut output, &Response::Waiting { seconds: 0 }).await;
+            }
         }
     }
+}
+
+/// Ticks first after one interval, and late ticks are left out.
+fn waiting_interval() -> Interval {
+    let mut interval = tokio::time::interval_at(Instant::now() + WAITING_INTERVAL, WAITING_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 /// A message that is being settled: its response, unless nobody waits for it any more, and the way to the other side.
@@ -170,8 +185,10 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
     // A message that comes alone is settled here: to hand it to another task, and its response back, takes longer than most
     // events.
     let mut here: Option<Settling> = None;
+    let mut interval = waiting_interval();
     loop {
         let is_read = send.is_some() && output.unread() < MAX_UNREAD;
+        let is_at_work = !under_way.all().is_empty();
         let body = tokio::select! {
             biased;
             settled = settled_here(&mut here), if here.is_some() => {
@@ -198,12 +215,22 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
                 continue;
             }
             body = input.frame(), if is_read => body,
+            _ = interval.tick(), if is_at_work && output.unread() < MAX_UNREAD => {
+                for number in under_way.all().keys() {
+                    let frame = Response::Waiting { seconds: 0 }.to_numbered_frame(*number);
+                    output.add(Said { frame, at_work: None });
+                }
+                continue;
+            }
             else => return Ok(()),
         };
         let numbered = body.map_err(drop).and_then(|body| Numbered::from_body(&body).map_err(drop));
         match (numbered, &send) {
             (Ok(Numbered::Hook { number, request }), Some(send)) => {
                 let at_work = AtWork::begin(shared);
+                if !is_at_work {
+                    interval.reset();
+                }
                 let Some(gone) = under_way.begin(number, request.message.len()) else {
                     let most = MAX_BYTES_UNDER_WAY / 1024 / 1024;
                     let why = format!("{MAX_UNDER_WAY} messages, or {most} MiB, are under way, and no more are taken");
@@ -419,7 +446,7 @@ async fn settled(
 /// Whether a hook's environment leads to other settings than this process's own. Then they are not those under which this
 /// process settles.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
-    let theirs = variables.iter().filter(|(name, _)| place::DIRECTORIES.contains(&name.as_str()));
+    let theirs = variables.iter().filter(|(name, _)| DIRECTORY_VARIABLES.contains(&name.as_str()));
     !theirs.eq(own)
 }
 

@@ -5,6 +5,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`rules`] | which rules count in which directory, loaded again as their files change |
+//! | [`users_file`] | whether the user's own file still counts |
 //! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `call_key` | the key of a call, under which it is settled once |
 //! | [`claims`] | what is settled once although two processes could settle it |
@@ -51,6 +52,8 @@ pub mod sessions;
 pub mod settle;
 #[cfg(feature = "resident")]
 mod successor;
+
+pub mod users_file;
 
 #[cfg(feature = "resident")]
 pub use acs::Acs;

@@ -158,7 +158,7 @@ impl Resident {
         self.listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(Shared {
-            directories: place::directories(),
+            directories: place::directories().variables(),
             is_on_demand: self.is_on_demand,
             socket: self.place.socket(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),

@@ -506,7 +506,7 @@ fn reply_of(answer: &[u8]) -> Option<Reply> {
 
 /// What model or user read where an event could not be settled.
 fn failed(adapter: &dyn Adapter, why: &str) -> String {
-    reason::not_settled(adapter.agent().name, why, "")
+    reason::not_settled(adapter.agent().name, why)
 }
 
 fn is_canary(call: &HookCall) -> bool {

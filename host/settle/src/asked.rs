@@ -3,9 +3,11 @@
 use hookhost_adapters::json::MAX_BYTES;
 use hookhost_adapters::message::VARIABLES;
 use hookhost_adapters::{Adapter, Message};
+use hookhost_hook::connection::Deadline;
 use hookhost_hook::frame::Response;
+use hookhost_hook::hook::WITHIN;
 use hookhost_server::Settler;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,10 +37,9 @@ impl Asked {
     /// # Errors
     /// If the message does not come.
     pub fn read(adapter: &'static dyn Adapter, point: Option<&str>, directory: PathBuf) -> io::Result<Self> {
-        let mut message = Vec::new();
         // One byte more than is read, so that a message that is too long is known as one.
-        let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-        io::stdin().take(most).read_to_end(&mut message)?;
+        let message = Deadline::within(WITHIN, None).read_json(&mut io::stdin(), MAX_BYTES + 1);
+        let message = message.map_err(io::Error::other)?;
         let variables = VARIABLES.iter().filter_map(|&name| Some((name.to_owned(), std::env::var(name).ok()?)));
         let (point, variables) = (point.map(str::to_owned), variables.collect());
         Ok(Self { adapter, point, directory, variables, message })

@@ -8,7 +8,7 @@ use hookhost::config::{Config, ConfigError, Entry, UserDirectories};
 use hookhost::{Engine, Host, files};
 use hookhost_adapters::Adapter;
 use hookhost_hook::place::Place;
-use hookhost_server::{Claims, Configurations, Found, Settler};
+use hookhost_server::{Claims, Configurations, Found, Settler, users_file};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,6 +67,7 @@ impl Configurations for OfOneEvent {
             return Err("the configuration changed while the event was settled".to_owned());
         }
         let found = Config::discover(directory, &self.0, &[SECTION]).map_err(|error| error.to_string())?;
+        users_file::check(&Place::below(&self.0.state), &self.0.user_file(), &found.config)?;
         found.config.section::<AgentsSection>(SECTION).map_err(|error| error.to_string())?;
         if !found.inert.is_empty() || !found.changes.is_empty() {
             return Err("a file of the project is not as it was approved, which its user is told".to_owned());

@@ -2,10 +2,12 @@
 //! output. Without a frame it has settled nothing, and `hookhost-hook` has `hookhost` settle the event.
 
 use hookhost_adapters::by_name;
+use hookhost_hook::program;
 use hookhost_settle::cached;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    program::survive_limits();
     keep_to_ourselves();
     let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     match settle(&words) {

@@ -20,6 +20,17 @@ struct AgentName(String);
 #[serde(rename_all = "kebab-case")]
 struct AgentSettings {
     on_failure: Option<OnFailureWord>,
+    directories: Option<DirectoriesWord>,
+}
+
+/// The source of the directories of an agent's hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum DirectoriesWord {
+    /// The hook's command.
+    Fixed,
+    /// The environment in which the agent starts the hook.
+    Environment,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -43,9 +54,19 @@ impl AgentsSection {
     /// What an agent's hook does where nobody answers it.
     #[must_use]
     pub fn on_failure(&self, agent: &str) -> OnFailure {
-        match self.0.get(&AgentName(agent.to_owned())).and_then(|settings| settings.on_failure) {
+        match self.of(agent).on_failure {
             Some(OnFailureWord::Allow) => OnFailure::Allow,
             Some(OnFailureWord::Deny) | None => OnFailure::Deny,
         }
+    }
+
+    /// Returns true if the command of an agent's hook names the directories of hookhost's files.
+    #[must_use]
+    pub fn fixes_directories(&self, agent: &str) -> bool {
+        self.of(agent).directories != Some(DirectoriesWord::Environment)
+    }
+
+    fn of(&self, agent: &str) -> AgentSettings {
+        self.0.get(&AgentName(agent.to_owned())).cloned().unwrap_or_default()
     }
 }

@@ -155,10 +155,16 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
         &["where nobody answers the hook, the agent continues: your hookhost.toml says `on-failure = \"allow\"`"],
     );
     let hook = &person.json()["hooks"]["Stop"][0]["hooks"][0];
-    assert_eq!(hook["args"], json!(["claude-code", "Stop", "--on-failure=allow"]));
+    let words: Vec<&str> = hook["args"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
+    let path = |name: &str| person.user.path(name).display().to_string();
+    assert_eq!(words[..2], ["claude-code", "Stop"]);
+    assert!(words.contains(&format!("--config-dir={}", path("config")).as_str()), "{words:?}");
+    assert!(words.contains(&format!("--state-dir={}", path("state")).as_str()), "{words:?}");
+    assert_eq!(words.last(), Some(&"--on-failure=allow"));
     person.user.configure("[agents.claude-code]\non-failure = \"deny\"\n");
     person.run(&["install", "claude-code"]).expect(0, &[]);
-    assert_eq!(person.json()["hooks"]["Stop"][0]["hooks"][0]["args"], json!(["claude-code", "Stop"]));
+    let words = &person.json()["hooks"]["Stop"][0]["hooks"][0]["args"];
+    assert!(!words.as_array().unwrap().contains(&json!("--on-failure=allow")), "{words}");
     for (text, says) in [
         ("[agents.claud-code]\n", [":1:9: ", "unknown key `claud-code`: did you mean `claude-code`?"]),
         (
@@ -166,6 +172,7 @@ fn what_the_hook_does_where_nobody_answers_is_the_operators_choice() {
             [":2:1: unknown key `on-failur`", "did you mean `on-failure`?"],
         ),
         ("[agents.claude-code]\non-failure = \"alow\"\n", [":2:14: ", "did you mean `allow`?"]),
+        ("[agents.claude-code]\ndirectories = \"fix\"\n", [":2:15: ", "did you mean `fixed`?"]),
     ] {
         person.user.configure(text);
         person.run(&["install", "claude-code"]).expect(5, &says);

@@ -4,8 +4,11 @@
 mod alone;
 mod clock;
 mod crowd;
+mod directories;
 mod every_agent;
 mod full_disk;
+mod limits;
+mod locks;
 mod messages;
 mod questions;
 mod replaced;

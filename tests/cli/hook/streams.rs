@@ -58,6 +58,37 @@ fn a_signal_to_a_hook_that_waits_is_a_no_at_once() {
 }
 
 #[test]
+fn a_message_is_settled_when_it_is_whole_although_its_pipe_stays_open() {
+    let home = Home::new();
+    home.serve();
+    for (id, behind, why) in [("1", "\n", None), ("2", " {\"second\": true}", Some("the message is not valid JSON"))] {
+        for mut command in [home.hook(&HOOK), hookhost_hook(&home)] {
+            let message = home.call("s", id, "touch denied.txt").to_string() + behind;
+            let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut stdin = hook.stdin.take().unwrap();
+            let began = Instant::now();
+            std::io::Write::write_all(&mut stdin, message.as_bytes()).unwrap();
+            let reply = Reply::of(hook);
+            assert!(began.elapsed() < Duration::from_secs(8), "it waited for the end of its input");
+            match why {
+                None => reply.is_denied_by_policy(),
+                Some(why) => reply.could_not_be_settled(why),
+            }
+            drop(stdin);
+        }
+    }
+    // Over several reads.
+    let mut message = home.call("s", "3", "touch denied.txt");
+    message["more"] = "}".repeat(300_000).into();
+    let mut command = home.hook(&HOOK);
+    let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = hook.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, message.to_string().as_bytes()).unwrap();
+    Reply::of(hook).is_denied_by_policy();
+    drop(stdin);
+}
+
+#[test]
 fn a_closed_standard_input_is_a_no_and_a_closed_standard_output_exits_with_the_code_that_means_no() {
     let home = Home::new();
     home.serve();

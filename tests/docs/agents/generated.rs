@@ -23,6 +23,7 @@ fn plan(adapter: &dyn Adapter, scope: Scope) -> (Result<Plan, String>, BTreeSet<
         project: Path::new(""),
         program: Path::new("/usr/bin/hookhost-hook"),
         on_failure: OnFailure::Deny,
+        directories: None,
         variable: &|name| {
             variables.borrow_mut().insert(name.to_owned());
             None::<PathBuf>

@@ -96,6 +96,7 @@ fn plan(agent: &str, scope: Scope, on_failure: OnFailure) -> Option<Plan> {
         project: Path::new("/home/me/shop"),
         program: Path::new("/opt/hook host/hookhost-hook"),
         on_failure,
+        directories: None,
         variable: &|_| None,
     };
     by_name(agent).unwrap().install(&context).ok()
@@ -222,6 +223,7 @@ fn where_the_machine_has_no_hooks_of_an_agent_the_reason_says_what_to_do() {
             project: Path::new("/home/me/shop"),
             program: Path::new("/usr/bin/hookhost-hook"),
             on_failure: OnFailure::Deny,
+            directories: None,
             variable: &|_| None,
         };
         match by_name(agent).unwrap().install(&context) {

@@ -30,6 +30,7 @@ fn installed() -> Vec<(&'static str, PathBuf)> {
                 project: Path::new(PROJECT),
                 program: Path::new("/usr/bin/hookhost-hook"),
                 on_failure: OnFailure::Deny,
+                directories: None,
                 variable: &|_| None,
             };
             let plan = adapter.install(&context).map(|plan| plan.files).unwrap_or_default();

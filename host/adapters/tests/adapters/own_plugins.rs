@@ -69,6 +69,7 @@ impl Bench {
             project: self.root.path(),
             program,
             on_failure,
+            directories: None,
             variable: &|_| None,
         };
         let plan = by_name(self.agent).unwrap().install(&context).unwrap();
@@ -481,6 +482,7 @@ fn the_mod_uses_nothing_that_its_environment_lacks() {
         project: Path::new("/project"),
         program: Path::new("/opt/hookhost-hook"),
         on_failure: OnFailure::Deny,
+        directories: None,
         variable: &|_| None,
     };
     let plan = by_name("claude-code-mods").unwrap().install(&context).unwrap();

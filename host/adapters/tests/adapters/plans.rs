@@ -1,6 +1,7 @@
 //! What has to be in which files: paths with any characters reach the hook program as they are.
 
 use hookhost_adapters::by_name;
+use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::{Context, FilePlan, JsonEntry, OnFailure, PROGRAM, Plan, Scope};
 use serde_json::Value;
 use std::fs;
@@ -17,6 +18,7 @@ fn plan(agent: &str, scope: Scope, program: &Path, on_failure: OnFailure) -> Opt
         project: Path::new("/project"),
         program,
         on_failure,
+        directories: None,
         variable: &|_| None,
     };
     by_name(agent).unwrap().install(&context).ok()
@@ -151,6 +153,48 @@ fn gates_are_closed_where_the_agent_can_close_them() {
     assert_eq!(element(&open, "preToolUse").unwrap().get("failClosed"), None);
     let goose = |on_failure| format!("{:?}", plan("goose", Scope::User, program, on_failure).unwrap());
     assert!(goose(OnFailure::Deny).contains("on_failure") && !goose(OnFailure::Allow).contains("on_failure"));
+}
+
+#[test]
+fn the_command_of_a_user_fixes_the_directories_of_hookhost_and_no_other_does() {
+    let directories = Directories {
+        config: Some("/home/it's me/.config/hookhost".into()),
+        state: Some("/state $(x)".into()),
+        cache: None,
+        home: Some("/home/it's me".into()),
+    };
+    let plan = |agent: &str, scope| {
+        let context = Context {
+            scope,
+            home: Path::new("/home/me"),
+            project: Path::new("/project"),
+            program: Path::new("/opt/hookhost-hook"),
+            on_failure: OnFailure::Allow,
+            directories: Some(&directories),
+            variable: &|_| None,
+        };
+        by_name(agent).unwrap().install(&context).ok()
+    };
+    let flags = directories.flags();
+    assert_eq!(flags.len(), 3);
+    for adapter in hookhost_adapters::all() {
+        let agent = adapter.agent().name;
+        let Some(user) = plan(agent, Scope::User).filter(|plan| !plan.files.is_empty()) else { continue };
+        let text = format!("{user:?}");
+        assert!(["--config-dir=", "--state-dir=", "--home="].iter().all(|flag| text.contains(flag)), "{agent}: {text}");
+        for command in commands(&user).iter().filter(|command| command.contains("--config-dir")) {
+            let printed =
+                Command::new("sh").arg("-c").arg(format!("set -- {command}; printf '%s\\n' \"$@\"")).output().unwrap();
+            let printed = String::from_utf8(printed.stdout).unwrap();
+            let words: Vec<&str> = printed.lines().skip(3).collect();
+            assert_eq!(words[..3], flags, "{agent}");
+            assert_eq!(words[3], "--on-failure=allow", "{agent}");
+        }
+        for scope in [Scope::Project, Scope::Managed] {
+            let shared = plan(agent, scope).map(|plan| format!("{plan:?}")).unwrap_or_default();
+            assert!(!shared.contains("--config-dir"), "{agent}: several users have the file");
+        }
+    }
 }
 
 #[test]

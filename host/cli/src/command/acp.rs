@@ -32,7 +32,7 @@ pub(crate) async fn proxy(args: &AcpArgs) -> Result<Exit, CliError> {
     let _watch = interrupt::watch(cancel.clone(), None)?;
     let places = configuration::places()?;
     let hookhost = start::program().map_err(|error| CliError::new(Exit::Failed, error))?;
-    let program = Program { path: hookhost.to_string_lossy().into_owned(), variables: place::directories() };
+    let program = Program { path: hookhost.to_string_lossy().into_owned(), variables: place::variables() };
     let resident = Arc::new(Resident::new(Place::below(&places.state), hookhost));
     let tell = |text: &str| output::note(&output::notice(text));
     let proxy = Arc::new(Proxy::new(agent.to_string(), configuration::cwd()?, resident, program, Arc::new(tell)));

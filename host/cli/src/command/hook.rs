@@ -5,6 +5,7 @@ use crate::directory_rules::UserConfigurations;
 use crate::exit::{CliError, Exit};
 use crate::{configuration, loading};
 use anyhow::anyhow;
+use hookhost_adapters::directories::Directories;
 use hookhost_adapters::{Adapter, all, by_name};
 use hookhost_hook::frame::Response;
 use hookhost_hook::place::Place;
@@ -33,7 +34,7 @@ pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
 
 /// Ends this process with the hook's exit code, which is the agent's language, and not one of [`Exit`].
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
-    let code = program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into());
+    let code = program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into(), Directories::default());
     std::process::exit(code.into())
 }
 

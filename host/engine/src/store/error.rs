@@ -12,6 +12,12 @@ pub enum StoreError {
     /// Another program holds its lock.
     #[error("{} is locked by another program: end that program, or let it finish", .0.display())]
     Locked(PathBuf),
+    /// The file system that holds it has no locks, as a network file system without a lock service.
+    #[error(
+        "{} lies on a file system without locks, so nothing can be recorded there: name a directory on another one in HOOKHOST_STATE_DIR",
+        .0.display()
+    )]
+    NoLocks(PathBuf),
     /// Its content is damaged.
     #[error("{} is damaged ({problem}): move it away, and a new one is begun", path.display())]
     Damaged {

@@ -458,8 +458,23 @@ impl TicketFile {
     }
 
     fn error(&self, error: Errno) -> StoreError {
-        StoreError::io(&error.into(), &self.path)
+        match error {
+            Errno::ENOLCK => StoreError::NoLocks(self.path.clone()),
+            error => StoreError::io(&error.into(), &self.path),
+        }
     }
+}
+
+/// Returns false if the file system that holds a database has no locks. It locks a file of its own beside the database: to close any
+/// other handle of the database itself would end this process's locks on it.
+pub(super) fn has_locks(database: &Path) -> bool {
+    let mut trial = database.as_os_str().to_owned();
+    trial.push(".lock-trial");
+    let trial = Path::new(&trial);
+    let Ok(file) = files::open_lock(trial) else { return true };
+    let locked = fcntl(&file, FcntlArg::F_SETLK(&range(libc::F_WRLCK, 0, 1)));
+    let _ = std::fs::remove_file(trial);
+    locked != Err(Errno::ENOLCK)
 }
 
 fn range(kind: i32, from: u64, end: u64) -> libc::flock {

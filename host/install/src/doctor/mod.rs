@@ -5,6 +5,7 @@
 mod claude_code;
 mod codex;
 mod entries;
+mod environment;
 mod gemini;
 mod program;
 mod switches;
@@ -223,6 +224,7 @@ fn reached(
     path: &OsStr,
 ) -> Vec<Check> {
     let mut checks = switches::disabled(adapter, context, installed);
+    checks.extend(environment::problems(adapter, context));
     checks.extend(match adapter.agent().name {
         "claude-code" => claude_code::reached(context, installed),
         "codex" => codex::reached(context, installed, traces.program.as_deref(), path),

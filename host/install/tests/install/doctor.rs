@@ -8,6 +8,7 @@ use hookhost_install::install;
 use hookhost_install::receipt::Installation;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 fn mode(path: &std::path::Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -217,6 +218,37 @@ fn what_a_repository_links_to_is_not_read() {
         });
         let says = said(&diagnosis, "entry", State::Problem);
         assert!(says.contains(why) && says.contains("→ put the file itself in the link's place"), "{says}");
+    }
+}
+
+#[test]
+fn a_variable_of_the_agents_files_that_leads_the_hook_to_other_rules_is_reported() {
+    let home = installed("2.1.330");
+    let text = home.read();
+    for (name, value) in [("HOOKHOST_CONFIG_DIR", "/nowhere"), ("XDG_STATE_HOME", "/nowhere"), ("HOME", "/project")] {
+        home.write(&text.replacen('{', &format!("{{\"env\": {{\"{name}\": \"{value}\", \"EDITOR\": \"vi\"}},"), 1));
+        let reached = said(&look(&home), "reached", State::Problem);
+        assert!(reached.contains(&format!("settings.json sets `{name}` to \"{value}\"")), "{reached}");
+    }
+    home.write(&text.replacen('{', &format!("{{\"env\": {{\"HOME\": {:?}}},", home.path(".")), 1));
+    assert_eq!(said(&look(&home), "reached", State::Problem), "", "its own");
+    home.write(&text);
+    // Those of other agents, in files of assignments.
+    for (agent, file) in [("gemini-cli", ".gemini/.env"), ("qwen-code", ".env"), ("codex", ".codex/.env")] {
+        let file = home.path(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "# mine\nKEY=1\nexport XDG_CONFIG_HOME = \"/nowhere\"\n").unwrap();
+        let adapter = hookhost_adapters::by_name(agent).unwrap();
+        let diagnosis = home.with_context(|context| {
+            let plan = adapter.install(context).unwrap();
+            let of = Installation::new(agent, Scope::User, Path::new("/project"));
+            let changes = install::prepare(&plan, &of, ANY, None).unwrap();
+            install::apply(&changes, &home.receipts(), &of, None).unwrap();
+            examine(adapter, context, &path(&home), Sought::ByName)
+        });
+        let reached = said(&diagnosis, "reached", State::Problem);
+        assert!(reached.contains(&format!("{} sets `XDG_CONFIG_HOME` to \"/nowhere\"", file.display())), "{reached}");
+        fs::remove_file(file).unwrap();
     }
 }
 

@@ -57,6 +57,7 @@ impl Home {
             project: Path::new("/project"),
             program: &program,
             on_failure: OnFailure::Deny,
+            directories: None,
             variable: &|_| None,
         })
     }

@@ -2,10 +2,11 @@
 //! keep their connections, and hooks, which have a new one for each event.
 
 use crate::{Home, message};
+use hookhost_adapters::directories::Directories;
 use hookhost_bench_table::measure::{median, spoken};
 use hookhost_bench_table::table::{Row, Table};
 use hookhost_hook::frame::{HookRequest, Numbered, Request, Response};
-use hookhost_hook::place::{DIRECTORIES, Place};
+use hookhost_hook::place::{self, Place};
 use serde_json::Value;
 use std::fmt;
 use std::io::{self, BufReader, Read as _, Write as _};
@@ -205,15 +206,13 @@ impl Clients<'_> {
         let Self { home, is_kept, turn, .. } = self;
         let directory = home.directory.path();
         let id = format!("{is_kept}-{turn}-{client}-{number}");
-        let variable = |name: &str| {
-            let own = name.starts_with("HOOKHOST_").then(|| directory.display().to_string());
-            Some((name.to_owned(), own.or_else(|| std::env::var(name).ok())?))
-        };
+        let own = || Some(directory.to_path_buf());
+        let directories = Directories { config: own(), state: own(), cache: own(), ..place::directories() };
         HookRequest {
             agent: "claude-code".into(),
             point: "PreToolUse".into(),
             directory: directory.to_path_buf(),
-            variables: DIRECTORIES.into_iter().filter_map(variable).collect(),
+            variables: directories.variables(),
             message: message(&id, &format!("client-{client}"), directory, "git status").into_bytes(),
         }
     }

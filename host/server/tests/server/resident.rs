@@ -1,7 +1,7 @@
 //! The socket, and the life of the process behind it.
 
 use crate::support::{Lab, bash, decision};
-use hookhost::contract::{Refusal, ToolCall};
+use hookhost::contract::{Escalation, Refusal, ToolCall, ToolCallVerdict};
 use hookhost::native::Rule;
 use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
 use hookhost_hook::frame::{HookRequest, Numbered, Request, Response};
@@ -19,8 +19,11 @@ use tokio::task::{JoinHandle, spawn_blocking};
 const LONG: Duration = Duration::from_secs(20);
 
 fn rule() -> Rule {
-    Rule::new()
-        .before_tool_call(|_, call: &ToolCall| call.arguments.contains("denied").then(|| Refusal::new("it is denied")))
+    Rule::new().before_tool_call(|_, call: &ToolCall| match &call.arguments {
+        text if text.contains("denied") => Refusal::new("it is denied").into(),
+        text if text.contains("asked") => Escalation::new("may it?").into(),
+        _ => ToolCallVerdict::Allow,
+    })
 }
 
 struct Running {
@@ -49,7 +52,13 @@ fn ask(place: &Place, message: &Value) -> Result<Response, ConnectionError> {
     let deadline = Deadline::within(LONG, None);
     let mut connection = Connection::open(place, deadline)?;
     connection.send(&request(message), deadline)?;
-    connection.receive(deadline)
+    loop {
+        match connection.receive(deadline)? {
+            // The machine is busy.
+            Response::Waiting { seconds: 0 } => {}
+            response => return Ok(response),
+        }
+    }
 }
 
 fn request(message: &Value) -> Request {
@@ -58,7 +67,7 @@ fn request(message: &Value) -> Request {
         agent: "claude-code".into(),
         directory: "/work".into(),
         message,
-        variables: hookhost_hook::place::directories(),
+        variables: hookhost_hook::place::directories().variables(),
         ..HookRequest::default()
     })
 }
@@ -140,16 +149,9 @@ async fn messages_of_a_connection_that_is_kept_each_get_their_own_answer_however
             bytes.chunks(977).for_each(|piece| stream.write_all(piece).unwrap());
             stream
         });
-        let answers: Vec<(u64, Value)> = (0..MESSAGES)
-            .map(|_| {
-                let mut length = [0; 4];
-                input.read_exact(&mut length).unwrap();
-                let mut body = vec![0; u32::from_le_bytes(length) as usize];
-                input.read_exact(&mut body).unwrap();
-                let (number, response) = Response::from_numbered_body(&body).unwrap();
-                (number, said(response))
-            })
-            .collect();
+        let responses = std::iter::repeat_with(|| numbered(&mut input));
+        let answers = responses.filter(|(_, response)| !matches!(response, Response::Waiting { .. }));
+        let answers: Vec<(u64, Value)> = answers.take(60).map(|(number, response)| (number, said(response))).collect();
         writer.join().unwrap().shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(input.read(&mut [0]).unwrap(), 0, "it says no more");
         answers
@@ -161,6 +163,51 @@ async fn messages_of_a_connection_that_is_kept_each_get_their_own_answer_however
         assert_eq!(decision(answer) == "deny", number % 3 == 0, "{number}: {answer}");
     }
     assert_eq!(running.lab.events("before-tool-call").len(), 60);
+}
+
+/// The next response on a connection that is kept.
+fn numbered(input: &mut impl std::io::Read) -> (u64, Response) {
+    let mut length = [0; 4];
+    input.read_exact(&mut length).unwrap();
+    let mut body = vec![0; u32::from_le_bytes(length) as usize];
+    input.read_exact(&mut body).unwrap();
+    Response::from_numbered_body(&body).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_under_way_is_told_so_each_second_on_both_kinds_of_connection() {
+    let running = Running::new(None).await;
+    let Request::Hook(request) = request(&bash("PreToolUse", "1", "echo asked")) else { panic!("a hook's request") };
+    // Claude Code has a prompt of its own.
+    let request = HookRequest { agent: "codex".into(), ..request };
+    let (place, other) = (running.place.clone(), request.clone());
+    let hook = spawn_blocking(move || {
+        let deadline = Deadline::within(LONG, None);
+        let mut connection = Connection::open(&place, deadline).unwrap();
+        connection.send(&Request::Hook(other), deadline).unwrap();
+        [(); 3].map(|()| connection.receive(deadline).unwrap())
+    });
+    let socket = running.place.socket();
+    let proxy = spawn_blocking(move || {
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        let message = String::from_utf8(request.message.clone()).unwrap().replace("\"1\"", "\"2\"");
+        let request = HookRequest { message: message.into_bytes(), ..request };
+        stream.write_all(&Request::Keep.to_frame()).unwrap();
+        stream.write_all(&Numbered::Hook { number: 7, request }.to_frame()).unwrap();
+        [(); 3].map(|()| {
+            let (number, response) = numbered(&mut stream);
+            assert_eq!(number, 7);
+            response
+        })
+    });
+    for responses in [hook.await.unwrap(), proxy.await.unwrap()] {
+        let seconds = responses.map(|response| match response {
+            Response::Waiting { seconds } => seconds,
+            response => panic!("{response:?}"),
+        });
+        // A person is asked, and then each second passes.
+        assert!(seconds[0] > 0 && seconds[1..] == [0, 0], "{seconds:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -24,6 +24,7 @@ pub(super) fn install(agent: &dyn RealAgent, place: &Place, program: &Path) -> R
         project: &project,
         program,
         on_failure: OnFailure::Deny,
+        directories: None,
         variable: &|_| None,
     };
     for file in adapter.install(&context)?.files {

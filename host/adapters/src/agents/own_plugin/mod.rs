@@ -42,14 +42,13 @@ pub(super) enum Runtime {
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
     let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;
-    let flags: &[&str] = if denies { &[] } else { &["--on-failure=allow"] };
     let constants = format!(
         "// Written by hookhost. It asks {} about what happens in this agent.\nconst AGENT = {}\nconst PROGRAM = {}\n\
          const FLAGS = {}\nconst DENIES_ON_FAILURE = {denies}\nconst TIMEOUT_MS = {TIMEOUT_MS}\n",
         crate::install::PROGRAM,
         json!(agent.name),
         json!(program),
-        json!(flags),
+        json!(context.flags()),
     );
     let shared = match runtime {
         Runtime::Node => format!("{SPAWN}\n{REPLY}"),

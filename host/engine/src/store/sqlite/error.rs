@@ -1,6 +1,7 @@
 //! What an error of SQLite means.
 
 use crate::store::StoreError;
+use crate::store::turns::has_locks;
 use rusqlite::ErrorCode;
 use std::path::Path;
 
@@ -9,7 +10,9 @@ impl StoreError {
         let path = path.to_owned();
         let problem = error.to_string();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(path),
+            // SQLite says the same where there are no locks at all, and waiting would not help.
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if has_locks(&path) => Self::Locked(path),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::NoLocks(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, problem },
             // Only the bound on steps interrupts a query.
             Some(ErrorCode::OperationInterrupted) => {
