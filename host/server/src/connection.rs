@@ -188,7 +188,7 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
     let mut interval = waiting_interval();
     loop {
         let is_read = send.is_some() && output.unread() < MAX_UNREAD;
-        let is_at_work = !under_way.all().is_empty();
+        let is_at_work = !under_way.all().by_number.is_empty();
         let body = tokio::select! {
             biased;
             settled = settled_here(&mut here), if here.is_some() => {
@@ -216,7 +216,7 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
             }
             body = input.frame(), if is_read => body,
             _ = interval.tick(), if is_at_work && output.unread() < MAX_UNREAD => {
-                for number in under_way.all().keys() {
+                for number in under_way.all().by_number.keys() {
                     let frame = Response::Waiting { seconds: 0 }.to_numbered_frame(*number);
                     output.add(Said { frame, at_work: None });
                 }
