@@ -1,11 +1,11 @@
 //! Variables that an agent's own files set for what the agent starts, and by which its hook would find other rules.
 
-use super::entries::{json_files, read};
+use super::entries::{SCOPES, json_files, text};
 use crate::check::Check;
 use crate::json;
 use hookhost_adapters::Adapter;
 use hookhost_adapters::directories::{DIRECTORY_VARIABLES, Directories};
-use hookhost_adapters::install::{Context, JsonDialect};
+use hookhost_adapters::install::{Context, JsonDialect, Scope};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -31,10 +31,12 @@ pub(super) fn problems(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<Chec
 
 /// The variables in the member `env` of the agent's settings: file, name, value.
 fn set_in_settings(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
-    let mut files = json_files(adapter, context);
+    let of_scope = |scope| json_files(adapter, context, scope);
+    let mut files: Vec<_> = SCOPES.into_iter().flat_map(of_scope).collect();
     if adapter.agent().name == "claude-code" {
         let path = context.project.join(".claude/settings.local.json");
-        let value = read(&path).ok().flatten().and_then(|text| json::value_in(&text, JsonDialect::Strict).ok());
+        let value = text(context, Scope::Project, &path);
+        let value = value.and_then(|text| json::value_in(&text, JsonDialect::Strict).ok());
         files.extend(value.map(|value| (path, value)));
     }
     let members = files.iter().filter_map(|(file, value)| Some((file, value.get("env")?.as_object()?)));
@@ -58,7 +60,10 @@ fn set_in_dotenv(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, 
     };
     files
         .iter()
-        .filter_map(|file| Some((file, read(file).ok()??)))
+        .filter_map(|file| {
+            let scope = if file.starts_with(context.project) { Scope::Project } else { Scope::User };
+            Some((file, text(context, scope, file)?))
+        })
         .flat_map(|(file, text)| assignments(file, &text))
         .collect()
 }
