@@ -1,7 +1,7 @@
 //! The paths in the arguments of a tool about which the host knows nothing.
 
-use serde_json::{Map, Value};
 use hookhost_contract::action::holds_command;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Maximum length of a path, in bytes; a longer text is none.

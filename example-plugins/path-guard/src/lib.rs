@@ -65,16 +65,16 @@ mod patch;
 mod rules;
 mod shell;
 
-use hookhost_contract::action::supposed_commands;
 use arguments::Named;
+use hookhost_contract::action::supposed_commands;
 use hookhost_guest::prelude::*;
 use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
-use shell_syntax::{Extent, Places};
 use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
 use shell_syntax::path::{Normal, clean, is_absolute};
+use shell_syntax::{Extent, Places};
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -231,8 +231,11 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
             let path = arguments::local(path);
             let spelt = of_another_system(&path, places.workspace()).unwrap_or_else(|| places.spelt(&path, from));
-            let target = Target { path: spelt, reach: Reach { extent: if *whole { Extent::Whole } else { Extent::File }, ..Reach::default() } };
-            written.targets.push((path.clone(), target));
+            let target = Target {
+                path: spelt,
+                reach: Reach { extent: if *whole { Extent::Whole } else { Extent::File }, ..Reach::default() },
+            };
+            written.targets.push((path.into_owned(), target));
         }
     }
     let mut called_so = paths.iter().filter(|named| named.is_called_so);

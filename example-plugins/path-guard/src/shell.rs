@@ -5,7 +5,9 @@ use hookhost_contract::action::paths_of_patch;
 use hookhost_guest::prelude::*;
 use shell_syntax::guarded::Reach;
 use shell_syntax::path::{Normal, clean, is_absolute};
-use shell_syntax::{Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely};
+use shell_syntax::{
+    Command, Extent, Location, Places, Script, UNKNOWN, Word, Write, is_known_program, read, read_likely,
+};
 use std::collections::BTreeSet;
 
 /// Maximum number of directories, and of paths, that are followed in one command line. To compare a path with a pattern takes some
@@ -58,7 +60,7 @@ impl Writes {
     /// Adds what another command line writes.
     pub(crate) fn extend(&mut self, other: Self) {
         self.targets.extend(other.targets);
-        self.links.extend(other.links);
+        self.exposed.extend(other.exposed);
         self.unreadable = self.unreadable.take().or(other.unreadable);
     }
 

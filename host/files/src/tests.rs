@@ -2,7 +2,8 @@
 
 use super::owner::unix::{Fault, Found, Me};
 use super::{
-    Access, FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, check_within, locked_out, look, open, read, replace,
+    Access, FileError, Guard, Links, Lock, NewFile, Refused, check_own_directory, check_within, locked_out, look, open,
+    read, replace,
 };
 use std::fs;
 use std::io;
