@@ -156,7 +156,9 @@ async fn a_person_who_decides_about_a_failure_says_yes_to_exactly_the_value_that
         guard.limits.input = NonZeroUsize::new(300).unwrap();
         guard.on_failure = Some(OnFailure::Ask);
         let adds = json!({"before-tool-call": {"verdict": "modify", "value": {"command": "{command} -n"}, "when": {"round": 1}}});
-        let (_directory, log, builder) = crate::support::recording(vec![guard, plugin("tidy", adds)]);
+        let entries = vec![guard, plugin("tidy", adds)];
+        let again = crate::support::host(entries.clone()).await;
+        let (_directory, log, builder) = crate::support::recording(entries);
         let person = Arc::new(Says(says_yes, Mutex::default()));
         let host = builder.approver(Arc::clone(&person) as _).build().await.unwrap();
         let session = host.open_session(crate::support::spec()).unwrap();
@@ -185,7 +187,7 @@ async fn a_person_who_decides_about_a_failure_says_yes_to_exactly_the_value_that
         let calls = written.iter().flat_map(audit::Record::calls);
         let failures: Vec<_> = calls.filter_map(|call| call.failure.as_ref()).map(|failure| failure.kind).collect();
         assert_eq!(failures, [FailureKind::Oversized; 2]);
-        let summary = replay(&host, &Log::open(&log).unwrap(), |event| assert!(event.is_same(), "{event:?}")).await;
+        let summary = replay(&again, &Log::open(&log).unwrap(), |event| assert!(event.is_same(), "{event:?}")).await;
         assert_eq!(summary.unwrap().different, 0);
     }
 }

@@ -163,6 +163,7 @@ fn every_status_origin_and_cause_is_one_of_the_schema() {
         Cause::Failed(hookhost::FailureKind::Trap),
         Cause::Failed(hookhost::FailureKind::Deadline),
         Cause::Failed(hookhost::FailureKind::Overloaded),
+        Cause::Failed(hookhost::FailureKind::Oversized),
         Cause::Disagreement,
         Cause::NotApproved,
         Cause::TooManyQuestions,
