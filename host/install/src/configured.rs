@@ -73,20 +73,30 @@ impl Configured {
     /// Whether it is the hook of this hook point: our command says agent and hook point after the program.
     #[must_use]
     pub fn is_of(&self, agent: &str, point: &str) -> bool {
-        let said = match (&self.run, &self.hook) {
-            (Run::Shell { command: text, .. }, _) | (_, Value::String(text)) => text.replace(['\'', '"'], ""),
-            (Run::Words(words), _) => words.join(" "),
+        self.said().windows(2).any(|pair| pair == [agent, point])
+    }
+
+    /// Whether it names this agent after the program. Another agent can have its hook in the same file.
+    #[must_use]
+    pub fn is_for(&self, agent: &str) -> bool {
+        self.said().iter().skip_while(|word| !ours::names_program(word)).skip(1).any(|word| word == agent)
+    }
+
+    /// The words of the command, roughly as a shell would have them.
+    fn said(&self) -> Vec<String> {
+        let said = match &self.run {
+            Run::Shell { command, .. } => command.replace(['\'', '"'], "").replace([';', '|', '&', '(', ')'], " "),
+            Run::Words(words) => words.join(" "),
         };
-        let words: Vec<&str> = said.split_whitespace().collect();
-        words.windows(2).any(|pair| pair == [agent, point])
+        said.split_whitespace().map(str::to_owned).collect()
     }
 
     /// The program that it names: the word that ends in the hook program's name.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
-        match (&self.run, &self.hook) {
-            (Run::Shell { command: text, .. }, _) | (_, Value::String(text)) => program_in(text).map(PathBuf::from),
-            (Run::Words(words), _) => words.iter().find(|word| ours::names_program(word)).map(PathBuf::from),
+        match &self.run {
+            Run::Shell { command, .. } => program_in(command).map(PathBuf::from),
+            Run::Words(words) => words.iter().find(|word| ours::names_program(word)).map(PathBuf::from),
         }
     }
 }
@@ -178,18 +188,22 @@ fn collect(file: &Path, value: &Value, found: &mut Vec<Configured>) {
     }
 }
 
-/// The command of a hook, if it is ours.
+/// The command of a hook, if it mentions the hook program.
 fn command(hook: &serde_json::Map<String, Value>) -> Option<Run> {
-    let text = |key: &str| hook.get(key).and_then(Value::as_str).filter(|text| ours::names_program(text));
-    if let Some(program) = text("command") {
-        let words = match hook.get("args") {
-            None => return Some(Run::Shell { shell: SHELL, command: program.to_owned() }),
-            Some(arguments) => arguments.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)),
-        };
-        let words: Option<Vec<String>> = std::iter::once(Some(program.to_owned())).chain(words).collect();
-        return words.map(Run::Words);
-    }
-    text("bash").map(|command| Run::Shell { shell: "bash", command: command.to_owned() })
+    let text = |key: &str| hook.get(key).and_then(Value::as_str).map(str::to_owned);
+    let run = match (text("command"), hook.get("args")) {
+        (Some(command), None) => Run::Shell { shell: SHELL, command },
+        (Some(program), Some(arguments)) => {
+            let words = arguments.as_array()?.iter().map(|word| word.as_str().map(str::to_owned));
+            Run::Words(std::iter::once(Some(program)).chain(words).collect::<Option<_>>()?)
+        }
+        (None, _) => Run::Shell { shell: "bash", command: text("bash")? },
+    };
+    let mentions = match &run {
+        Run::Words(words) => words.iter().any(|word| ours::names_program(word)),
+        Run::Shell { command, .. } => ours::names_program(command),
+    };
+    mentions.then_some(run)
 }
 
 #[cfg(test)]

@@ -274,7 +274,7 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
             Share::Part => {
                 let hooks = node.as_object().and_then(|group| group.array_value("hooks"));
                 for hook in hooks.iter().flat_map(CstArray::elements) {
-                    if hook.to_serde_value().is_some_and(|hook| ours::mentions(&hook, agent)) {
+                    if hook.to_serde_value().is_some_and(|hook| ours::is_ours(&hook, agent)) {
                         hook.remove();
                     }
                 }

@@ -1,4 +1,4 @@
-//! Which entries of a file are ours: those that call the hook program for an agent.
+//! Which entries of a file are ours: those that call the hook program for an agent, and do nothing else.
 
 use hookhost_adapters::install::PROGRAM;
 use serde_json::Value;
@@ -15,32 +15,43 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Whether a value has the hook of this agent: the program, and the agent's name as the word after it. Several agents can have
-/// their hooks in one file.
+/// Whether a value has the hook of this agent as a plan of ours writes it: the command is the program, the agent's name after it,
+/// and nothing that a shell would run besides. Several agents can have their hooks in one file.
 #[must_use]
-pub fn mentions(value: &Value, agent: &str) -> bool {
+pub fn is_ours(value: &Value, agent: &str) -> bool {
     match value {
-        Value::String(text) => has_hook(text, agent),
-        Value::Array(items) => items.iter().any(|item| mentions(item, agent)),
+        Value::String(text) => is_command(text, agent),
+        Value::Array(items) => items.iter().any(|item| is_ours(item, agent)),
         Value::Object(members) => {
             let command = members.get("command").and_then(Value::as_str);
             let first = members.get("args").and_then(|arguments| arguments[0].as_str());
-            let is_called = command.is_some_and(names_program) && first == Some(agent);
-            is_called || members.values().any(|member| mentions(member, agent))
+            let is_called = command.is_some_and(is_program) && first == Some(agent);
+            is_called || members.values().any(|member| is_ours(member, agent))
         }
         _ => false,
     }
 }
 
-/// Whether a command for a shell, or a text with one in it, calls the hook of this agent.
-#[must_use]
-pub fn has_hook(text: &str, agent: &str) -> bool {
-    let calls = text.match_indices(PROGRAM).map(|(at, found)| {
-        let after = &text[at + found.len()..];
-        after.strip_prefix(".exe").unwrap_or(after).trim_start_matches(['\'', '"'])
-    });
-    let mut agents = calls.map(|after| after.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']));
-    names_program(text) && agents.any(|word| word == agent)
+/// Whether a path is that of the hook program.
+fn is_program(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name) == PROGRAM
+}
+
+/// Whether a command for a shell is the hook of this agent, and nothing else.
+fn is_command(text: &str, agent: &str) -> bool {
+    let Some((program, rest)) = first_word(text) else { return false };
+    let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
+    is_program(program) && named == agent && !rest.contains([';', '|', '&', '<', '>', '`', '$', '(', '\n'])
+}
+
+/// The first word of a command without its quotes, and what is after it.
+fn first_word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    match text.chars().next()? {
+        quote @ ('\'' | '"') => text[1..].split_once(quote),
+        _ => text.split_once(char::is_whitespace),
+    }
 }
 
 /// How much of an element of an array is ours.
@@ -57,11 +68,11 @@ pub enum Share {
 /// How much of an element is the hook of this agent. A group that holds hooks of others too is not.
 #[must_use]
 pub fn share(element: &Value, agent: &str) -> Share {
-    if !mentions(element, agent) {
+    if !is_ours(element, agent) {
         return Share::Nothing;
     }
     match element.get("hooks").and_then(Value::as_array) {
-        Some(hooks) if hooks.iter().any(|hook| !mentions(hook, agent)) => Share::Part,
+        Some(hooks) if hooks.iter().any(|hook| !is_ours(hook, agent)) => Share::Part,
         _ => Share::Whole,
     }
 }
@@ -99,5 +110,30 @@ mod tests {
         assert_eq!(share(&json!({ "command": "'/a b/hookhost-hook' \"cursor\" stop" }), "cursor"), Share::Whole);
         assert_eq!(share(&json!({ "command": "hookhost-hook cursor-x stop" }), "cursor"), Share::Nothing);
         assert_eq!(share(&json!({ "command": "hookhost-hook cursor stop" }), "cursor"), Share::Whole);
+    }
+
+    #[test]
+    fn a_command_that_calls_the_hook_among_other_things_is_somebody_elses() {
+        for theirs in [
+            "log.sh; /bin/hookhost-hook cursor stop",
+            "/bin/hookhost-hook cursor stop; log.sh",
+            "/bin/hookhost-hook cursor stop | tee log",
+            "env A=b /bin/hookhost-hook cursor stop",
+            "my-guard --then '/bin/hookhost-hook cursor stop'",
+            "echo hookhost-hook cursor",
+            "/bin/my-hookhost-hook cursor stop",
+        ] {
+            let hook = json!({ "command": theirs });
+            assert_eq!(share(&hook, "cursor"), Share::Nothing, "{theirs}");
+        }
+        for wrapper in ["/bin/log", "/bin/hookhost-hook.sh"] {
+            let hook = json!({ "command": wrapper, "args": ["/bin/hookhost-hook", "cursor", "stop"] });
+            assert_eq!(share(&hook, "cursor"), Share::Nothing);
+        }
+        for ours in
+            ["'/a (b)/hookhost-hook' cursor stop --on-failure=allow", "\"C:\\a\\hookhost-hook.exe\" cursor stop"]
+        {
+            assert_eq!(share(&json!({ "command": ours }), "cursor"), Share::Whole, "{ours}");
+        }
     }
 }

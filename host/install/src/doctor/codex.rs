@@ -154,7 +154,7 @@ fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
         let groups = at.iter().try_fold(&value, |value, key| value.get(key)).and_then(Value::as_array);
         for (group, element) in groups.into_iter().flatten().enumerate() {
             for (hook, element) in element["hooks"].as_array().into_iter().flatten().enumerate() {
-                if ours::mentions(element, "codex") {
+                if ours::is_ours(element, "codex") {
                     let event = snake_case(at.last().map_or("", String::as_str));
                     keys.push([path, &real].map(|path| format!("{}:{event}:{group}:{hook}", path.display())));
                 }

@@ -16,7 +16,6 @@ use crate::check::{Check, State};
 use crate::configured::{self, Configured};
 use crate::error::Refused;
 use crate::find::{self, Traces};
-use crate::ours;
 use crate::version::{self, Known};
 use hookhost_adapters::install::{Context, Plan, Scope};
 use hookhost_adapters::{Adapter, Agent};
@@ -140,14 +139,11 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
         let presence = Presence::of(&plan, adapter.agent().name, adapter.json_dialect(), project);
         unreadable
             .extend(presence.unreadable.iter().filter(|why| !unreadable.contains(why)).cloned().collect::<Vec<_>>());
-        if !presence.any() {
-            continue;
-        }
-        // Another agent can have its hook in the same file.
-        let is_agents = |command: &Configured| ours::mentions(&command.hook, adapter.agent().name);
         let files = plan.files.iter().filter_map(|file| configured::of_file(file, project).ok());
-        let commands = files.flatten().filter(is_agents).collect();
-        installed.push(Installed { scope, plan, presence, commands });
+        let commands: Vec<_> = files.flatten().filter(|command| command.is_for(adapter.agent().name)).collect();
+        if presence.any() || !commands.is_empty() {
+            installed.push(Installed { scope, plan, presence, commands });
+        }
     }
     installed
 }

@@ -273,3 +273,19 @@ fn two_agents_share_a_file_and_one_leaves_the_others_hook_alone() {
     home.uninstall().unwrap();
     assert_eq!(json::value(&home.read()).unwrap(), serde_json::json!({ "model": "big" }));
 }
+
+#[test]
+fn a_command_of_somebody_else_that_calls_the_hook_stays() {
+    let home = Home::new();
+    let theirs = "log.sh; /bin/hookhost-hook claude-code Stop";
+    home.write(&format!(
+        "{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{{\"type\": \"command\", \"command\": \"{theirs}\"}}]}}]}}}}"
+    ));
+    home.install().unwrap();
+    home.install().unwrap();
+    let installed = home.read();
+    assert_eq!(installed.matches(theirs).count(), 1);
+    home.write(&format!("{installed}\n"));
+    home.uninstall().unwrap();
+    assert!(home.read().contains(theirs) && !home.read().contains("PreToolUse"), "{}", home.read());
+}
