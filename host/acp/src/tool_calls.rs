@@ -5,7 +5,7 @@
 
 use crate::weight::weight;
 use hookhost_adapters::acp_proxy::reading::{Reading, Readings};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher as _;
@@ -120,7 +120,8 @@ impl ToolCalls {
         }
         (known.is_asked, known.is_answered) = (true, true);
         let call = Value::Object(known.fields.clone());
-        let earlier = known.earlier.iter().filter(|earlier| !is_within(earlier, &call)).cloned().collect();
+        let judged = known.judged();
+        let earlier = known.earlier.iter().filter(|earlier| !is_within(earlier, &judged)).cloned().collect();
         Ok(AskedCall { call, earlier })
     }
 
@@ -153,25 +154,20 @@ impl ToolCalls {
             self.order.push_back(key);
         }
         let before = known.bytes;
-        let replaced = known.replaced_by(said);
-        let was_answered = known.is_answered;
-        known.is_answered &= replaced.is_none();
+        let before_this =
+            JUDGED.iter().any(|key| said.get(*key).is_some_and(|value| !value.is_null())).then(|| known.judged());
         for (name, value) in said.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
             known.bytes += name.len() + weight(value);
             if let Some(earlier) = known.fields.insert(name.clone(), value.clone()) {
                 known.bytes -= name.len() + weight(&earlier);
             }
         }
-        let call = Value::Object(std::mem::take(&mut known.fields));
-        if let Some(earlier) = replaced.filter(|earlier| !was_answered && !is_within(earlier, &call)) {
-            known.bytes += weight(&earlier);
-            known.earlier.push(earlier);
-        }
-        if let Value::Object(fields) = call {
-            known.fields = fields;
+        let mut is_too_much = false;
+        if let Some(earlier) = before_this {
+            is_too_much = known.change_from(earlier);
         }
         self.bytes = self.bytes - before + known.bytes;
-        if known.bytes > MAX_CALL_BYTES || known.earlier.len() > MAX_EARLIER {
+        if known.bytes > MAX_CALL_BYTES || known.earlier.len() > MAX_EARLIER || is_too_much {
             self.cut(key);
         }
         self.shrink(key);
@@ -224,16 +220,45 @@ impl Known {
         Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
 
-    /// The call as it was reported, where this takes the place of something by which rules know it.
-    fn replaced_by(&self, said: &Value) -> Option<Value> {
-        let is_other = |key: &&&str| {
-            let now = said.get(**key).filter(|value| !value.is_null());
-            self.fields.get(**key).is_some_and(|before| now.is_some_and(|now| now != before))
-        };
-        JUDGED.iter().find(|key| is_other(key))?;
-        let fields = self.fields.iter().filter(|(key, _)| JUDGED.contains(&key.as_str()) || *key == "title");
-        Some(Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect()))
+    /// What rules know the call by.
+    fn judged(&self) -> Value {
+        let member = |key: &&str| Some(((*key).to_owned(), self.fields.get(*key)?.clone()));
+        let mut judged: Map<String, Value> =
+            ["title", "kind", "rawInput", "locations"].iter().filter_map(member).collect();
+        // What a call has said besides is far more, and grows.
+        let parts = self.fields.get("content").and_then(Value::as_array).into_iter().flatten();
+        let diffs = parts.filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
+        let diffs: Vec<Value> = diffs.map(|diff| json!({ "type": "diff", "path": diff.get("path") })).collect();
+        judged.insert("content".to_owned(), Value::Array(diffs));
+        Value::Object(judged)
     }
+
+    /// Takes up that the call was reported as this one before; whether both are too much to be compared.
+    fn change_from(&mut self, earlier: Value) -> bool {
+        let now = self.judged();
+        if earlier == now {
+            return false;
+        }
+        if is_costly(&earlier) || is_costly(&now) {
+            return true;
+        }
+        let was_answered = std::mem::take(&mut self.is_answered);
+        if was_answered && Readings::of_tool_call(&earlier).is_stated && !is_within(&now, &earlier) {
+            // What the agent has asked about is another call.
+            self.is_asked = false;
+        }
+        if !was_answered && !is_within(&earlier, &now) {
+            self.bytes += weight(&earlier);
+            self.earlier.push(earlier);
+        }
+        false
+    }
+}
+
+/// Whether what rules know a call by takes too much memory to be read: it is there once for each place.
+fn is_costly(judged: &Value) -> bool {
+    let places = ["locations", "content"].iter().filter_map(|key| judged.get(*key)?.as_array()).map(Vec::len);
+    weight(judged).saturating_mul(1 + places.sum::<usize>()) > MAX_BYTES
 }
 
 /// The members of a call by which rules know what it does.
@@ -337,6 +362,28 @@ mod tests {
         many.iter().for_each(|call| drop(calls.update("s", call)));
         assert_eq!(calls.ask("s", &command("ls")), Err(TooMuch));
         assert!(calls.bytes < 1000, "{}", calls.bytes);
+        let places: Vec<Value> = (0..10_000).map(|n| json!({ "path": n.to_string() })).collect();
+        let mut calls = ToolCalls::default();
+        calls.update(
+            "s",
+            &json!({ "toolCallId": "1", "kind": "edit", "locations": places, "rawInput": { "text": "x" } }),
+        );
+        calls.update("s", &json!({ "toolCallId": "1", "rawInput": { "text": "x".repeat(MIB) } }));
+        assert_eq!(calls.ask("s", &edit("/tmp/x")), Err(TooMuch), "it is too much to be compared");
+    }
+
+    #[test]
+    fn a_call_that_runs_as_another_one_than_was_asked_about_was_not_asked_about() {
+        let command =
+            |command: &str| json!({ "toolCallId": "1", "kind": "execute", "rawInput": { "command": command } });
+        let is_asked = |reported: &Value| {
+            let mut calls = ToolCalls::default();
+            calls.ask("s", &command("ls")).unwrap();
+            calls.update("s", reported);
+            calls.update("s", &json!({ "toolCallId": "1", "status": "completed" })).unwrap().is_asked
+        };
+        assert!(!is_asked(&command("rm -rf /")));
+        assert!(is_asked(&command("ls")) && is_asked(&json!({ "toolCallId": "1", "title": "List" })));
     }
 
     #[test]
