@@ -63,6 +63,13 @@ impl Reader<'_> {
         }
     }
 
+    /// Remembers what a variable is set to as it is written, where that is the value of others: it may be known elsewhere.
+    pub(super) fn remember_written(&mut self, name: &str, raw: &str) {
+        if raw.has(b'$') && !raw.contains("$(") && !raw.has(b'`') {
+            self.evaluated.value(name, raw);
+        }
+    }
+
     /// Remembers arguments.
     pub(super) fn remember_arguments(&mut self, words: &[Word]) {
         words.iter().for_each(|word| self.remember(ARGUMENTS, &word.text));
@@ -83,7 +90,27 @@ impl Reader<'_> {
             self.spend(1 + self.evaluated.names.len())?;
             self.evaluated.name(name, Kind::Number);
         }
+        // `((a$x))` is `a[…]` where `x` is `[…]`.
+        let is_made = |at: usize| matches!(expression.as_bytes()[at], b'_' | b'}' | b']' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z');
+        let mut joints = expression.match_indices('$').filter(|(at, _)| *at > 0 && is_made(at - 1));
+        if joints.next().is_some()
+            && let Ok(value) = self.value(expression)
+        {
+            self.indexed(&value);
+        }
         Ok(())
+    }
+
+    /// Notes the variables that zsh expands as its flags say: `${(e)x}` is evaluated once more, `${(%)x}` is a prompt.
+    pub(super) fn flagged(&mut self, raw: &str) {
+        for rest in raw.split("${(").skip(1) {
+            let Some((flags, rest)) = rest.halves(b')') else { continue };
+            if flags.has_one_of(b"e%P")
+                && let Some(name) = names(rest).next()
+            {
+                self.prompts(Some(name));
+            }
+        }
     }
 
     /// Notes those in the index of an element: `unset 'a[x]'`.
@@ -144,11 +171,12 @@ impl Reader<'_> {
         let mut names: Vec<String> = Vec::new();
         for (at, command) in self.script.commands.iter().enumerate() {
             let is_read = matches!(command.program.as_str(), "read" | "mapfile" | "readarray");
-            let Some(last) = command.upstream.last().filter(|_| is_read && self.brings_fetched(command)) else {
+            if !is_read || !self.brings_fetched(command) {
                 continue;
-            };
-            let made = self.script.commands[..at].iter().rfind(|other| other.program == *last);
-            if made.is_none_or(|made| !prints_number(made)) {
+            }
+            let last = command.upstream.last();
+            let mut before = self.script.commands[..at].iter().rev();
+            if !last.and_then(|last| before.find(|other| other.program == *last)).is_some_and(prints_number) {
                 let given = command.args.iter().map(|word| word.text.as_str()).filter(|text| !text.starts_with('-'));
                 names.extend(given.chain(["REPLY", "MAPFILE"]).map(str::to_owned));
             }
@@ -186,8 +214,10 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Whether a value is a name, or the value of one.
 fn is_name(text: &str) -> bool {
-    names(text).next() == Some(text)
+    let text = text.trim_matches(['"', '$', '{', '}']);
+    text == ARGUMENTS || names(text).next() == Some(text)
 }
 
 /// Whether there is something in a value that the shell expands once more.

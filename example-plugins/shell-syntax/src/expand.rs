@@ -189,6 +189,9 @@ impl Reader<'_> {
         if raw.len() > MAX_WORD_BYTES {
             return Err(Unreadable(format!("a word of it is longer than {MAX_WORD_BYTES} bytes")));
         }
+        if raw.contains("${(") {
+            self.flagged(raw);
+        }
         // Braces can have made it.
         bounds::check_tildes(raw).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE)?;

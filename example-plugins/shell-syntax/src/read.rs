@@ -554,13 +554,18 @@ impl Reader<'_> {
         redirects: Option<&ast::RedirectList>,
         input: Option<Word>,
     ) -> Result<(), Unreadable> {
-        let at = self.script.commands.len();
         let input = self.redirects(redirects)?.1.or(input);
         let begin = self.script.commands.len();
         self.compound(compound, input)?;
-        if redirects.is_some() {
-            let redirects = self.script.commands.get(at).map(|command| command.redirects.clone());
-            self.printed_since(begin, redirects.unwrap_or_default())?;
+        if redirects.is_some()
+            && let Some(Command { redirects, upstream, .. }) = self.script.commands[..begin].last().cloned()
+        {
+            // `{ …; } < <(…)`: each of them may read it.
+            self.spend(upstream.len() * (self.script.commands.len() - begin) * WORK_OF_WORD)?;
+            for command in &mut self.script.commands[begin..] {
+                command.upstream.extend(upstream.iter().cloned());
+            }
+            self.printed_since(begin, redirects)?;
         }
         Ok(())
     }
@@ -644,8 +649,10 @@ impl Reader<'_> {
         let mut values = Vec::new();
         for value in clause.values.iter().flatten() {
             self.words(&value.value, None, &mut values)?;
+            self.remember_written(&clause.variable_name, &value.value);
         }
         if clause.values.is_none() {
+            self.remember_written(&clause.variable_name, "$@");
             values = self.all_positional().map_or_else(|| vec![Word::unknown()], |words| words.to_vec());
         }
         if values.len() > MAX_ROUNDS {

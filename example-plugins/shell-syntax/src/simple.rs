@@ -123,6 +123,9 @@ impl Reader<'_> {
                 let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
                     &assignment.name;
                 self.remember_fetched(name, begin);
+                if let ast::AssignmentValue::Scalar(word) = &assignment.value {
+                    self.remember_written(name, &word.value);
+                }
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
                 let begin = self.script.commands.len();
@@ -248,6 +251,7 @@ impl Reader<'_> {
                 let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
                     &assignment.name;
                 self.remember_fetched(name, begin);
+                self.remember_written(name, &word.value);
                 Some(value)
             }
             ast::AssignmentValue::Array(elements) => {
@@ -264,6 +268,7 @@ impl Reader<'_> {
                         self.evaluates(&key.value)?;
                     }
                     self.words(&element.value, None, &mut all)?;
+                    self.remember_written(name, &element.value);
                 }
                 let value = Word::of_all(&all);
                 if is_whole {
@@ -303,7 +308,7 @@ fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
 /// Whether the words are those of a program that takes assignments, whose values the shell does not split.
 fn declares(words: &[Word]) -> bool {
     let program = words.first().map_or("", |word| &word.text);
-    matches!(program, "export" | "declare" | "local" | "readonly" | "typeset")
+    matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float")
 }
 
 /// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.

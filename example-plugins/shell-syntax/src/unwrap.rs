@@ -58,7 +58,7 @@ fn special(program: &str) -> Option<Special> {
         "source" | "." => Special::Source,
         "find" | "gfind" | "fd" | "fdfind" => Special::Find,
         "cd" | "pushd" => Special::Directory,
-        "export" | "declare" | "local" | "readonly" | "typeset" => Special::Declare,
+        "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float" => Special::Declare,
         "read" | "mapfile" | "readarray" | "getopts" | "unset" => Special::Read,
         "printf" => Special::Print,
         "set" => Special::Set,
@@ -254,7 +254,8 @@ impl Reader<'_> {
                 Ok(())
             }
             Some(Special::Declare) => {
-                let is_number = args.iter().any(|word| has_letter(&word.text, b'i'));
+                let is_number =
+                    matches!(&*lower, "integer" | "float") || args.iter().any(|word| has_letter(&word.text, b'i'));
                 args.iter().try_for_each(|word| match word.text.halves(b'=') {
                     Some((name, value)) => {
                         if is_number {
@@ -588,6 +589,10 @@ impl Reader<'_> {
             let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);
             self.script.runs_unknown |= is_path && self.text_in(value).is_none();
             return self.file("source", std::slice::from_ref(value), None);
+        }
+        if variable == "ZDOTDIR" {
+            let file = Word { text: format!("{}/.zshenv", value.text), ..value.clone() };
+            return self.file("source", &[file], None);
         }
         // A prompt runs what it substitutes.
         if matches!(variable, "PS0" | "PS1" | "PS2" | "PS4") {
