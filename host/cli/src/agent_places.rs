@@ -46,6 +46,8 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
+        // The files name it, and whether they do is compared by its spelling.
+        let home: PathBuf = home.components().collect();
         Ok(Self {
             settings,
             unreadable,
@@ -55,8 +57,7 @@ impl AgentPlaces {
                 cache: configuration::cache().and_then(|compiled| Some(compiled.parent()?.to_owned())),
                 home: Some(home.clone()),
             },
-            // The files name it, and whether they do is compared by its spelling.
-            home: home.components().collect(),
+            home,
             project: project(&configuration::cwd()?),
             program: program()?,
             path: std::env::var_os("PATH").unwrap_or_default(),
