@@ -31,7 +31,7 @@ fn the_hook_is_written_beside_what_is_there_and_the_effect_is_told() {
     assert!(text.starts_with("{\n    \"model\": \"big\",\n    \"hooks\": {\n") && text.contains("\"beep\""), "{text}");
     let program = person.user.path("bin/hookhost-hook");
     assert!(text.contains(&format!("\"command\": \"{}\"", program.display())), "{text}");
-    assert!(text.contains("\"args\": [\"claude-code\", \"PreToolUse\"]"), "{text}");
+    assert!(text.contains("\"args\": [\"claude-code\", \"PreToolUse\", \"--config-dir="), "{text}");
     assert_eq!(person.settings().metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::read_dir(person.user.path(".claude")).unwrap().count(), 1);
 }

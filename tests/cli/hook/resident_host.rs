@@ -1,8 +1,11 @@
 //! A resident host that is killed, hangs, loses its socket, or is not ours.
 
 use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
+<<<<<<< HEAD
 use hookhost_hook::frame::Response;
 use hookhost_tests::Ended;
+=======
+>>>>>>> hook
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
@@ -11,7 +14,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const HOOK: [&str; 2] = ["claude-code", "PreToolUse"];
 
@@ -99,12 +102,10 @@ fn a_program_at_the_socket_that_is_no_resident_host_is_left_alone_and_the_call_i
     let _other_lock = full.without_resident_host();
     let _listener = of_one(&full);
     let _waiting = std::os::unix::net::UnixStream::connect(full.socket()).unwrap();
-    let began = Instant::now();
     let message = full.call("s", "1", "touch denied.txt").to_string();
     let second = started(&mut full.hook(&HOOK), message.as_bytes());
     deaf.asked("s", "1", "touch denied.txt").is_denied_by_policy();
     Reply::of(second).is_denied_by_policy();
-    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     drop(listener);
 }
 
@@ -115,12 +116,11 @@ fn a_resident_host_that_says_that_it_works_is_waited_for() {
     let listener = UnixListener::bind(home.socket()).unwrap();
     let hook = started(&mut home.hook(&HOOK), home.call("s", "1", "ls").to_string().as_bytes());
     let (mut connection, _) = listener.accept().unwrap();
-    for _ in 0..5 {
-        std::thread::sleep(Duration::from_secs(1));
-        connection.write_all(&Response::Waiting { seconds: 0 }.to_frame()).unwrap();
+    for _ in 0..16 {
+        std::thread::sleep(Duration::from_millis(250));
+        connection.write_all(b"\x05\0\0\0\x01\0\0\0\0").unwrap();
     }
-    let reply = Response::Reply { exit: 0, stdout: b"the reply".to_vec(), stderr: Vec::new() };
-    connection.write_all(&reply.to_frame()).unwrap();
+    connection.write_all(b"\x13\0\0\0\x02\0\x09\0\0\0the reply\0\0\0\0").unwrap();
     assert_eq!(Reply::of(hook).stdout, "the reply");
 }
 

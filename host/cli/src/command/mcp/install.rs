@@ -11,6 +11,7 @@ use crate::output::{
 use anyhow::anyhow;
 use hookhost::files::Lock;
 use hookhost_adapters::Adapter;
+use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::install::Scope;
 use hookhost_adapters::mcp_servers::{self, Format};
 use hookhost_hook::{place, start};
@@ -128,7 +129,7 @@ fn change(
 /// their own environment into the place of `${NAME}`.
 fn misleads(name: &str, value: &str) -> bool {
     let own = std::env::var(name).is_ok_and(|own| own == value);
-    place::DIRECTORIES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
+    DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
 }
 
 fn about(said: &mut String, server: &Server, to: To) {
