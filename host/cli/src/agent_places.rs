@@ -48,15 +48,14 @@ impl AgentPlaces {
             Ok(settings) => (settings, None),
             Err(error) => (AgentsSection::default(), Some(error)),
         };
-<<<<<<< HEAD
+        // The files name it, and whether they do is compared by its spelling.
+        let home: PathBuf = home.components().collect();
         let fixed = Directories {
             config: Some(directories.config.clone()),
             state: Some(directories.state.clone()),
             cache: configuration::cache().and_then(|compiled| Some(compiled.parent()?.to_owned())),
             home: Some(home.clone()),
         };
-        // The files name it, and whether they do is compared by its spelling.
-        let home: PathBuf = home.components().collect();
         let project = project(&configuration::cwd()?);
         let (path, left_out) = find::searched(&std::env::var_os("PATH").unwrap_or_default(), &project, &home);
         Ok(Self { settings, unreadable, fixed, home, project, program: program()?, path, left_out, directories })
@@ -65,25 +64,6 @@ impl AgentPlaces {
     /// The root that no link of the files of this scope leads out of.
     pub(crate) fn root(&self, scope: Scope) -> Option<&Path> {
         (scope == Scope::Project).then_some(&self.project)
-=======
-        // The files name it, and whether they do is compared by its spelling.
-        let home: PathBuf = home.components().collect();
-        Ok(Self {
-            settings,
-            unreadable,
-            fixed: Directories {
-                config: Some(directories.config.clone()),
-                state: Some(directories.state.clone()),
-                cache: configuration::cache().and_then(|compiled| Some(compiled.parent()?.to_owned())),
-                home: Some(home.clone()),
-            },
-            home,
-            project: project(&configuration::cwd()?),
-            program: program()?,
-            path: std::env::var_os("PATH").unwrap_or_default(),
-            directories,
-        })
->>>>>>> hook
     }
 
     /// The same; an error where the user's own file cannot be read.

@@ -1,11 +1,6 @@
 //! A resident host that is killed, hangs, loses its socket, or is not ours.
 
 use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
-<<<<<<< HEAD
-use hookhost_hook::frame::Response;
-use hookhost_tests::Ended;
-=======
->>>>>>> hook
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
