@@ -224,7 +224,7 @@ impl Handle {
         allowed.is_some_and(|allowed| allowed != of_arguments(arguments))
     }
 
-    /// Notes the project files that count for an event in these directories. What was approved and has counted goes on counting in a
+    /// Notes the project files that count for an event in these directories. What was approved and has counted continues to count in a
     /// session, until the user revokes the approval.
     ///
     /// # Errors

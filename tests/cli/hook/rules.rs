@@ -124,13 +124,15 @@ fn a_project_that_is_moved_takes_its_approved_rules_away_from_no_session() {
         ask("2", &first, "s").could_not_be_settled("`hookhost trust --revoke");
         ask("3", &moved, "s").could_not_be_settled("do not count");
         ask("4", &moved, "a new session").passes();
-        // Put back, it goes on; and a person can decide otherwise.
+        // Put back, it counts as before; and a person can decide otherwise.
         fs::remove_file(&first).unwrap();
         fs::rename(&moved, &first).unwrap();
         assert_eq!(ask("5", &first, "s").decision(), "ask");
         fs::rename(&first, &moved).unwrap();
         fs::create_dir(&first).unwrap();
         assert_eq!(ask("6", &first, "s").decision(), "ask", "what was approved counts by its path");
+        fs::remove_dir(&first).unwrap();
+        std::os::unix::fs::symlink(&moved, &first).unwrap();
         let file = first.join("hookhost.toml");
         printed(&mut home.command(&["trust", "--revoke", file.to_str().unwrap()])).expect(0, &[]);
         ask("7", &moved, "s").passes();

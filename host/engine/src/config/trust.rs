@@ -108,7 +108,9 @@ impl TrustStore {
     /// the user wants.
     #[must_use]
     pub fn is_revoked(&self, path: &Path) -> bool {
-        self.file().exists() && matches!(self.approval(path), Ok(None))
+        // By the path as it was approved: a link may have come into the place of a directory in it.
+        let is_kept = |record: Record| key(path).is_ok_and(|key| record.approved.contains_key(&key));
+        self.file().exists() && self.read().is_ok_and(|record| !is_kept(record))
     }
 
     /// All that is approved, by path.
@@ -146,13 +148,14 @@ impl TrustStore {
         })
     }
 
-    /// Takes an approval back; `false` where there was none. The file need not exist any more.
+    /// Takes an approval back; `false` where there was none. The file need not exist any more, and its directory may be a link by
+    /// now.
     ///
     /// # Errors
     /// As [`approve`](Self::approve).
     pub fn revoke(&self, path: &Path) -> Result<bool, ConfigError> {
-        let key = key(&place(path))?;
-        self.change(|approved| approved.remove(&key).is_some())
+        let keys = [key(&place(path))?, key(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))?];
+        self.change(|approved| keys.iter().any(|key| approved.remove(key).is_some()))
     }
 
     fn read(&self) -> Result<Record, ConfigError> {
