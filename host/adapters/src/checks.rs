@@ -31,7 +31,8 @@ pub(crate) fn has_call(fields: &Fields) -> bool {
 pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     let is_gate = |event: EventKind, rejects: bool| event == EventKind::BeforeToolCall && rejects;
     let gate = agent.points.iter().find(|point| is_gate(point.event, point.abilities.rejects));
-    let why = format!("the message has a tool call, and {point:?} has none: is it a message of another hook point or agent?");
+    let why =
+        format!("the message has a tool call, and {point:?} has none: is it a message of another hook point or agent?");
     Unreadable::new(why).at(gate.map_or(point, |gate| gate.name))
 }
 
@@ -101,7 +102,10 @@ fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
         Value::Null if !actions.needs_arguments(&tool.name) => Value::Object(Map::new()),
         Value::Null => return Err(Unreadable::new(format!("the arguments of `{}` are missing", tool.name))),
         Value::String(text) => actions.arguments_of_text(&tool.name, text).ok_or_else(|| {
-            Unreadable::new(format!("the arguments of `{}` are a text, and it is not clear which of them it is", tool.name))
+            Unreadable::new(format!(
+                "the arguments of `{}` are a text, and it is not clear which of them it is",
+                tool.name
+            ))
         })?,
         _ => return Err(Unreadable::new(format!("the arguments of `{}` are not an object", tool.name))),
     };

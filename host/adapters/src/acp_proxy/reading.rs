@@ -4,7 +4,7 @@
 //!
 //! Source: agentclientprotocol/agent-client-protocol, `schema/v1`; what agents send of `rawInput` is their own.
 
-use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, MOVED, folded};
+use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, IN_EDITORS, MOVED, folded};
 use serde_json::{Map, Value, json};
 
 /// What an editing tool calls its command, which is not one of a shell.
@@ -136,7 +136,10 @@ impl Readings {
     /// Each command that the call names: agents differ in which of the keys they run.
     fn add_commands(&mut self, call: &Call<'_>, kind: &str) {
         let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| OF_EDITORS.contains(&text));
-        let given = call.given(COMMAND).into_iter().filter(|value| kind == "execute" || !of_an_editor(value));
+        let given = call
+            .given(&[COMMAND, IN_EDITORS[0]].concat())
+            .into_iter()
+            .filter(|value| kind == "execute" || !of_an_editor(value));
         let (commands, others): (Vec<&Value>, Vec<&Value>) =
             given.partition(|value| value.is_string() || value.is_array());
         let is_of_texts = |value: &&Value| value.as_array().is_none_or(|words| words.iter().all(Value::is_string));
@@ -151,7 +154,7 @@ impl Readings {
         if commands.is_empty() {
             return;
         }
-        let directories = call.given(CWD);
+        let directories = call.given(&[CWD, IN_EDITORS[1]].concat());
         self.is_stated &= directories.len() <= 1 && directories.iter().all(|directory| directory.is_string());
         for command in commands {
             let mut arguments = call.arguments_with("command", command);
@@ -263,7 +266,8 @@ impl<'a> Call<'a> {
     /// The paths that the call names anywhere.
     fn paths(&self) -> Vec<String> {
         let located = self.list("locations").filter_map(|place| place.get("path")?.as_str());
-        let given = FILE.iter().chain(MOVED).filter_map(|key| self.input()?.get(*key)?.as_str());
+        let given =
+            [FILE, IN_EDITORS[2], MOVED].into_iter().flatten().filter_map(|key| self.input()?.get(*key)?.as_str());
         distinct(located.chain(given))
     }
 

@@ -7,25 +7,18 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 /// Names of the argument that holds a shell command.
-pub const COMMAND: &[&str] = &["command", "cmd", "script", "command_line", "commandLine", "CommandLine"];
+pub const COMMAND: &[&str] = &["command", "cmd", "script", "command_line"];
 
 /// Names of the argument that holds a command's working directory.
-pub const CWD: &[&str] = &["cwd", "Cwd", "workdir", "working_directory", "workingDirectory", "directory", "dir_path"];
+pub const CWD: &[&str] = &["cwd", "workdir", "working_directory", "directory", "dir_path"];
 
 /// Names of the argument that names a file.
-pub const FILE: &[&str] = &[
-    "path",
-    "file_path",
-    "filePath",
-    "filename",
-    "file",
-    "target_file",
-    "TargetFile",
-    "abs_path",
-    "absolute_path",
-    "absolutePath",
-    "notebook_path",
-];
+pub const FILE: &[&str] =
+    &["path", "file_path", "filePath", "filename", "file", "target_file", "absolute_path", "notebook_path"];
+
+/// Further names of the three in the calls of agents that an editor runs: of a command, a directory and a file.
+pub const IN_EDITORS: [&[&str]; 3] =
+    [&["commandLine", "CommandLine"], &["Cwd", "workingDirectory"], &["abs_path", "absolutePath", "TargetFile"]];
 
 /// Names of the arguments that say what a tool moves or copies, and where to.
 pub const MOVED: &[&str] = &["source", "source_path", "destination", "destination_path", "from", "to"];
@@ -121,7 +114,7 @@ impl ActionMap {
 fn read() -> &'static HashSet<String> {
     static READ: OnceLock<HashSet<String>> = OnceLock::new();
     READ.get_or_init(|| {
-        let lists = [COMMAND, CWD, FILE, MOVED, ADDRESS, OF_PLUGINS, SUPPOSED].concat();
+        let lists = [&[COMMAND, CWD, FILE, MOVED, ADDRESS, OF_PLUGINS, SUPPOSED], &IN_EDITORS[..]].concat().concat();
         let of_agents = agents::all().flat_map(agents::Table::shapes).flat_map(ToolShape::arguments);
         lists.into_iter().chain(of_agents).map(folded).collect()
     })

@@ -6,8 +6,7 @@ use crate::event::HookCall;
 use crate::json::Fields;
 use crate::message::{Message, Unreadable};
 
-const KEYS: Keys =
-    Keys { project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
+const KEYS: Keys = Keys { project: "", text: &["assistant_response", "last_assistant_message"], ..Keys::CLAUDE };
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     claude_shape::decode(message, fields, &AGENT, &KEYS)

@@ -43,8 +43,7 @@ fn event(point: &str, fields: &Fields, input: &Fields, info: &Fields) -> Result<
             HookEvent::AfterToolCall { call, result: ToolResult::text(output.text("output")?) }
         }
         ("permission.ask", _) => {
-            let call =
-                ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(serde_json::Map::new()));
+            let call = ToolUse::new(input.id(&["callID"])?, input.text("type")?, Value::Object(serde_json::Map::new()));
             HookEvent::PermissionRequest(call)
         }
         ("experimental.session.compacting", _) => HookEvent::BeforeCompaction,

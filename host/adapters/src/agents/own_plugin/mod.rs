@@ -73,8 +73,11 @@ impl OwnMessage {
     pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
         let raw = fields.to_json();
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
-        let (about, event) =
-            if is_ours { (fields.within("hookhost"), fields.within("event")) } else { (Fields::default(), fields.clone()) };
+        let (about, event) = if is_ours {
+            (fields.within("hookhost"), fields.within("event"))
+        } else {
+            (Fields::default(), fields.clone())
+        };
         let point = about.some_text("point").or_else(|| event.some_text("type"));
         let point = point.or_else(|| message.point.map(str::to_owned));
         let point = point.ok_or_else(|| Unreadable::new("`hookhost.point` is missing"))?;

@@ -1,5 +1,5 @@
 use super::{AGENTS, UNKNOWN};
-use crate::action::{ActionMap, ToolShape};
+use crate::action::ActionMap;
 use crate::{Action, McpTool, ShellCommand, ShellDialect, ToolOrigin};
 use serde_json::{Value, json};
 
@@ -212,19 +212,6 @@ fn a_rewritten_path_of_an_editor_goes_back_whether_it_reads_or_writes() {
     }
 }
 
-/// What a tool does, without the places of its arguments.
-fn kind(shape: &ToolShape) -> &str {
-    match shape {
-        ToolShape::Shell { .. } | ToolShape::Commands { .. } => "shell",
-        ToolShape::ReadFile(_) => "read-file",
-        ToolShape::WriteFile(_) | ToolShape::Patch(_) | ToolShape::Editor { .. } => "write-files",
-        ToolShape::Fetch(_) => "fetch",
-        ToolShape::SpawnAgent(_) => "spawn-agent",
-        ToolShape::McpCall { .. } => "mcp",
-        ToolShape::Other(word) => word,
-    }
-}
-
 #[test]
 fn an_unknown_agent_is_read_strictly() {
     let known = [
@@ -258,7 +245,7 @@ fn a_tool_is_of_one_kind_in_the_names_that_agents_share_and_in_the_agents_that_h
         (agent.rows)(&mut own);
         for (tool, shape) in &own.rows {
             let Some(common) = shared.rows.get(tool) else { continue };
-            assert_eq!(kind(shape), kind(common), "{}: {tool}", agent.name);
+            assert_eq!(shape.kind(), common.kind(), "{}: {tool}", agent.name);
         }
     }
 }
