@@ -38,13 +38,13 @@ pub const fn between(name: &str) -> [&str; BETWEEN] {
     ["mcp", "--name", name, "--"]
 }
 
-/// Whether a command, its program first, starts the proxy that is this program. Another program can have its name.
+/// Returns true for a command, its program first, that starts the proxy `program`. Another program can have the same name.
 #[must_use]
 pub fn starts_proxy(words: &[String], program: &Path) -> bool {
     words.first().is_some_and(|word| Path::new(word) == program) && looks_like_proxy(words)
 }
 
-/// Whether a command has the form of one that starts the proxy, whoever its program is by the name of `hookhost`.
+/// Returns true for a command in the form of one that starts the proxy, for any program called `hookhost`.
 #[must_use]
 pub fn looks_like_proxy(words: &[String]) -> bool {
     let has_name = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");

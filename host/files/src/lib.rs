@@ -132,7 +132,7 @@ pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8
 /// All of a file that [`open`] gave, of at most `most` bytes.
 ///
 /// # Errors
-/// Where it cannot be read, or is larger.
+/// If it cannot be read, or is larger.
 pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     // It may grow while it is read.

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 pub struct Configured {
     /// The file.
     pub file: PathBuf,
-    /// What the agent would run.
+    /// The command that the agent would run.
     pub run: Run,
     /// The hook itself, as the file has it; the text of the file where the file is the hook.
     pub hook: Value,
-    /// What our plan would have the agent run in its place; absent where the entry is none that a plan of ours wrote.
+    /// The command of our plan for this entry; absent if no plan of ours wrote the entry.
     pub planned: Option<Run>,
 }
 
@@ -50,7 +50,7 @@ impl Run {
         }
     }
 
-    /// Whether a plan of ours wrote this in the place of `planned`: the same command, or an older one that lacks options of it.
+    /// Returns true if a plan of ours wrote this in the place of `planned`: the same command, or one that lacks some of its options.
     fn is_form_of(&self, planned: &Self) -> bool {
         let pieces = |run: &Self| -> (&'static str, Vec<String>) {
             match run {
@@ -76,7 +76,7 @@ impl Configured {
         self.said().windows(2).any(|pair| pair == [agent, point])
     }
 
-    /// Whether it names this agent after the program. Another agent can have its hook in the same file.
+    /// Returns true if it names this agent after the program. Another agent can have its hook in the same file.
     #[must_use]
     pub fn is_for(&self, agent: &str) -> bool {
         self.said().iter().skip_while(|word| !ours::names_program(word)).skip(1).any(|word| word == agent)

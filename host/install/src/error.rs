@@ -23,7 +23,7 @@ impl Refused {
         Self { path: path.to_owned(), what: what.into(), next: next.into() }
     }
 
-    /// What is wrong with the file, for somebody who only looks at it.
+    /// The finding about the file, for somebody who only looks at it.
     #[must_use]
     pub fn finding(&self) -> String {
         format!("{} {}", self.path.display(), self.what)

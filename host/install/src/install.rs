@@ -28,7 +28,7 @@ impl Change {
     }
 }
 
-/// What each file of an agent's plan would be; `dialect` is the JSON that it reads, and `earlier` the receipt of an earlier
+/// Works out the change of each file of an agent's plan; `dialect` is the JSON that it reads, and `earlier` the receipt of an earlier
 /// installation.
 ///
 /// # Errors

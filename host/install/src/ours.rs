@@ -15,7 +15,7 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Whether a value has the hook of this agent as a plan of ours writes it: the command is the program, the agent's name after it,
+/// Returns true for a value with the hook of this agent as a plan of ours writes it: the command is the program, the agent's name after it,
 /// and nothing that a shell would run besides. Several agents can have their hooks in one file.
 #[must_use]
 pub fn is_ours(value: &Value, agent: &str) -> bool {
@@ -32,13 +32,13 @@ pub fn is_ours(value: &Value, agent: &str) -> bool {
     }
 }
 
-/// Whether a path is that of the hook program.
+/// Returns true for a path of the hook program.
 fn is_program(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     name.strip_suffix(".exe").unwrap_or(name) == PROGRAM
 }
 
-/// Whether a command for a shell is the hook of this agent, and nothing else.
+/// Returns true for a command of a shell that is the hook of this agent and nothing else.
 fn is_command(text: &str, agent: &str) -> bool {
     let Some((program, rest)) = first_word(text) else { return false };
     let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);

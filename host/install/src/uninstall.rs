@@ -60,7 +60,7 @@ impl Undoing {
     }
 }
 
-/// What happens to each file: of an agent's plan, and of the receipt of what was installed, where there is one.
+/// Works out what happens to each file: of an agent's plan, and of the receipt of what was installed, where there is one.
 ///
 /// # Errors
 /// If a file cannot be read, is not what the agent reads, or may not be written.

@@ -108,7 +108,7 @@ fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
 struct Invalid {
     place: String,
     why: String,
-    /// Whether it was seen to keep the agent from all hooks of the file.
+    /// True if it was seen to keep the agent from all hooks of the file.
     hides_file: bool,
 }
 

@@ -93,7 +93,7 @@ fn of_profile(name: &str, path: &Path) -> Check {
     Check::unknown("reached", says, format!("take `hooks` out of the profile in {}", path.display()))
 }
 
-/// Whether `[features]` of a table switches hooks on or off.
+/// Returns the value of the feature in `[features]` of a table.
 fn feature(table: &toml::Table) -> Option<bool> {
     let features = table.get("features")?.as_table()?;
     FEATURES.iter().find_map(|name| features.get(*name)?.as_bool())

@@ -25,7 +25,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// What of this agent's plan is there; `dialect` is the JSON that it reads, and `project` as in [`look`].
+    /// Compares this agent's plan with its files; `dialect` is the JSON that it reads, and `project` as in [`look`].
     #[must_use]
     pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect, project: Option<&Path>) -> Self {
         let mut presence = Self::default();

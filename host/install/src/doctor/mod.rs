@@ -53,7 +53,7 @@ pub struct Installed {
 }
 
 impl Diagnosis {
-    /// Whether rules hold as far as it was looked at: nothing is a problem.
+    /// Returns true if no check is a problem.
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.problem().is_none()

@@ -65,7 +65,7 @@ fn every_hook_that_is_a_command_is_run_as_it_is_installed_and_proven_in_its_agen
     assert!(proven >= 15, "{proven}");
 }
 
-/// What a repository has for each agent: its own hook, each command with something of the repository's own before ours.
+/// Writes the files of a repository: the hook of the agent, each command with one of the repository's own before it.
 fn of_repository(adapter: &dyn Adapter, context: &Context<'_>, trace: &Path) {
     let does = format!("touch '{}'; ", trace.display());
     let program = context.program.to_string_lossy();

@@ -61,8 +61,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit, CliError> {
     Ok(if is_well { Exit::Done } else { Exit::Failed })
 }
 
-/// What is found of the named agents, or of each that is here. `hookhost agents` and `hookhost doctor` say the same of an agent, since
-/// both ask this.
+/// Examines the named agents, or each that is found here. `hookhost agents` and `hookhost doctor` both call this, and so agree.
 pub(super) fn diagnoses(places: &AgentPlaces, named: &[String]) -> Vec<(&'static dyn Adapter, Diagnosis)> {
     let sought = if named.is_empty() { Sought::ByTraces } else { Sought::ByName };
     let examine = |adapter: &'static dyn Adapter| {

@@ -72,7 +72,7 @@ enum Unchanged {
     Failed(CliError),
 }
 
-/// What is printed, and whether no server was left that would read other rules.
+/// Returns the text to print, and false where a server was left that would read other rules.
 fn change(
     places: &AgentPlaces,
     adapter: &dyn Adapter,
@@ -125,8 +125,8 @@ fn change(
     Ok((said, !servers.iter().any(is_misled)))
 }
 
-/// Whether a variable of a server's entry would have the proxy read other files than the user's. Agents put a variable of
-/// their own environment into the place of `${NAME}`.
+/// Returns true for a variable of a server's entry by which the proxy would read other files than the user's. Agents replace
+/// `${NAME}` by a variable of their own environment.
 fn misleads(name: &str, value: &str) -> bool {
     let own = std::env::var(name).is_ok_and(|own| own == value);
     DIRECTORY_VARIABLES.contains(&name) && !own && value != format!("${{{name}}}") && value != format!("${name}")
