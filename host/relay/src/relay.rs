@@ -137,7 +137,7 @@ where
         let vanished = timeout(patience, async {
             tokio::select! {
                 () = rest => false,
-                () = relay.is_idle() => false,
+                () = relay.idle() => false,
                 _ = &mut write_client => true,
             }
         });
@@ -320,7 +320,7 @@ impl<H: Handler> Relay<H> {
     }
 
     /// Waits until the client has waited for nothing for a while.
-    async fn is_idle(&self) {
+    async fn idle(&self) {
         let mut since = Instant::now();
         while since.elapsed() < FOR_AN_IDLE_SERVER {
             sleep(INTERVAL).await;
