@@ -33,28 +33,28 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Takes up calls of other sessions that are counted in `all` and were not written here, as if they had just been made;
-    /// whether there were any.
+    /// Takes up what was not written here as if it had just been made: calls of other sessions that are counted in `all`, and, where the
+    /// clock was put back, calls that are still to come. Whether there were any.
     pub(crate) fn catch_up(&mut self, all: u64, rate: Rate, now: u64) -> bool {
+        let is_ahead = self.marks.last().is_some_and(|(time, _)| *time > now);
+        self.marks.iter_mut().for_each(|(time, _)| *time = now.min(*time));
         let is_behind = self.marks.last().map_or(self.past, |(_, by_then)| *by_then) < all;
         if is_behind {
             self.mark(all, rate, now);
         }
-        is_behind
+        is_ahead || is_behind
     }
 
-    /// Counts a call at `now` beside the `all` that were made before; the seconds to wait where it is one too many, and is
-    /// not counted.
+    /// Counts a call at `now` beside the `all` that were made before and caught up with; the seconds to wait where it is one too many, and
+    /// is not counted.
     pub(crate) fn count(&mut self, all: u64, rate: Rate, now: u64) -> Option<u64> {
         let (stretch, most) = (rate.stretch(), u64::from(rate.calls));
-        // Where the clock was put back, what is still to come has just happened.
-        self.marks.iter_mut().for_each(|(time, _)| *time = now.min(*time));
-        let over = self.marks.iter().take_while(|(time, _)| now - time >= stretch).count();
+        let over = self.marks.iter().take_while(|(time, _)| now.saturating_sub(*time) >= stretch).count();
         self.past = self.marks.drain(..over).next_back().map_or(self.past, |(_, by_then)| by_then);
         let left = |past: u64| all.saturating_sub(past);
         if left(self.past) >= most {
             let ends = self.marks.iter().find(|(_, by_then)| left(*by_then) < most).map_or(now, |(time, _)| *time);
-            return Some((stretch - (now - ends)).div_ceil(1000));
+            return Some((stretch - now.saturating_sub(ends)).div_ceil(1000));
         }
         self.mark(all.saturating_add(1), rate, now);
         None
@@ -90,7 +90,7 @@ mod tests {
 
     impl Alone {
         fn count(&mut self, rate: Rate, now: u64) -> Option<u64> {
-            assert!(!self.1.catch_up(self.0, rate, now), "nobody else counts");
+            self.1.catch_up(self.0, rate, now);
             let wait = self.1.count(self.0, rate, now);
             self.0 += u64::from(wait.is_none());
             wait
@@ -140,10 +140,17 @@ mod tests {
     #[test]
     fn a_clock_that_is_put_back_locks_nobody_out() {
         let rate = rate(1, 10);
-        let mut calls = Alone::default();
-        assert_eq!(calls.count(rate, 1_000_000_000), None);
-        assert_eq!(calls.count(rate, 1000), Some(10));
-        assert_eq!(calls.count(rate, 11_000), None);
+        let mut calls = Calls::default();
+        assert_eq!(calls.count(0, rate, 1_000_000_000), None);
+        // A call that is refused is not written: what has changed has to be known before.
+        assert!(calls.catch_up(1, rate, 1000));
+        let written = serde_json::to_string(&calls).unwrap();
+        assert_eq!(calls.count(1, rate, 1000), Some(10));
+        let mut calls: Calls = serde_json::from_str(&written).unwrap();
+        assert!(!calls.catch_up(1, rate, 6000));
+        assert_eq!(calls.count(1, rate, 6000), Some(5));
+        assert!(!calls.catch_up(1, rate, 11_000));
+        assert_eq!(calls.count(1, rate, 11_000), None);
     }
 
     #[test]

@@ -96,6 +96,20 @@ fn beyond_the_rate_a_call_may_be_tried_again_later() {
 }
 
 #[test]
+fn a_clock_that_is_put_back_refuses_calls_for_one_stretch_and_no_longer() {
+    configure(&json!([{"id": "slow", "tool": "web_*", "rate": {"calls": 1, "seconds": 10}}])).unwrap();
+    let ask = |time: u64| {
+        testing::inspect(|host| host.time = time);
+        matches!(ask("web_get", json!({})), ToolCallVerdict::Allow)
+    };
+    assert!(ask(1_000_000_000));
+    for time in [1000, 2000, 5000, 10_999] {
+        assert!(!ask(time), "{time}");
+    }
+    assert!(ask(11_000));
+}
+
+#[test]
 fn a_call_that_cannot_be_counted_is_refused() {
     configure(&json!([{"id": "slow", "rate": {"calls": 2, "seconds": 60}}])).unwrap();
     testing::inspect(|host| host.state_error = Some(state::Error::QuotaExceeded));
