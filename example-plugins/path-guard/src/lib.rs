@@ -36,10 +36,12 @@
 //!
 //! # What is seen
 //!
-//! - Every path that the host says a call writes, and what patches in the arguments name (`*** Update File: x` blocks and
-//!   unified diffs).
-//! - Of a tool that the host knows nothing about, the arguments that are called like paths, where the tool's name says
-//!   that it writes (`mcp__files__write_file`).
+//! - Every path that the host says a call writes, and what patches in the arguments name (`*** Update File: x` blocks,
+//!   unified and context diffs).
+//! - Of a tool that the host knows nothing about, every argument that is a protected path, unless the tool's name says that it
+//!   reads (`mcp__files__read_file`) or the argument's that it is a text (`content`). A directory in one argument and a name in
+//!   another count as a path. Where the tool moves, renames or removes, a directory above a protected path counts, too.
+//! - What an argument of such a tool that is called like a command (`command`, `cmd`, `script`) would write as a shell command.
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
 //!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
 //!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a directory above a protected path
@@ -57,18 +59,20 @@
 //! spelling of a name, or a command that hides what it does. Where it must hold against somebody who wants to get
 //! round it, let the agent run in a sandbox as well.
 
+mod arguments;
 mod patch;
 mod rules;
 mod shell;
 
+use arguments::Named;
 use hookhost_guest::prelude::*;
 use rules::{Rules, Target};
 use serde::Deserialize;
 use serde_json::Value;
 use shell::Writes;
-use shell_syntax::Places;
 use shell_syntax::guarded::{self, Guarded, HOOKHOST, Reach};
 use shell_syntax::path::is_absolute;
+use shell_syntax::{Places, supposed_commands};
 
 /// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
@@ -187,60 +191,54 @@ impl Guard {
 
 /// What a call writes.
 fn written(session: &Session, call: &ToolCall) -> Writes {
-    let mut named: Vec<String> = call.action.written_paths().to_vec();
     // Arguments that are no JSON hold no member to look at; what the host made of them is in the action.
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
+    let whole = arguments::takes_all(&call.name, &arguments);
+    let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true };
+    let mut paths: Vec<Named> = call.action.written_paths().iter().map(named).collect();
     if !matches!(call.action, Action::ReadFile(_)) {
-        named.extend(patch::in_arguments(&arguments, !named.is_empty()));
+        paths.extend(patch::in_arguments(&arguments, !paths.is_empty()).iter().map(named));
     }
-    if matches!(call.action, Action::Mcp(_) | Action::Other(_)) {
-        named.extend(path_arguments(&call.name, &arguments));
+    let is_unknown = matches!(call.action, Action::Mcp(_) | Action::Other(_));
+    if is_unknown {
+        paths.extend(arguments::paths(&call.name, &arguments));
     }
     let mut written = match call.action.shell() {
         Some(shell) => shell::writes(shell, session),
         None => Writes::default(),
     };
+    for command in supposed_commands(session, call) {
+        let supposed = shell::writes(&command, session);
+        written.targets.extend(supposed.targets);
+        written.links.extend(supposed.links);
+    }
     // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
     let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
-    for path in named {
+    for Named { path, whole, .. } in &paths {
         for places in &places {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
-            let target = Target { path: places.spelt(&path, from), whole: false, wild: false, supposed: false };
+            let target = Target {
+                path: places.spelt(&arguments::local(path), from),
+                whole: *whole,
+                wild: false,
+                supposed: false,
+            };
             written.targets.push((path.clone(), target));
         }
     }
+    let mut called_so = paths.iter().filter(|named| named.is_called_so);
     // One program refuses such a path, and another ends it there.
-    let ends_early = written.targets.iter().any(|(path, _)| path.contains('\0'));
+    let ends_early = called_so.clone().any(|named| named.path.contains('\0'));
     let why = match &call.action {
         _ if ends_early => "a path has a NUL character in it, where some programs end it",
         Action::Other(kind) if kind == "shell" => "the command cannot be found in the call's arguments",
-        Action::Other(kind) if kind == "write-files" && written.targets.is_empty() => {
+        Action::Other(kind) if kind == "write-files" && called_so.next().is_none() => {
             "what would be written cannot be told from the call's arguments"
         }
         _ => return written,
     };
     written.unreadable = Some(why.into());
     written
-}
-
-/// Of a tool whose action is unknown: the arguments called like paths, where its name says that it writes.
-fn path_arguments(tool: &str, arguments: &Value) -> Vec<String> {
-    const WRITING: [&str; 20] = [
-        "write", "edit", "create", "delete", "remove", "move", "rename", "patch", "replace", "insert", "append",
-        "update", "save", "put", "copy", "mkdir", "touch", "upload", "truncate", "modify",
-    ];
-    const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
-    let tool = tool.to_ascii_lowercase();
-    let mut paths = Vec::new();
-    if WRITING.iter().any(|word| tool.contains(word)) {
-        patch::visit(arguments, "", &mut |name, text| {
-            let name = name.to_ascii_lowercase();
-            if PATHS.iter().any(|word| name.contains(word)) && !text.contains('\n') {
-                paths.push(text.to_owned());
-            }
-        });
-    }
-    paths
 }
 
 #[cfg(test)]

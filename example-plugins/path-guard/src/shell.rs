@@ -1,7 +1,7 @@
 //! What a shell command writes, as the reader that `shell-guard` has, too, sees it.
 
-use crate::patch;
 use crate::rules::{Target, WILDCARDS};
+use hookhost_contract::action::paths_of_patch;
 use hookhost_guest::prelude::*;
 use shell_syntax::path::{Normal, clean, is_absolute};
 use shell_syntax::{Command, Location, Places, Script, UNKNOWN, Word, Write, read, read_likely};
@@ -77,7 +77,7 @@ impl Writes {
             patched = input.or(patched);
             let is_patch = matches!(command.program.as_str(), "apply_patch" | "applypatch");
             for text in input.into_iter().chain(command.args.iter().filter(|_| is_patch)) {
-                for path in patch::paths(&text.text) {
+                for path in paths_of_patch(&text.text).iter().flat_map(|path| meant_by(path, command)) {
                     let write = Write { path: Word::literal(path), whole: true, supposed: false };
                     self.add(command, &write, false, &directories, places);
                 }
@@ -113,4 +113,28 @@ impl Writes {
             }
         }
     }
+}
+
+/// The files that a path in a patch may mean to a command: without the names that `-p2` leaves out, and in the directory that an option
+/// names, `git apply --directory=infra`.
+fn meant_by(path: &str, command: &Command) -> Vec<String> {
+    let values = |options: &'static [&'static str]| {
+        command.args.iter().enumerate().filter_map(move |(at, word)| {
+            let rest = options.iter().find_map(|option| word.text.strip_prefix(option))?;
+            let value = rest.strip_prefix('=').unwrap_or(rest);
+            if value.is_empty() { command.args.get(at + 1).map(|next| next.text.as_str()) } else { Some(value) }
+        })
+    };
+    let mut paths = vec![path.to_owned()];
+    // Whether `a/` or `b/` is one of them, which the path has no more, is not known.
+    for count in values(&["-p", "--strip"]).filter_map(|value| value.parse::<usize>().ok()) {
+        for count in [count.saturating_sub(1), count] {
+            paths.extend(path.splitn(count + 1, '/').nth(count).map(str::to_owned));
+        }
+    }
+    let directories: Vec<&str> = values(&["--directory", "-d", "-C"]).collect();
+    let within: Vec<String> =
+        directories.iter().flat_map(|directory| paths.iter().map(move |path| format!("{directory}/{path}"))).collect();
+    paths.extend(within);
+    paths
 }

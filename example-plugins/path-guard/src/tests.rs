@@ -112,6 +112,146 @@ fn patches_in_the_arguments_are_read() {
     assert!(is_refused(&shell(&format!("apply_patch <<'EOF'\n{blocks}\nEOF"))));
 }
 
+/// A call of a tool that nobody knows.
+fn unknown(name: &str, arguments: Value) -> ToolCall {
+    let tool = name.rsplit("__").next().unwrap_or(name).to_owned();
+    let server = name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()).map(str::to_owned);
+    let action = if server.is_some() { Action::Mcp(McpTool { server, tool }) } else { Action::Other(String::new()) };
+    call(name, arguments, action)
+}
+
+#[test]
+fn a_patch_is_read_in_every_form_that_programs_take() {
+    usual();
+    for command in [
+        "patch -p0 <<'E'\n*** infra/a.tf\n--- infra/a.tf\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\nE",
+        "patch -p0 <<'E'\nIndex: infra/a.tf\n===\n--- x\n+++ x\n@@ -1 +1 @@\n-a\n+b\nE",
+        "patch -p0 <<'E'\n  --- infra/a.tf\n  +++ infra/a.tf\n  @@ -1 +1 @@\n  -a\n  +b\nE",
+        "git apply <<'E'\n--- \"a/in\\146ra/a.tf\"\n+++ \"b/in\\146ra/a.tf\"\n@@ -1 +1 @@\n-a\n+b\nE",
+        "patch -p3 <<'E'\n--- a/x/y/infra/a.tf\n+++ b/x/y/infra/a.tf\n@@ -1 +1 @@\n-a\n+b\nE",
+        "git apply --directory=infra <<'E'\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nE",
+        "git apply --directory=infra p",
+        "git apply --directory infra p",
+        "patch -d infra <<'E'\n--- x\n+++ x\n@@ -1 +1 @@\n-a\n+b\nE",
+    ] {
+        assert!(is_refused(&shell(command)), "{command}");
+    }
+    for text in ["*** infra/a\n--- infra/a\n", "Index: infra/a\n", "--- \"a/in\\146ra/a\"\n+++ \"b/in\\146ra/a\"\n"] {
+        assert!(is_refused(&unknown("apply", json!({ "input": text }))), "{text}");
+    }
+    for command in ["git apply --directory=src p", "patch -p1 < p", "echo '--- infra/a'"] {
+        assert!(!is_refused(&shell(command)), "{command}");
+    }
+}
+
+#[test]
+fn what_a_program_is_told_to_write_in_its_own_language_is_written() {
+    usual();
+    for command in [
+        "ed -s <<'E'\ne infra/a.tf\n1d\nw\nq\nE",
+        "ed -s x <<< 'w infra/a.tf'",
+        "printf '%s\\n' 'e infra/a.tf' '1d' 'w' | ed -s",
+        "sqlite3 x.db '.output infra/a' 'select 1'",
+        "sqlite3 x.db <<E\n.once infra/a\nselect 1;\nE",
+        "vim -es -c 'w! infra/a' -c q x",
+    ] {
+        assert!(is_refused(&shell(command)), "{command}");
+    }
+    for command in ["ed -s x <<< 'w src/a'", "sqlite3 x.db '.output src/a'", "sqlite3 x.db 'select 1'"] {
+        assert!(!is_refused(&shell(command)), "{command}");
+    }
+}
+
+#[test]
+fn an_argument_that_is_a_protected_path_counts_whatever_it_and_its_tool_are_called() {
+    for protects in [json!({ "protected": ["infra/**", ".claude/settings.json"] }), json!({})] {
+        configure(&protects).unwrap();
+        for (tool, arguments) in [
+            ("mcp__filesystem__write_file", json!({ "path": "a\nb/../.claude/settings.json", "content": "x" })),
+            ("mcp__filesystem__write_file", json!({ "path": "a\nb/../../.claude/settings.json\n", "content": "x" })),
+            ("mcp__filesystem__write_file", json!({ "path": ".claude/settings.json\n", "content": "x" })),
+            ("mcp__fs__write", json!({ "uri": "file:///work/project/%2eclaude/settings.json" })),
+            ("mcp__fs__write", json!({ "uri": "FILE://localhost/work/project/.claude/settings%2Ejson" })),
+            ("mcp__fs__save", json!({ "directory": ".claude", "name": "settings.json", "text": "x" })),
+            ("mcp__fs__put", json!({ "folder": "/work/project/.claude/", "filename": "settings.json" })),
+            ("mcp__fs__store", json!({ "location": ".claude/settings.json" })),
+            ("mcp__fs__copy_file", json!({ "from": "x", "to": ".claude/settings.json" })),
+            ("mcp__fs__save_as", json!({ "name": ".claude/settings.json" })),
+            ("mcp__fs__rm", json!({ "f": ".claude/settings.json" })),
+            ("mcp__fs__unlink", json!({ "x": ["a", ".claude/settings.json"] })),
+            ("mcp__fs__set_content", json!({ "key": ".claude/settings.json", "content": "x" })),
+            ("mcp__net__download", json!({ "url": "https://x.example/a", "as": ".claude/settings.json" })),
+            ("fs_op", json!({ "op": "chmod", "arg": "./.claude/settings.json" })),
+            ("fs_op", json!({ "files": { ".claude/settings.json": "x" } })),
+            ("mcp__search__apply", json!({ "changes": [{ "where": ".claude/settings.json" }] })),
+        ] {
+            assert!(is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
+        }
+        for (tool, arguments) in [
+            ("mcp__fs__read_file", json!({ "path": ".claude/settings.json" })),
+            ("mcp__fs__getFileInfo", json!({ "path": ".claude/settings.json" })),
+            ("mcp__fs__list_directory", json!({ "path": ".claude" })),
+            ("mcp__git__create_issue", json!({ "title": ".claude/settings.json", "body": "see infra/a" })),
+            ("mcp__git__create_branch", json!({ "branch": "infra/fix" })),
+            ("mcp__fs__write_file", json!({ "path": "src/a", "content": "infra/x" })),
+            ("mcp__fs__edit", json!({ "path": "src/a", "old_string": "infra/x", "newText": ".claude/settings.json" })),
+            ("mcp__web__navigate", json!({ "url": "https://x.example/.claude/settings.json" })),
+            ("mcp__box__add_label", json!({ "name": "infra-team", "count": 3 })),
+            ("mcp__fs__write_file", json!({ "directory": "src", "name": "settings.json", "content": "x" })),
+            ("mcp__fs__move_file", json!({ "source": "a", "destination": "b" })),
+        ] {
+            assert!(!is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_moves_or_removes_takes_what_lies_below() {
+    configure(json!({ "protected": ["a/infra/*.tf"] })).unwrap();
+    for (tool, arguments) in [
+        ("mcp__filesystem__move_file", json!({ "source": "/home/me/.claude", "destination": "/tmp/x" })),
+        ("mcp__filesystem__move_file", json!({ "source": "a", "destination": "b" })),
+        ("mcp__fs__rename", json!({ "from": "a/infra", "to": "b" })),
+        ("mcp__fs__deleteDirectory", json!({ "path": "~/.claude" })),
+        ("mcp__fs__remove", json!({ "path": ".claude" })),
+        ("mcp__fs__rm", json!({ "path": "a" })),
+        ("fs_op", json!({ "op": "delete", "path": "~/.codex" })),
+    ] {
+        assert!(is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
+    }
+    let known =
+        call("delete_file", json!({ "path": "/home/me/.claude" }), Action::WriteFiles(vec!["/home/me/.claude".into()]));
+    assert!(is_refused(&known));
+    for (tool, arguments) in [
+        ("mcp__fs__write_file", json!({ "path": "a/x" })),
+        ("mcp__fs__create_directory", json!({ "path": "a" })),
+        ("mcp__fs__move_file", json!({ "source": "b", "destination": "a" })),
+        ("mcp__fs__rm", json!({ "path": "a/x" })),
+    ] {
+        assert!(!is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn what_an_unknown_tool_may_run_is_read_as_a_command() {
+    configure(json!({})).unwrap();
+    for (tool, arguments) in [
+        ("mcp__shell__execute", json!({ "command": "rm ~/.claude/settings.json" })),
+        ("mcp__box__run", json!({ "cmd": ["rm", ".claude/settings.json"] })),
+        ("mcp__box__run", json!({ "script": "cd .claude\nrm settings.json" })),
+        ("run_bash", json!({ "steps": [{ "command_line": "echo x > hookhost.toml" }] })),
+    ] {
+        assert!(is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
+    }
+    for (tool, arguments) in [
+        ("mcp__db__execute", json!({ "command": "DELETE FROM users WHERE name = 'it''s' AND (" })),
+        ("mcp__box__run", json!({ "command": "cat ~/.claude/settings.json" })),
+        ("mcp__box__start", json!({ "command": "restart" })),
+    ] {
+        assert!(!is_refused(&unknown(tool, arguments.clone())), "{tool} {arguments}");
+    }
+}
+
 #[test]
 fn a_tool_that_nobody_knows_is_judged_by_its_name_and_its_arguments() {
     usual();

@@ -272,6 +272,9 @@ impl Command {
         let program = lower(&self.program);
         let is_writer = kind(&program).is_some() || self.linked().next().is_some();
         let mut words = self.args.iter().filter(|_| is_writer).chain(self.outputs());
+        if self.told_to_write().next().is_some() {
+            return true;
+        }
         (is_writer || self.outputs().next().is_some())
             && (self.cwd.as_deref().is_some_and(may_be_guarded) || words.any(|word| may_be_guarded(&word.text)))
     }

@@ -35,6 +35,7 @@ impl Command {
         if let Some(kind) = kind(&lower(&self.program)) {
             writing.program(kind, &self.args);
         }
+        self.told_to_write().for_each(|target| writing.write(&target, false));
         writing.found
     }
 }
@@ -97,6 +98,8 @@ impl Writing {
         // Each further directory is relative to the one before.
         let directories = values(&words[..at], &["-C", "--work-tree"]);
         let directory = directories.into_iter().reduce(|directory, next| within(&directory, &next));
+        // What a patch changes there, nobody knows.
+        values(&words[at + 1..], &["--directory"]).iter().for_each(|word| self.write(word, word.text != "."));
         for word in arguments(&words[at + 1..]) {
             self.write(word, true);
             if let Some(directory) = &directory {

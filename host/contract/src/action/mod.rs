@@ -9,6 +9,8 @@ mod agents;
 mod command;
 mod patch;
 
+pub use patch::paths_of_patch;
+
 use crate::{Action, McpTool, ShellCommand, ShellDialect, ToolCall, ToolOrigin};
 use agents::Table;
 use serde_json::{Map, Value};
@@ -177,7 +179,7 @@ impl AgentActions<'_> {
             ToolShape::WriteFile(path) => written(path),
             ToolShape::Editor { command, path } if text(command).as_deref() == Some("view") => read(path),
             ToolShape::Editor { path, .. } => written(path),
-            ToolShape::Patch(patch) => match text(patch).map(|text| patch::paths(&text)) {
+            ToolShape::Patch(patch) => match text(patch).map(|text| paths_of_patch(&text)) {
                 Some(paths) if !paths.is_empty() => Action::WriteFiles(paths),
                 _ => Action::Other("write-files".into()),
             },

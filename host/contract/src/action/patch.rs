@@ -1,30 +1,52 @@
-//! The files that a patch text names, in the two formats that agents use: `*** Update File:` blocks and unified diffs.
+//! The files that a patch names: `*** Update File:` blocks of agents, unified and context diffs, and those of git.
 
-/// Every path that the patch creates, changes, moves, copies or deletes, once each, in order.
-pub(super) fn paths(patch: &str) -> Vec<String> {
-    const BLOCKS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    const PLAIN: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
+const BLOCKS: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
+const PLAIN: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
+
+/// Every path that a patch in `text` creates, changes, moves, copies or deletes, once each, in order. Empty where it holds none.
+///
+/// ```
+/// use hookhost_contract::action::paths_of_patch;
+///
+/// assert_eq!(paths_of_patch("--- a/x\n+++ \"b/\\171\"\n@@ -1 +1 @@\n-a\n+b\n"), ["x", "y"]);
+/// ```
+#[must_use]
+pub fn paths_of_patch(text: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     let mut add = |path: String| {
         if path != "/dev/null" && !path.is_empty() && !paths.contains(&path) {
             paths.push(path);
         }
     };
-    for line in patch.lines() {
-        let after = |prefixes: &[&str]| prefixes.iter().find_map(|prefix| line.trim_start().strip_prefix(prefix));
+    let mut is_of_git = false;
+    let mut previous = "";
+    for line in text.lines() {
+        // `patch` takes one that is indented as a whole.
+        let line = line.trim_start();
+        let after = |prefixes: &[&'static str]| prefixes.iter().find_map(|prefix| line.strip_prefix(prefix));
+        // A unified diff has `---` and `+++`, a context diff `***` and `---`.
+        let old = match (previous.get(..4), line.get(..4)) {
+            (Some("--- "), Some("+++ ")) | (Some("*** "), Some("--- ")) => previous.get(4..),
+            _ => None,
+        };
         if let Some(path) = after(&BLOCKS) {
             add(path.trim().to_owned());
-        } else if let Some(path) = after(&PLAIN) {
-            add(unquoted(path.trim()));
-        } else if let Some(path) = line.strip_prefix("--- ").or_else(|| line.strip_prefix("+++ ")) {
+        } else if let Some(path) = after(&["Index: "]) {
             add(without_side(path));
-        } else if let Some(both) = line.strip_prefix("diff --git ") {
+        } else if let Some(both) = after(&["diff --git "]) {
+            is_of_git = true;
             // Both sides name one file, except a rename, whose paths have lines of their own.
             if let Some(at) = both.rfind(" b/").or_else(|| both.rfind(" \"b/")) {
                 add(without_side(&both[..at]));
                 add(without_side(&both[at + 1..]));
             }
+        } else if let Some(path) = after(&PLAIN).filter(|_| is_of_git) {
+            add(unquoted(path.trim()));
+        } else if let Some(old) = old {
+            add(without_side(old));
+            add(without_side(&line[4..]));
         }
+        previous = line;
     }
     paths
 }
@@ -63,4 +85,33 @@ fn unquoted(path: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paths_of_patch;
+
+    #[test]
+    fn each_format_names_its_files() {
+        let blocks = "*** Begin Patch\n*** Update File: infra/a.tf\n*** Move to: infra/b.tf\n@@\n-x\n+y\n*** Add File: c\n+z\n*** Delete File: d\n*** End Patch";
+        assert_eq!(paths_of_patch(blocks), ["infra/a.tf", "infra/b.tf", "c", "d"]);
+        let unified = "--- a/x.txt\t2024-01-01\n+++ b/x.txt\t2024-01-01\n@@ -1 +1 @@\n-a\n+b";
+        assert_eq!(paths_of_patch(unified), ["x.txt"]);
+        let indented = "  --- x\n  +++ y\n  @@ -1 +1 @@\n  -a\n  +b";
+        assert_eq!(paths_of_patch(indented), ["x", "y"]);
+        assert_eq!(paths_of_patch("--- /dev/null\n+++ \"b/new file\"\n"), ["new file"]);
+        let context =
+            "*** old/f\t2024-01-01\n--- new/f\t2024-01-01\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n";
+        assert_eq!(paths_of_patch(context)[..2], ["old/f", "new/f"]);
+        assert_eq!(paths_of_patch("Index: f\n====\n1c1\n< a\n---\n> b\n"), ["f"]);
+        let renamed = "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to z\n";
+        assert_eq!(paths_of_patch(renamed), ["x", "y", "z"]);
+        let quoted = "--- \"a/.cl\\141ude/settings.json\"\n+++ \"b/.cl\\141ude/settings.json\"\n";
+        assert_eq!(paths_of_patch(quoted), [".claude/settings.json"]);
+    }
+
+    #[test]
+    fn ordinary_text_names_none() {
+        assert!(paths_of_patch("a\n--- b\n*** c\n+++\nrename to d\n---\n+++ e\n").is_empty());
+    }
 }

@@ -1,0 +1,286 @@
+//! The paths in the arguments of a tool about which the host knows nothing.
+
+use serde_json::{Map, Value};
+use shell_syntax::is_command;
+use std::borrow::Cow;
+
+/// Maximum length of a path, in bytes; a longer text is none.
+const MAX_PATH: usize = 4096;
+/// Maximum number of arguments that are taken for a directory and a name in it, each with each other.
+const MAX_PAIRED: usize = 16;
+
+/// Parts of a tool's name that say that it writes.
+const WRITING: [&str; 24] = [
+    "write", "edit", "create", "delete", "remove", "move", "rename", "patch", "replace", "insert", "append", "update",
+    "save", "put", "copy", "mkdir", "touch", "upload", "truncate", "modify", "store", "unlink", "trash", "rmdir",
+];
+/// Words of a tool's name that say that it reads, and nothing else.
+const READING: [&str; 33] = [
+    "read",
+    "get",
+    "list",
+    "ls",
+    "view",
+    "show",
+    "cat",
+    "head",
+    "tail",
+    "stat",
+    "search",
+    "find",
+    "grep",
+    "glob",
+    "tree",
+    "describe",
+    "info",
+    "exists",
+    "lookup",
+    "query",
+    "watch",
+    "open",
+    "load",
+    "count",
+    "lint",
+    "analyze",
+    "definition",
+    "references",
+    "symbols",
+    "diagnostics",
+    "inspect",
+    "preview",
+    "diff",
+];
+/// Parts of a tool's name, and values of its arguments, that say that it takes a directory with all below it.
+const TAKING: [&str; 9] = ["move", "rename", "delete", "remove", "rmdir", "unlink", "trash", "erase", "purge"];
+/// The same, as words.
+const TAKING_WORDS: [&str; 3] = ["rm", "mv", "del"];
+
+/// Parts of an argument's name that say that it is a path.
+const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
+/// Names of arguments that say where something is, and may be a directory.
+const PLACES: [&str; 12] =
+    ["location", "to", "from", "name", "folder", "root", "base", "parent", "cwd", "workspace", "where", "output"];
+/// Names of arguments that are texts or names of other things, without `_`, `-` and case.
+const OTHERS: [&str; 33] = [
+    "body",
+    "data",
+    "value",
+    "values",
+    "query",
+    "question",
+    "prompt",
+    "description",
+    "title",
+    "subject",
+    "comment",
+    "summary",
+    "note",
+    "notes",
+    "regex",
+    "exclude",
+    "include",
+    "code",
+    "snippet",
+    "sql",
+    "html",
+    "markdown",
+    "json",
+    "branch",
+    "ref",
+    "sha",
+    "tag",
+    "label",
+    "labels",
+    "head",
+    "commit",
+    "language",
+    "replacement",
+];
+/// What such a name may end with.
+const TEXTS: [&str; 6] = ["content", "contents", "text", "string", "str", "message"];
+
+/// A path that a call may write.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) path: String,
+    /// Whether all below it goes with it.
+    pub(crate) whole: bool,
+    /// Whether the argument is called like a path. Another one counts where it is a path that nothing else is.
+    pub(crate) is_called_so: bool,
+}
+
+/// Whether a tool takes the directories with it that its arguments name: it moves, renames or removes what is there.
+pub(crate) fn takes_all(tool: &str, arguments: &Value) -> bool {
+    let tool = last_part(tool);
+    let says = |text: &str| {
+        let lower = text.to_ascii_lowercase();
+        TAKING.iter().any(|part| lower.contains(part)) || words(text).iter().any(|word| TAKING_WORDS.contains(&&**word))
+    };
+    let is_verb = |text: &str| text.len() <= 16 && says(text);
+    let mut said = says(tool);
+    if let Value::Object(members) = arguments {
+        said |= members.values().filter_map(Value::as_str).any(is_verb);
+    }
+    said
+}
+
+/// Every argument that may be a path, unless the tool's name says that it only reads.
+pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
+    let tool = last_part(tool);
+    let lower = tool.to_ascii_lowercase();
+    let says_writing = WRITING.iter().any(|part| lower.contains(part));
+    if !says_writing && words(tool).iter().any(|word| READING.contains(&&**word)) {
+        return Vec::new();
+    }
+    let mut found = Found { whole: takes_all(tool, arguments), says_writing, paths: Vec::new() };
+    found.value(arguments, "");
+    found.paths
+}
+
+struct Found {
+    whole: bool,
+    says_writing: bool,
+    paths: Vec<Named>,
+}
+
+impl Found {
+    fn value(&mut self, value: &Value, name: &str) {
+        match value {
+            Value::String(text) => self.text(text, name),
+            Value::Array(values) => values.iter().for_each(|value| self.value(value, name)),
+            Value::Object(members) => {
+                self.pairs(members);
+                for (name, value) in members {
+                    // `{"files": {"a/b": "…"}}`
+                    self.text(name, "");
+                    self.value(value, name);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: &str, name: &str) {
+        let name = folded(name);
+        let Some(path) = path_of(text, &name) else { return };
+        let is_called_so = self.says_writing && PATHS.iter().any(|part| name.contains(part));
+        // Where it is moved to, what is there stays.
+        let is_target = name.starts_with("dest") || name.starts_with("new") || name == "to";
+        self.add(path, self.whole && !is_target, is_called_so);
+    }
+
+    /// A directory in one argument, and a name in another.
+    fn pairs(&mut self, members: &Map<String, Value>) {
+        let mut texts = Vec::new();
+        for (name, value) in members.iter().take(MAX_PAIRED) {
+            let name = folded(name);
+            if let Some(path) = value.as_str().and_then(|text| path_of(text, &name)) {
+                texts.push((name, path));
+            }
+        }
+        let may_be_directory = |name: &str| {
+            PATHS.iter().any(|part| name.contains(part)) || PLACES.contains(&name) || name.contains("folder")
+        };
+        for (at, (_, directory)) in texts.iter().enumerate().filter(|(_, (name, _))| may_be_directory(name)) {
+            for (other, (_, inner)) in texts.iter().enumerate() {
+                if other != at && !inner.starts_with(['/', '\\', '~']) {
+                    self.add(format!("{}/{inner}", directory.trim_end_matches(['/', '\\'])), self.whole, false);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, path: String, whole: bool, is_called_so: bool) {
+        self.paths.push(Named { path, whole, is_called_so });
+    }
+}
+
+/// The text of an argument as a path, unless it is none by its name or its form. One that the argument's name does not tell needs
+/// something that paths have.
+fn path_of(text: &str, name: &str) -> Option<String> {
+    let is_other = OTHERS.contains(&name) || TEXTS.iter().any(|end| name.ends_with(end)) || is_command(name);
+    let is_web = text.contains("://") && !is_file(text);
+    if text.trim().is_empty() || text.len() > MAX_PATH || is_other || is_web {
+        return None;
+    }
+    let is_told = PATHS.iter().any(|part| name.contains(part)) || PLACES.contains(&name);
+    let is_sentence = text.contains(' ') && !text.starts_with(['/', '\\', '.', '~', '$']);
+    (is_told || (text.contains(['/', '\\', '.', '~']) && !is_sentence)).then(|| text.to_owned())
+}
+
+fn is_file(text: &str) -> bool {
+    text.trim_start().get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("file:"))
+}
+
+/// A path that may be written as an address, `file:///a/%2eb`, as a path.
+pub(crate) fn local(text: &str) -> Cow<'_, str> {
+    if !is_file(text) {
+        return text.into();
+    }
+    let text = &text.trim()[5..];
+    // The machine comes first: `file://localhost/a`.
+    let text = text.strip_prefix("//").map_or(text, |text| text.find('/').map_or("", |at| &text[at..]));
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        let digits = after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(*byte));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+/// The name of a tool without that of its server: `mcp__files__move`.
+fn last_part(tool: &str) -> &str {
+    tool.rsplit("__").next().unwrap_or(tool)
+}
+
+/// The words of a name, in small letters: `read_file`, `readFile`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for c in name.chars() {
+        if !c.is_ascii_alphanumeric() || (c.is_ascii_uppercase() && was_small) {
+            words.push(String::new());
+        }
+        was_small = c.is_ascii_lowercase();
+        if c.is_ascii_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(c.to_ascii_lowercase());
+        }
+    }
+    words
+}
+
+/// A name without `_`, `-` and case.
+fn folded(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{local, words};
+
+    #[test]
+    fn a_name_is_taken_apart_into_its_words() {
+        assert_eq!(words("readFile"), ["read", "file"]);
+        assert_eq!(words("read_file-list"), ["read", "file", "list"]);
+        assert_eq!(words("spreadsheet"), ["spreadsheet"]);
+    }
+
+    #[test]
+    fn an_address_of_a_file_is_a_path() {
+        for (text, expected) in [
+            ("file:///a/%2eb%2Fc", "/a/.b/c"),
+            ("FILE://localhost/a%", "/a%"),
+            ("file:/a/%zz", "/a/%zz"),
+            ("a/%2eb", "a/%2eb"),
+            ("https://x/%2e", "https://x/%2e"),
+            ("file:", ""),
+        ] {
+            assert_eq!(local(text), expected, "{text}");
+        }
+    }
+}
