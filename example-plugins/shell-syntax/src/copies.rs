@@ -72,7 +72,7 @@ impl Reader<'_> {
     }
 
     /// What a command reads, where that is known.
-    fn input_of(&self, command: &Command) -> Option<Word> {
+    pub(super) fn input_of(&self, command: &Command) -> Option<Word> {
         let mut read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let from_file = || self.text_at(&read.next()?.target, command);
         command.input.clone().or_else(from_file).or_else(|| self.stdin.clone())
@@ -99,19 +99,24 @@ impl Reader<'_> {
                 printed_by(name, args).or_else(|| whole.map(|_| Word::unknown()))
             }
             "tee" | "gtee" => self.input_of(command),
-            "cat" | "gcat" if args.iter().all(|word| word.text.starts_with('-')) => self.input_of(command),
-            "cat" | "gcat" => {
-                let mut all = String::new();
-                for word in args {
-                    all += &self.text_at(word, command)?.with_mark();
-                    if all.len() > MAX_VALUE {
-                        return None;
-                    }
-                }
-                Some(Word::marked(all))
-            }
+            "cat" | "gcat" => self.copied_out(args, command),
             _ => None,
         }
+    }
+
+    /// What `cat` prints.
+    pub(super) fn copied_out(&self, args: &[Word], command: &Command) -> Option<Word> {
+        if args.iter().all(|word| word.text.starts_with('-')) {
+            return self.input_of(command);
+        }
+        let mut all = String::new();
+        for word in args {
+            all += &self.text_at(word, command)?.with_mark();
+            if all.len() > MAX_VALUE {
+                return None;
+            }
+        }
+        Some(Word::marked(all))
     }
 
     /// Notes what the commands from `begin` on print together into files: `{ echo …; curl …; } > x`.

@@ -5,8 +5,8 @@ use super::bounds;
 use super::read::{Reader, Unreadable, WORK_OF_PARSE};
 use super::word::{HOME, UNKNOWN, Word};
 use brush_parser::word::{
-    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr, WordPiece,
-    WordPieceWithSource,
+    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter,
+    TildeExpr, WordPiece, WordPieceWithSource,
 };
 use std::ops::Range;
 
@@ -189,6 +189,9 @@ impl Reader<'_> {
         if raw.len() > MAX_WORD_BYTES {
             return Err(Unreadable(format!("a word of it is longer than {MAX_WORD_BYTES} bytes")));
         }
+        if raw.contains("${(") {
+            self.flagged(raw);
+        }
         // Braces can have made it.
         bounds::check_tildes(raw).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE)?;
@@ -286,6 +289,7 @@ impl Reader<'_> {
                 }
                 Parameter::NamedWithIndex { index, .. } => {
                     self.within_word(index)?;
+                    self.evaluates(index)?;
                     making.unknown(quoted);
                     making.word().secret |= self.has_secret(parameter);
                 }
@@ -303,6 +307,11 @@ impl Reader<'_> {
                 match (value.filter(|value| !value.text.is_empty()), default_value) {
                     (None, Some(default)) => {
                         let value = self.value(default)?;
+                        if let (ParameterExpr::AssignDefaultValues { .. }, Parameter::Named(name)) =
+                            (expression, parameter)
+                        {
+                            self.remember(name, &value.text);
+                        }
                         self.fill_value(making, Some(value), quoted)?;
                     }
                     (value, _) => self.fill_value(making, value, quoted)?,
@@ -318,11 +327,27 @@ impl Reader<'_> {
                 self.fill(making, name, quoted)?;
             }
             _ => {
-                for text in texts(expression).into_iter().flatten() {
-                    self.within_word(text)?;
-                }
                 making.unknown(quoted);
-                making.word().secret |= part_of(expression).is_some_and(|parameter| self.has_secret(parameter));
+                let Some(Parts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(()) };
+                for (at, text) in texts.into_iter().enumerate() {
+                    let Some(text) = text else { continue };
+                    self.within_word(text)?;
+                    if at == 0 || matches!(expression, ParameterExpr::Substring { .. }) {
+                        self.evaluates(text)?;
+                    }
+                }
+                let name = name_of(parameter);
+                if is_indirect {
+                    self.evaluates(name.unwrap_or("$@"))?;
+                }
+                if matches!(expression, ParameterExpr::Transform { op: ParameterTransformOp::PromptExpand, .. }) {
+                    self.prompts(name);
+                }
+                let has_value = !matches!(
+                    expression,
+                    ParameterExpr::UseAlternativeValue { .. } | ParameterExpr::ParameterLength { .. }
+                );
+                making.word().secret |= has_value && self.has_secret(parameter);
             }
         }
         Ok(())
@@ -330,12 +355,7 @@ impl Reader<'_> {
 
     /// Whether a variable has what a file of secrets holds.
     fn has_secret(&self, parameter: &Parameter) -> bool {
-        match parameter {
-            Parameter::Named(name)
-            | Parameter::NamedWithIndex { name, .. }
-            | Parameter::NamedWithAllIndices { name, .. } => self.variable(name).is_some_and(|value| value.secret),
-            _ => false,
-        }
+        name_of(parameter).and_then(|name| self.variable(name)).is_some_and(|value| value.secret)
     }
 
     /// Fills in all arguments, or all elements of an array.
@@ -374,56 +394,59 @@ impl Reader<'_> {
     }
 }
 
-/// The parameter of which an expansion is a part.
-fn part_of(expression: &ParameterExpr) -> Option<&Parameter> {
-    use ParameterExpr as Expr;
-    match expression {
-        Expr::UseDefaultValues { parameter, .. }
-        | Expr::RemoveSmallestSuffixPattern { parameter, .. }
-        | Expr::RemoveLargestSuffixPattern { parameter, .. }
-        | Expr::RemoveSmallestPrefixPattern { parameter, .. }
-        | Expr::RemoveLargestPrefixPattern { parameter, .. }
-        | Expr::UppercasePattern { parameter, .. }
-        | Expr::LowercasePattern { parameter, .. }
-        | Expr::Substring { parameter, .. }
-        | Expr::ReplaceSubstring { parameter, .. }
-        | Expr::Transform { parameter, .. } => Some(parameter),
-        _ => None,
+/// The variable of a parameter.
+fn name_of(parameter: &Parameter) -> Option<&str> {
+    match parameter {
+        Parameter::Named(name)
+        | Parameter::NamedWithIndex { name, .. }
+        | Parameter::NamedWithAllIndices { name, .. } => Some(name),
+        Parameter::Positional(_) | Parameter::Special(_) => None,
     }
 }
 
-/// The texts within an expansion, which may contain commands.
-fn texts(expression: &ParameterExpr) -> [Option<&str>; 3] {
+/// The parts of an expansion.
+struct Parts<'a> {
+    parameter: &'a Parameter,
+    /// Whether its value is the name of what is expanded: `${!x}`.
+    is_indirect: bool,
+    /// The texts within it, which may contain commands. The first is an index.
+    texts: [Option<&'a str>; 3],
+}
+
+/// The parts of an expansion that has a parameter.
+fn parts(expression: &ParameterExpr) -> Option<Parts<'_>> {
     use ParameterExpr as Expr;
-    let (parameter, texts) = match expression {
-        Expr::UseDefaultValues { parameter, default_value: text, .. }
-        | Expr::AssignDefaultValues { parameter, default_value: text, .. }
-        | Expr::IndicateErrorIfNullOrUnset { parameter, error_message: text, .. }
-        | Expr::UseAlternativeValue { parameter, alternative_value: text, .. }
-        | Expr::RemoveSmallestSuffixPattern { parameter, pattern: text, .. }
-        | Expr::RemoveLargestSuffixPattern { parameter, pattern: text, .. }
-        | Expr::RemoveSmallestPrefixPattern { parameter, pattern: text, .. }
-        | Expr::RemoveLargestPrefixPattern { parameter, pattern: text, .. }
-        | Expr::UppercaseFirstChar { parameter, pattern: text, .. }
-        | Expr::UppercasePattern { parameter, pattern: text, .. }
-        | Expr::LowercaseFirstChar { parameter, pattern: text, .. }
-        | Expr::LowercasePattern { parameter, pattern: text, .. } => (parameter, [text.as_deref(), None]),
-        Expr::Substring { parameter, offset, length, .. } => {
-            (parameter, [Some(offset.value.as_str()), length.as_ref().map(|length| length.value.as_str())])
+    let (parameter, indirect, texts) = match expression {
+        Expr::UseDefaultValues { parameter, indirect, default_value: text, .. }
+        | Expr::AssignDefaultValues { parameter, indirect, default_value: text, .. }
+        | Expr::IndicateErrorIfNullOrUnset { parameter, indirect, error_message: text, .. }
+        | Expr::UseAlternativeValue { parameter, indirect, alternative_value: text, .. }
+        | Expr::RemoveSmallestSuffixPattern { parameter, indirect, pattern: text, .. }
+        | Expr::RemoveLargestSuffixPattern { parameter, indirect, pattern: text, .. }
+        | Expr::RemoveSmallestPrefixPattern { parameter, indirect, pattern: text, .. }
+        | Expr::RemoveLargestPrefixPattern { parameter, indirect, pattern: text, .. }
+        | Expr::UppercaseFirstChar { parameter, indirect, pattern: text, .. }
+        | Expr::UppercasePattern { parameter, indirect, pattern: text, .. }
+        | Expr::LowercaseFirstChar { parameter, indirect, pattern: text, .. }
+        | Expr::LowercasePattern { parameter, indirect, pattern: text, .. } => {
+            (parameter, indirect, [text.as_deref(), None])
         }
-        Expr::ReplaceSubstring { parameter, pattern, replacement, .. } => {
-            (parameter, [Some(pattern.as_str()), replacement.as_deref()])
+        Expr::Substring { parameter, indirect, offset, length, .. } => {
+            (parameter, indirect, [Some(offset.value.as_str()), length.as_ref().map(|length| length.value.as_str())])
         }
-        Expr::Parameter { parameter, .. }
-        | Expr::ParameterLength { parameter, .. }
-        | Expr::Transform { parameter, .. } => (parameter, [None, None]),
-        Expr::VariableNames { .. } | Expr::MemberKeys { .. } => return [None; 3],
+        Expr::ReplaceSubstring { parameter, indirect, pattern, replacement, .. } => {
+            (parameter, indirect, [Some(pattern.as_str()), replacement.as_deref()])
+        }
+        Expr::Parameter { parameter, indirect, .. }
+        | Expr::ParameterLength { parameter, indirect, .. }
+        | Expr::Transform { parameter, indirect, .. } => (parameter, indirect, [None, None]),
+        Expr::VariableNames { .. } | Expr::MemberKeys { .. } => return None,
     };
     let index = match parameter {
         Parameter::NamedWithIndex { index, .. } => Some(index.as_str()),
         _ => None,
     };
-    [index, texts[0], texts[1]]
+    Some(Parts { parameter, is_indirect: *indirect, texts: [index, texts[0], texts[1]] })
 }
 
 /// Whether the shell takes a word literally.

@@ -214,6 +214,13 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// Whether a command reads a file that was fetched.
+    pub(super) fn reads_fetched(&self, command: &Command) -> bool {
+        let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
+        let mut words = read.map(|redirect| &redirect.target).chain(&command.args);
+        !self.fetched.is_empty() && words.any(|word| self.is_fetched(word, false, command))
+    }
+
     /// Whether one of the commands from `begin` on fetches.
     pub(super) fn has_fetcher(&self, begin: usize) -> bool {
         self.script.commands[begin..].iter().any(|command| wrappers::is_fetcher(&command.program, &command.args))

@@ -4,9 +4,21 @@ use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::unwrap::FILE;
 use super::word::Word;
-use super::wrappers;
+use super::{Class, Command, wrappers};
 
 impl Reader<'_> {
+    /// The words `git push …` of one of git's own programs: `git-push …`, as it lies beside others in `$(git --exec-path)`. A script of the
+    /// project may be called so as well.
+    pub(super) fn of_git(&self, words: &[Word], command: &Command) -> Option<Vec<Word>> {
+        let (program, args) = words.split_first()?;
+        let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
+        let is_script =
+            program.text.has(b'/') && self.places.class(program, self.scope.cwd.as_deref()) == Class::Inside;
+        let is_other = is_script || self.defines(&program.text) || self.aliases.contains_key(program.text.as_str());
+        let words = [Word::literal("git"), Word::literal(subcommand)];
+        (!is_other).then(|| words.into_iter().chain(args.iter().cloned()).collect())
+    }
+
     /// Reads the commands in the settings that a git command is given, or that it makes.
     pub(super) fn git(&mut self, args: &[Word]) -> Result<(), Unreadable> {
         // A helper that git starts by the name of the address: `ext::sh -c x`, where `% ` is a blank within a word.

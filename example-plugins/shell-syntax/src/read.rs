@@ -1,6 +1,7 @@
 //! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
 
 use super::ascii::Ascii as _;
+use super::evaluated::Evaluated;
 use super::guarded::directory_of_variable;
 use super::mounts::Mount;
 use super::places::{MADE_UP, Places};
@@ -123,6 +124,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         expression: None,
         references: LiteMap::new(),
         arrays: Vec::new(),
+        evaluated: Evaluated::default(),
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
@@ -146,6 +148,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         result = result.and_then(|()| reader.text("trap", &text));
     }
     reader.uncalled();
+    result = result.and_then(|()| reader.read_evaluated());
     let mut script = std::mem::take(&mut reader.script);
     leave(reader);
     // Without steps left the parser takes a text for another one, or for none.
@@ -267,6 +270,8 @@ pub(super) struct Reader<'a> {
     references: Variables,
     /// The elements of arrays, as they were set last.
     arrays: Vec<(String, Vec<Word>)>,
+    /// The values that it is set to evaluate.
+    pub(super) evaluated: Evaluated,
 }
 
 impl Reader<'_> {
@@ -543,13 +548,18 @@ impl Reader<'_> {
         redirects: Option<&ast::RedirectList>,
         input: Option<Word>,
     ) -> Result<(), Unreadable> {
-        let at = self.script.commands.len();
         let input = self.redirects(redirects)?.1.or(input);
         let begin = self.script.commands.len();
         self.compound(compound, input)?;
-        if redirects.is_some() {
-            let redirects = self.script.commands.get(at).map(|command| command.redirects.clone());
-            self.printed_since(begin, redirects.unwrap_or_default())?;
+        if redirects.is_some()
+            && let Some(Command { redirects, upstream, .. }) = self.script.commands[..begin].last().cloned()
+        {
+            // `{ …; } < <(…)`: each of them may read it.
+            self.spend(upstream.len() * (self.script.commands.len() - begin) * WORK_OF_WORD)?;
+            for command in &mut self.script.commands[begin..] {
+                command.upstream.extend(upstream.iter().cloned());
+            }
+            self.printed_since(begin, redirects)?;
         }
         Ok(())
     }
@@ -575,6 +585,7 @@ impl Reader<'_> {
             ast::CompoundCommand::ArithmeticForClause(clause) => {
                 for expression in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.within_word(&expression.value)?;
+                    self.evaluates(&expression.value)?;
                 }
                 self.repeatedly(&mut |reader| reader.list(&clause.body.list))
             }
@@ -616,6 +627,7 @@ impl Reader<'_> {
 
     /// The text between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
+        self.evaluates(text)?;
         let is_arithmetic = arithmetic::is_expression(text);
         let outer = self.expression.replace(self.depth + 1);
         let result = self.subshell(&mut |reader| reader.nested(text));
@@ -631,12 +643,16 @@ impl Reader<'_> {
         let mut values = Vec::new();
         for value in clause.values.iter().flatten() {
             self.words(&value.value, None, &mut values)?;
+            self.remember_written(&clause.variable_name, &value.value);
         }
-        if clause.values.is_none() || values.len() > MAX_ROUNDS {
+        if clause.values.is_none() {
+            self.remember_written(&clause.variable_name, "$@");
+            values = self.all_positional().map_or_else(|| vec![Word::unknown()], |words| words.to_vec());
+        }
+        if values.len() > MAX_ROUNDS {
             values = vec![Word::unknown()];
         }
         for value in values {
-            self.indexed(&value);
             self.commands_in(&clause.variable_name, &value)?;
             self.repeatedly(&mut |reader| {
                 reader.set(&clause.variable_name, Some(value.clone()));
@@ -675,6 +691,7 @@ impl Reader<'_> {
         if self.script.fork_bomb {
             return Ok(true);
         }
+        self.remember_arguments(args);
         let before = self.scope.positional.replace(Rc::new(args.to_vec()));
         let result = self.deeper(|reader| reader.redirected(&function.body.0, function.body.1.as_ref(), input));
         self.scope.positional = before;
@@ -698,8 +715,15 @@ impl Reader<'_> {
                 self.test(other)
             }
             ast::ExtendedTestExpr::Not(inner) | ast::ExtendedTestExpr::Parenthesized(inner) => self.test(inner),
-            ast::ExtendedTestExpr::UnaryTest(_, word) => self.tested(word),
-            ast::ExtendedTestExpr::BinaryTest(_, one, other) => {
+            ast::ExtendedTestExpr::UnaryTest(_, word) => {
+                self.evaluates_index(&word.value)?;
+                self.tested(word)
+            }
+            ast::ExtendedTestExpr::BinaryTest(operator, one, other) => {
+                if is_of_numbers(operator) {
+                    self.evaluates(&one.value)?;
+                    self.evaluates(&other.value)?;
+                }
                 self.tested(one)?;
                 self.tested(other)
             }
@@ -715,7 +739,7 @@ impl Reader<'_> {
     /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
     /// `[[ -v 'a[$(x)]' ]]`.
     pub(super) fn indexed(&mut self, word: &Word) {
-        let begin = word.text.find('[').filter(|_| word.text.contains("$(") || word.text.has(b'`'));
+        let begin = word.text.find('[').filter(|_| word.text.has_one_of(b"$`"));
         if let Some(begin) = begin {
             self.within_quoted(&word.text[begin..]);
         }
@@ -793,6 +817,7 @@ impl Reader<'_> {
 
     /// Keeps the elements of an array. Its value is all of them as one word.
     pub(super) fn set_elements(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
+        words.iter().for_each(|word| self.remember(name, &word.text));
         self.spend(self.arrays.len() + words.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>())?;
         self.arrays.retain(|(other, _)| other != name);
         self.arrays.push((name.to_owned(), words.to_vec()));
@@ -807,6 +832,7 @@ impl Reader<'_> {
 
     /// Gives a variable another name, so that what is set by one is not known by the other.
     pub(super) fn refer(&mut self, name: &str, target: &str) {
+        self.remember(name, target);
         for name in [name, target] {
             self.references.insert(name.to_owned(), None);
             self.set(name, None);
@@ -863,6 +889,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn set_positional(&mut self, words: &[Word]) {
+        self.remember_arguments(words);
         self.scope.positional = Some(Rc::new(words.to_vec()));
     }
 
@@ -949,7 +976,7 @@ impl Reader<'_> {
         match (command.program.as_str(), words.as_slice()) {
             ("pwd", _) => command.cwd.clone().map(Word::literal),
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
-            ("cat", []) => command.input.clone().filter(Word::is_known),
+            ("cat", _) => self.copied_out(&command.args, command).filter(Word::is_known),
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {
@@ -993,6 +1020,20 @@ impl Reader<'_> {
         let class = self.places.class(&command.program_word, command.cwd.as_deref());
         !command.program_word.text.has(b'/') || matches!(class, Class::System | Class::Home)
     }
+}
+
+/// Whether a test compares numbers, each of which is an expression: `[[ x -eq 0 ]]`.
+fn is_of_numbers(operator: &ast::BinaryPredicate) -> bool {
+    use ast::BinaryPredicate as Operator;
+    matches!(
+        operator,
+        Operator::ArithmeticEqualTo
+            | Operator::ArithmeticNotEqualTo
+            | Operator::ArithmeticLessThan
+            | Operator::ArithmeticLessThanOrEqualTo
+            | Operator::ArithmeticGreaterThan
+            | Operator::ArithmeticGreaterThanOrEqualTo
+    )
 }
 
 /// Whether a function's body starts it twice at once, or in the background.

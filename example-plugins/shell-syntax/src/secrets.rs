@@ -90,6 +90,7 @@ impl Command {
                 operands += usize::from(!is_option);
                 let is_skipped = (!is_option && (operands <= looks_for || self.is_target(at)))
                     || is_no_source(&self.program, option)
+                    || (self.program == "curl" && option == "-E" && is_certificate(&word.text))
                     || (is_option && is_no_source(&self.program, attached(&word.text).0))
                     || code.is_some_and(|code| std::ptr::eq(code, word));
                 !is_skipped && self.has_name_of_secret(word, option, places)
@@ -161,7 +162,7 @@ fn uploads(option: &str) -> bool {
         Some(long) => {
             ["file", "up", "cookie", "post-f", "body-f"].iter().any(|part| long.contains(part)) && long != "cookie-jar"
         }
-        None => option.starts_with('-') && option.ends_with(['T', 'b', 'K']),
+        None => option.starts_with('-') && option.ends_with(['T', 'b', 'K', 'E']),
     }
 }
 
@@ -179,6 +180,12 @@ fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
     is_elsewhere && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
 }
 
+/// Whether a file is called as the certificate by which a program says who it is.
+fn is_certificate(text: &str) -> bool {
+    let file = text.split(':').next().unwrap_or_default();
+    [".pem", ".p12", ".pfx", ".key"].iter().any(|end| file.ends_with(end))
+}
+
 /// Whether an option has a value that is used for access, or written, or left out.
 fn is_no_source(program: &str, option: &str) -> bool {
     const LONG: [&str; 10] =
@@ -189,7 +196,7 @@ fn is_no_source(program: &str, option: &str) -> bool {
             LONG.iter().any(|part| name.contains(part))
         }
         None => match program {
-            "curl" => matches!(option, "-E" | "-o" | "-c" | "-D"),
+            "curl" => matches!(option, "-o" | "-c" | "-D"),
             "ssh" | "scp" | "sftp" | "rsync" => matches!(option, "-i" | "-F" | "-o" | "-e"),
             "wget" => matches!(option, "-o" | "-O"),
             "tar" | "bsdtar" | "gtar" => option == "-X",
@@ -316,6 +323,12 @@ impl Reader<'_> {
         let is_whole =
             |command: &&Command| command.downstream.iter().all(|program| hands_on(program) && !picks(program));
         self.script.commands[begin..].iter().filter(is_whole).any(|command| prints(&command)).then(Word::of_secret)
+    }
+
+    /// Whether a word is what a file of secrets holds, a line or all of it: `env $(grep -v '^#' .env | xargs) node x` sets what is there.
+    pub(super) fn is_from_secrets(&self, word: &Word) -> bool {
+        let is_read = |command: &Command| command.kept && command.is_given(Given::File, self.places);
+        word.splits && word.text.chars().eq([UNKNOWN]) && (word.secret || self.script.commands.iter().any(is_read))
     }
 
     fn made_of(&self, word: &Word, command: &Command) -> Option<&Word> {

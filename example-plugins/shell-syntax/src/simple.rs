@@ -109,8 +109,23 @@ impl Reader<'_> {
                 let assignment = assignment?;
                 parts.environment.push(assignment);
             }
-            ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
+            ast::CommandPrefixOrSuffixItem::Word(word) => self.part_word(word, parts)?,
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                let begin = self.script.commands.len();
+                let is_split = !declares(&parts.words) || matches!(assignment.value, ast::AssignmentValue::Array(_));
+                let before = parts.words.len();
                 self.part_word(word, parts)?;
+                if !is_split && parts.words.len() > before + 1 {
+                    let whole = Word::of_all(&parts.words[before..]);
+                    parts.words.truncate(before);
+                    parts.words.push(whole);
+                }
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
+                self.remember_fetched(name, begin);
+                if let ast::AssignmentValue::Scalar(word) = &assignment.value {
+                    self.remember_written(name, &word.value);
+                }
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(ast::ProcessSubstitutionKind::Read, subshell) => {
                 let begin = self.script.commands.len();
@@ -230,7 +245,15 @@ impl Reader<'_> {
 
     fn assignment(&mut self, assignment: &ast::Assignment) -> Result<(String, Option<Word>), Unreadable> {
         let value = match &assignment.value {
-            ast::AssignmentValue::Scalar(word) => Some(self.value(&word.value)?),
+            ast::AssignmentValue::Scalar(word) => {
+                let begin = self.script.commands.len();
+                let value = self.value(&word.value)?;
+                let (ast::AssignmentName::VariableName(name) | ast::AssignmentName::ArrayElementName(name, _)) =
+                    &assignment.name;
+                self.remember_fetched(name, begin);
+                self.remember_written(name, &word.value);
+                Some(value)
+            }
             ast::AssignmentValue::Array(elements) => {
                 let name = match &assignment.name {
                     ast::AssignmentName::VariableName(name) => name.as_str(),
@@ -242,8 +265,10 @@ impl Reader<'_> {
                 for (key, element) in elements {
                     if let Some(key) = key {
                         self.within_word(&key.value)?;
+                        self.evaluates(&key.value)?;
                     }
                     self.words(&element.value, None, &mut all)?;
+                    self.remember_written(name, &element.value);
                 }
                 let value = Word::of_all(&all);
                 if is_whole {
@@ -265,6 +290,10 @@ impl Reader<'_> {
             }
             ast::AssignmentName::ArrayElementName(name, index) => {
                 self.within_word(index)?;
+                self.evaluates(index)?;
+                if let Some(value) = value {
+                    self.remember(name, &value.text);
+                }
                 (name.clone(), None)
             }
         })
@@ -276,13 +305,18 @@ fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
     matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
 }
 
+/// Whether the words are those of a program that takes assignments, whose values the shell does not split.
+fn declares(words: &[Word]) -> bool {
+    let program = words.first().map_or("", |word| &word.text);
+    matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float")
+}
+
 /// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.
 fn is_kept(words: &[Word], raw: &str) -> bool {
     let Some(Word { text: program, .. }) = words.first() else { return false };
     let option = words.last().map_or("", |word| &word.text);
     let prints = matches!(program.as_str(), "echo" | "printf" | "cat");
-    matches!(program.as_str(), "export" | "declare" | "local" | "readonly" | "typeset" | "env")
-        || (!prints && is_for_access(option, raw))
+    declares(words) || program == "env" || (!prints && is_for_access(option, raw))
 }
 
 /// What `echo` and `printf` print.

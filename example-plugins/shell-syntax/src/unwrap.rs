@@ -58,7 +58,7 @@ fn special(program: &str) -> Option<Special> {
         "source" | "." => Special::Source,
         "find" | "gfind" | "fd" | "fdfind" => Special::Find,
         "cd" | "pushd" => Special::Directory,
-        "export" | "declare" | "local" | "readonly" | "typeset" => Special::Declare,
+        "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float" => Special::Declare,
         "read" | "mapfile" | "readarray" | "getopts" | "unset" => Special::Read,
         "printf" => Special::Print,
         "set" => Special::Set,
@@ -142,11 +142,17 @@ impl Reader<'_> {
         }
         let name = names::usual(program_name(&command.program_word.text));
         command.program = if name.has(UNKNOWN as u8) { String::new() } else { name.to_owned() };
+        if let Some(words) = self.of_git(&words, &command) {
+            return self.run(words, Command { exact: false, ..command });
+        }
         let name = command.program.clone();
         let lower = lower(&name);
         let special = special(&lower);
         if evaluates(&lower) {
-            args.iter().for_each(|word| self.indexed(word));
+            for word in args {
+                self.indexed(word);
+                if lower == "let" { self.evaluates(&word.text)? } else { self.evaluates_index(&word.text)? }
+            }
         }
         let wrapper = if special.is_some() { None } else { wrappers::of(&lower, args) };
         let is_program = special.is_none();
@@ -226,35 +232,41 @@ impl Reader<'_> {
                         if variable.is_empty() { args.get(1).map(|word| &*word.text) } else { Some(variable) };
                     let format = &args[args.len().min(1 + usize::from(args[0].text == "-v"))..];
                     self.indexed(&Word::literal(variable.unwrap_or_default()));
+                    self.evaluates_index(variable.unwrap_or_default())?;
                     let (variable, value) = (variable.unwrap_or_default().to_owned(), printed_by("printf", format));
                     if let Some(value) = &value {
-                        self.indexed(value);
                         self.commands_in(&variable, value)?;
                     }
                     self.set(&variable, value);
                 }
                 Ok(())
             }
-            Some(Special::Declare) if args.iter().any(|word| is_reference(&word.text)) => {
+            Some(Special::Declare) if args.iter().any(|word| has_letter(&word.text, b'n')) => {
                 args.iter().filter_map(|word| word.text.halves(b'=')).for_each(|(name, of)| self.refer(name, of));
                 Ok(())
             }
-            Some(Special::Declare) => args.iter().try_for_each(|word| match word.text.halves(b'=') {
-                Some((name, value)) => {
-                    let begin = name.len() + 1;
-                    let mut value = Word::marked(cased(value, letter_case(args)));
-                    value.home |= value.text.starts_with('~');
-                    value.secret = word.secret;
-                    value.doubt = word.doubt.map(|at| at.saturating_sub(begin));
-                    self.assign(name, Some(value))
-                }
-                None => {
-                    if let Some(case) = letter_case(args).filter(|_| !word.text.starts_with(['-', '+'])) {
-                        self.cases.push((word.text.clone(), case));
+            Some(Special::Declare) => {
+                let is_number =
+                    matches!(&*lower, "integer" | "float") || args.iter().any(|word| has_letter(&word.text, b'i'));
+                args.iter().try_for_each(|word| match word.text.halves(b'=') {
+                    Some((name, value)) => {
+                        if is_number {
+                            self.evaluates(name)?;
+                        }
+                        let begin = name.len() + 1;
+                        let mut value = Word::marked(cased(value, letter_case(args)));
+                        value.home |= value.text.starts_with('~');
+                        value.secret = word.secret;
+                        value.doubt = word.doubt.map(|at| at.saturating_sub(begin));
+                        self.assign(name, Some(value))
                     }
-                    Ok(())
-                }
-            }),
+                    None if word.text.starts_with(['-', '+']) => Ok(()),
+                    None => {
+                        self.cases.extend(letter_case(args).map(|case| (word.text.clone(), case)));
+                        if is_number { self.evaluates(&word.text) } else { Ok(()) }
+                    }
+                })
+            }
             Some(Special::Hash) => {
                 if let Some(at) = args.iter().position(|word| word.text == "-p")
                     && let Some([file, names @ ..]) = args.get(at + 1..)
@@ -279,11 +291,12 @@ impl Reader<'_> {
                 }
                 // With `=` between them, the first has the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
-                let input = if name == "unset" { None } else { self.input_of_function(inner) };
+                let known = self.input_of(&inner);
+                let input = self.input_of_function(inner).or(known).filter(|_| name != "unset");
                 if let Some(input) = &input {
-                    self.indexed(input);
-                    for word in args.iter().filter(|word| !word.text.starts_with('-')) {
-                        self.commands_in(&word.text, input)?;
+                    let named = args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.as_str());
+                    for variable in named.chain(["REPLY", "MAPFILE"]) {
+                        self.commands_in(variable, input)?;
                     }
                 }
                 let value = input.filter(|input| input.secret);
@@ -303,7 +316,6 @@ impl Reader<'_> {
                 let begin = args.iter().position(|word| word.text == "--").map_or(0, |at| at + 1);
                 let words = args.get(begin..).unwrap_or_default();
                 if begin > 0 || words.first().is_some_and(|word| !word.text.starts_with(['-', '+'])) {
-                    words.iter().for_each(|word| self.indexed(word));
                     self.set_positional(words);
                 }
                 Ok(())
@@ -412,7 +424,9 @@ impl Reader<'_> {
         if !texts.is_empty() {
             // What opens files is given their names.
             let files = if name == "git" && wrapper.texts.contains("-O") { FILE } else { "" };
-            return texts.iter().try_for_each(|text| self.text(name, &format!("{}{files}", text.text)));
+            // What is split is given to `env` itself.
+            let begin = if wrapper.assigns && name == "env" { "env " } else { "" };
+            return texts.iter().try_for_each(|text| self.text(name, &format!("{begin}{}{files}", text.text)));
         }
         let words = wrapper.words(args);
         if let Some(at) = args.iter().position(|word| wrapper.separators.contains(&word.text)) {
@@ -476,11 +490,14 @@ impl Reader<'_> {
             let mut inner = inner.clone();
             while let [first, rest @ ..] = words
                 && wrapper.assigns
-                && let Some((variable, value)) = first.text.halves(b'=')
             {
-                let value = Word::marked(value);
-                self.commands_in(variable, &value)?;
-                inner.environment.push((variable.to_owned(), value));
+                if let Some((variable, value)) = first.text.halves(b'=') {
+                    let value = Word::marked(value);
+                    self.commands_in(variable, &value)?;
+                    inner.environment.push((variable.to_owned(), value));
+                } else if !self.is_from_secrets(first) {
+                    break;
+                }
                 words = rest;
             }
             // Options after an operand belong to the wrapper, or to what an image runs by itself.
@@ -549,12 +566,21 @@ impl Reader<'_> {
     pub(super) fn commands_in(&mut self, variable: &str, value: &Word) -> Result<(), Unreadable> {
         let is_setting = variable.starts_with("GIT_CONFIG_VALUE_") && value.text.starts_with('!');
         self.preloads(variable, value);
+        self.remember(variable, &value.text);
+        // A function that a shell takes from its environment: `BASH_FUNC_ls%%=() { …; }`.
+        if let Some(body) = value.text.strip_prefix("() {") {
+            return self.text("bash", &format!("{{{body}"));
+        }
         // A file that each shell runs first.
         if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
             let class = self.places.class(value, self.scope.cwd.as_deref());
             let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);
             self.script.runs_unknown |= is_path && self.text_in(value).is_none();
             return self.file("source", std::slice::from_ref(value), None);
+        }
+        if variable == "ZDOTDIR" {
+            let file = Word { text: format!("{}/.zshenv", value.text), ..value.clone() };
+            return self.file("source", &[file], None);
         }
         // A prompt runs what it substitutes.
         if matches!(variable, "PS0" | "PS1" | "PS2" | "PS4") {
@@ -604,9 +630,9 @@ pub(super) fn cased(value: &str, case: Option<char>) -> String {
     }
 }
 
-/// Whether an option of `declare` gives a variable another name.
-fn is_reference(option: &str) -> bool {
-    option.strip_prefix('-').is_some_and(|letters| letters.has(b'n') && !letters.has(b'='))
+/// Whether a word is an option of `declare` with this letter: `n` gives a variable another name, `i` makes it a number.
+fn has_letter(option: &str, letter: u8) -> bool {
+    option.strip_prefix('-').is_some_and(|letters| letters.has(letter) && !letters.has(b'='))
 }
 
 /// Whether a program's name is a pattern of file names; `[` alone is a program.
