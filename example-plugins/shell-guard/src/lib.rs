@@ -28,9 +28,8 @@
 //! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
 //! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` and
 //! `hookhost/self-defence` deny in every mode; an operator who does not want one removes it by its id, or a catalogue by its own.
-//! The action `hint` tells of a rewrite and does not make it. An action that is not one of these words is advice: it is reported as
-//! it is, and the command runs. When a session starts, the plugin logs which catalogues it has: `hookhost dispatch session-start`
-//! shows them, too.
+//! The action `hint` tells of a rewrite and does not make it. When a session starts, the plugin logs which catalogues it has:
+//! `hookhost dispatch session-start` shows them, too.
 //!
 //! # Modes
 //!
@@ -82,7 +81,8 @@
 //! functions, aliases, `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`,
 //! `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell-syntax/wrappers.toml`); with `cd`,
 //! literal assignments and scripts that the same command writes followed. What only the shell will know is *unknown*, and rules ask
-//! about it.
+//! about it. Of a tool that nobody knows, an argument called `command`, `cmd` or `script` is judged as well, unless it cannot be read or
+//! runs no program that a rule names; it is never rewritten.
 //!
 //! In a container or on another machine nobody here knows what a directory contains: what would be deleted there is asked about, unless it
 //! is a root, a directory for temporary files, or, on a machine, a part of the system or a home.
@@ -90,7 +90,8 @@
 //! # What is not seen
 //!
 //! What a script that was there before, an interpreter (`python -c …`) or a program of its own does, symbolic links, and what
-//! another machine makes of a command. Where it must hold against somebody who wants to get round it, let the agent run in a
+//! another machine makes of a command. A value in arithmetic may hold commands (`x='a[$(ls)]'; ((x))`): they are read where the text sets
+//! the value, and asked about where another machine sends it; what a file or a program of this machine gives is not seen. Where it must hold against somebody who wants to get round it, let the agent run in a
 //! sandbox as well.
 //!
 //! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not

@@ -22,6 +22,8 @@ pub(crate) struct Input<'a> {
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Variables of the host that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether nobody knows that it is a command: what cannot be read as one, or runs no program that a rule names, is none.
+    pub(crate) is_supposed: bool,
 }
 
 /// The decision about a command.
@@ -46,7 +48,7 @@ pub(crate) enum Outcome {
 /// One rule's decision, as the seed's envelope has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
-    /// `rewrite`, `deny`, `ask` or `passthrough`; of a rule with another action, that.
+    /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
     pub(crate) action: String,
     /// What would run.
     pub(crate) command: String,
@@ -88,6 +90,10 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     let places = Places::new(input.workspace);
     let text = input.command;
     let mut script = read(text, input.dialect, input.cwd, &places);
+    if input.is_supposed && (script.unreadable.is_some() || !registry.names_one_of(&script)) {
+        let work = script.work;
+        return Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent: Texts::new(), work };
+    }
     if script.unreadable.is_some() && (input.has_stack)("sql") && is_sql(text) {
         script = Script { work: script.work, ..Script::default() };
     }
@@ -132,8 +138,7 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
                 }
             }
             "ask" => envelope.would = Some("ask".into()),
-            "audit" | "allow" => {}
-            advice => envelope.action = advice.to_owned(),
+            _ => {}
         }
         judgement.envelopes.push(envelope);
     }

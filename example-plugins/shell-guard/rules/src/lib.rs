@@ -12,6 +12,7 @@ pub use config::Config;
 use hookhost_guest::prelude::*;
 use judge::{Envelope, Input, Judgement, Outcome, cut, judge};
 use rules::Registry;
+use shell_syntax::supposed_commands;
 use std::path::Path;
 
 /// Where the workspace lies, for a plugin to which it is granted.
@@ -58,35 +59,55 @@ impl Guard {
                         .retryable()
                         .into()
                 }
-                _ => Verdict::allow(),
+                _ => {
+                    let judgement = self.judge_supposed(session, call);
+                    judgement.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)
+                }
             });
         };
-        let judgement = self.judge(shell, &shell.command, session);
+        self.answer(self.judge(shell, &shell.command, session, false), Some(shell))
+    }
+
+    /// The answer to a judgement about a command of `shell`, where it can be rewritten, with what goes with it.
+    fn answer(&self, judgement: Judgement, shell: Option<&ShellCommand>) -> Option<ToolCallVerdict> {
         self.report(&judgement);
-        Some(match judgement.outcome {
-            Outcome::Unmatched => return None,
-            Outcome::Pass => Verdict::allow(),
-            Outcome::Rewrite(command) => {
+        Some(match (judgement.outcome, shell) {
+            (Outcome::Unmatched, _) => return None,
+            (Outcome::Rewrite(command), Some(shell)) => {
                 if let Some(envelope) = judgement.envelopes.iter().find(|envelope| envelope.action == "rewrite") {
                     remind(envelope);
                 }
                 ToolCallVerdict::rewrite(shell.with_command(command))
             }
-            Outcome::Ask { rule, question } => Escalation::new(question).code(rule).into(),
-            Outcome::Deny { rule, reason, retryable } => {
+            (Outcome::Pass | Outcome::Rewrite(_), _) => Verdict::allow(),
+            (Outcome::Ask { rule, question }, _) => Escalation::new(question).code(rule).into(),
+            (Outcome::Deny { rule, reason, retryable }, _) => {
                 let refusal = Refusal::new(reason).code(rule);
                 if retryable { refusal.retryable() } else { refusal }.into()
             }
         })
     }
 
+    /// The strictest judgement about what a call of an unknown tool may run; nothing where no rule objects. None of these commands is
+    /// changed: nobody knows whether they are commands.
+    fn judge_supposed(&self, session: &Session, call: &ToolCall) -> Option<Judgement> {
+        let strictness = |judgement: &Judgement| match judgement.outcome {
+            Outcome::Deny { .. } => 2,
+            Outcome::Ask { .. } => 1,
+            _ => 0,
+        };
+        let commands = supposed_commands(session, call);
+        let judgements = commands.iter().map(|shell| self.judge(shell, &shell.command, session, true));
+        judgements.filter(|judgement| strictness(judgement) > 0).max_by_key(strictness)
+    }
+
     /// Whether a rule would refuse `command`, ask about it or change it, if it ran in the place of `shell`.
     #[must_use]
     pub fn objects_to(&self, command: &str, shell: &ShellCommand, session: &Session) -> bool {
-        !matches!(self.judge(shell, command, session).outcome, Outcome::Unmatched | Outcome::Pass)
+        !matches!(self.judge(shell, command, session, false).outcome, Outcome::Unmatched | Outcome::Pass)
     }
 
-    fn judge(&self, shell: &ShellCommand, command: &str, session: &Session) -> Judgement {
+    fn judge(&self, shell: &ShellCommand, command: &str, session: &Session, is_supposed: bool) -> Judgement {
         let cwd = if shell.cwd.is_empty() { &session.cwd } else { &shell.cwd };
         let has_stack = |stack: &str| stacks::uses(self.stacks.as_deref(), Path::new(WORKSPACE), stack);
         let is_missing = |path: &str| Path::new(WORKSPACE).is_dir() && !Path::new(WORKSPACE).join(path).exists();
@@ -100,6 +121,7 @@ impl Guard {
             asks_silent: self.stacks.is_none(),
             is_missing: &is_missing,
             env: &env,
+            is_supposed,
         };
         judge(&self.registry, &input)
     }
@@ -182,6 +204,7 @@ pub fn judge_for_fuzzing(command: &str, dialect: ShellDialect) -> Judged {
             asks_silent: false,
             is_missing: &|_| false,
             env: &|_| None,
+            is_supposed: false,
         };
         let Judgement { outcome, work, .. } = judge(registry, &input);
         let stopped = matches!(outcome, Outcome::Deny { .. } | Outcome::Ask { .. });

@@ -131,7 +131,7 @@ impl Answer {
 }
 
 /// The word that was likely meant, or all of a few.
-fn advice(given: &str, known: &[&str]) -> String {
+pub(super) fn advice(given: &str, known: &[&str]) -> String {
     let near = known.iter().map(|word| (distance(given, word), word)).min();
     match near {
         Some((distance, word)) if distance <= 1 + given.len() / 4 => format!("did you mean `{word}`?"),

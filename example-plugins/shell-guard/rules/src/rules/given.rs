@@ -1,7 +1,8 @@
 //! Rules and catalogues of the config: checked, and then read as the embedded ones are.
 
+use super::answers::advice;
 use super::compact::{Compact, Input, encode, members};
-use super::schema::{Catalogue, Construct, Rule, Severity};
+use super::schema::{ACTIONS, Catalogue, Construct, Rule, Severity};
 use serde_json::{Map, Value, json};
 
 impl Rule {
@@ -51,8 +52,9 @@ fn check(members: &[&str], table: &mut Map<String, Value>) -> Result<(), String>
             continue;
         }
         match name.as_str() {
-            "severity" => check_word(&Severity::NAMES.map(|(word, _)| word), value)?,
-            "construct" => check_word(&Construct::NAMES.map(|(word, _)| word), value)?,
+            "severity" => check_word(name, &Severity::NAMES.map(|(word, _)| word), value)?,
+            "construct" => check_word(name, &Construct::NAMES.map(|(word, _)| word), value)?,
+            "action" => check_word(name, &ACTIONS, value)?,
             _ => {}
         }
         let kind = kind(name);
@@ -82,13 +84,26 @@ fn check(members: &[&str], table: &mut Map<String, Value>) -> Result<(), String>
     Ok(())
 }
 
-fn check_word(words: &[&str], value: &Value) -> Result<(), String> {
+fn check_word(name: &str, words: &[&str], value: &Value) -> Result<(), String> {
     match value.as_str() {
         Some(given) if !words.contains(&given) => {
-            Err(format!("unknown variant `{given}`, expected one of `{}`", words.join("`, `")))
+            let near = if name == "action" { action_for(given) } else { None };
+            let advice = near.map_or_else(|| advice(given, words), |word| format!("did you mean `{word}`?"));
+            Err(format!("unknown variant `{given}` of `{name}`: {advice}"))
         }
         _ => Ok(()),
     }
+}
+
+/// The action that other tools, and other parts of this one, have another word for.
+fn action_for(given: &str) -> Option<&'static str> {
+    Some(match given.to_ascii_lowercase().as_str() {
+        "reject" | "block" | "refuse" | "forbid" | "deny" => "deny",
+        "prompt" | "confirm" | "escalate" | "ask" => "ask",
+        "log" | "report" | "warn" | "audit" => "audit",
+        "pass" | "permit" | "allow" => "allow",
+        _ => return None,
+    })
 }
 
 const TEXT: &str = "a string";
@@ -141,6 +156,7 @@ mod tests {
                     let value = match *name {
                         "severity" if *of == TEXT => json!("info"),
                         "construct" if *of == TEXT => json!("unreadable"),
+                        "action" if *of == TEXT => json!("ask"),
                         _ => value.clone(),
                     };
                     let found = Rule::given(table(name, &value));

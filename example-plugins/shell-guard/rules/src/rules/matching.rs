@@ -74,12 +74,21 @@ enum Condition {
     Environment(Pattern),
     NoEnvironment(Pattern),
     Reads(Pattern),
-    Writes(Box<(Option<Pattern>, Box<[Class]>)>),
+    Writes(Box<Written>),
     Touches(Box<[Class]>),
     /// One that fits the first, and not the second.
     Statement(Box<(Pattern, Option<Pattern>)>),
     /// Files of hookhost's, of agents'.
     Changes(Changes),
+}
+
+/// What is asked of the files that a command writes.
+#[derive(Debug)]
+struct Written {
+    pattern: Option<Pattern>,
+    paths: Box<[Class]>,
+    /// Whether those that its words name count beside those of redirections: the rule says which programs it is about.
+    by_words: bool,
 }
 
 /// A text, and what is in it.
@@ -118,6 +127,7 @@ impl Matcher {
             && wanted.writes_paths.is_empty()
             && wanted.writes.is_none()
             && wanted.changes.is_empty();
+        let by_words = !wanted.program.is_empty();
         let Match { contains, lacks, text, no_text, .. } = &wanted;
         let has_whole = !contains.is_empty() || !lacks.is_empty() || text.is_some() || no_text.is_some();
         Ok(Self {
@@ -129,9 +139,10 @@ impl Matcher {
             acts,
             unnamed: wanted.unnamed,
             environment: wanted.environment.is_some(),
-            redirects: wanted.reads.is_some() || wanted.writes.is_some() || !wanted.writes_paths.is_empty(),
+            redirects: wanted.reads.is_some()
+                || (!by_words && (wanted.writes.is_some() || !wanted.writes_paths.is_empty())),
             whole: if has_whole { Some(Box::new(Whole::new(&mut wanted, compile)?)) } else { None },
-            conditions: conditions(wanted, compile)?,
+            conditions: conditions(wanted, by_words, compile)?,
         })
     }
 
@@ -286,7 +297,7 @@ impl Whole {
     }
 }
 
-fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, String> {
+fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Condition]>, String> {
     type Of<T> = fn(T) -> Condition;
     let mut conditions = Vec::new();
     let lists: [(_, Of<Words>); 2] = [(wanted.verbs, Condition::Verbs), (wanted.no_program, Condition::NoProgram)];
@@ -337,7 +348,8 @@ fn conditions(wanted: Match, compile: Compile) -> Result<Box<[Condition]>, Strin
     }
     if wanted.writes.is_some() || !wanted.writes_paths.is_empty() {
         let target = wanted.writes.map(compile).transpose()?;
-        conditions.push(Condition::Writes(Box::new((target, classes(&wanted.writes_paths)?))));
+        let paths = classes(&wanted.writes_paths)?;
+        conditions.push(Condition::Writes(Box::new(Written { pattern: target, paths, by_words })));
     }
     conditions.extend(paths_last);
     if !wanted.secret.is_empty() {
@@ -420,8 +432,8 @@ impl Condition {
             }
             Self::Operand(pattern) => operands.iter().any(|word| pattern.is_match(&word.text)),
             Self::Target(pattern) => operands.last().is_some_and(|word| pattern.is_match(&word.text)),
-            Self::Word(pattern) => command.args.iter().any(|word| pattern.is_match(&word.text)),
-            Self::NoWord(pattern) => !command.args.iter().any(|word| pattern.is_match(&word.text)),
+            Self::Word(pattern) => has_word(command, pattern),
+            Self::NoWord(pattern) => !has_word(command, pattern),
             Self::ReadsFrom(programs) => names_one_of(programs, &command.upstream),
             Self::Feeds(programs) => names_one_of(programs, &command.downstream),
             Self::WrappedBy(programs) => names_one_of(programs, &command.wrappers),
@@ -444,11 +456,23 @@ impl Condition {
                 let mut sources = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
                 sources.any(|redirect| pattern.is_match(&redirect.target.text))
             }
-            Self::Writes(wanted) => command.outputs().any(|target| {
-                let (pattern, paths) = &**wanted;
-                pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text))
-                    && (paths.is_empty() || is_one_of(paths, command.class(target, places)))
-            }),
+            Self::Writes(wanted) => {
+                let Written { pattern, paths, by_words } = &**wanted;
+                let leads = |target: &Word| paths.is_empty() || is_one_of(paths, command.class(target, places));
+                let is_named = |target: &Word| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text));
+                // `cd .git; tee config`
+                let is_there = |target: &Word| {
+                    let path = places.path(target, command.cwd.as_deref());
+                    path.is_some_and(|path| is_named(&Word::literal(path)))
+                };
+                if *by_words {
+                    let writes = command.writes();
+                    let mut targets = writes.iter().map(|write| &write.path);
+                    targets.any(|target| leads(target) && (is_named(target) || is_there(target)))
+                } else {
+                    command.outputs().any(|target| leads(target) && is_named(target))
+                }
+            }
             Self::Touches(paths) => {
                 command.writes().iter().any(|write| is_one_of(paths, command.class(&write.path, places)))
             }
@@ -464,7 +488,7 @@ impl Condition {
     fn is_of_any_command(&self) -> bool {
         match self {
             Self::Verbs(_) | Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Changes(_) => true,
-            Self::Writes(wanted) => wanted.0.is_some(),
+            Self::Writes(wanted) => wanted.pattern.is_some(),
             _ => false,
         }
     }
@@ -474,6 +498,16 @@ impl Condition {
 fn line(command: &Command) -> String {
     let words = command.args.iter().map(|word| word.text.as_str());
     [command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a pattern fits a word of a command, or an option with the value that follows it, written `NAME=VALUE`.
+fn has_word(command: &Command, pattern: &Pattern) -> bool {
+    let may_have_value = |option: &str| option.starts_with('-') && option.len() > 1 && !option.has(b'=');
+    let has_value = |pair: &[Word]| {
+        let [Word { text: option, .. }, Word { text: value, .. }] = pair else { return false };
+        may_have_value(option) && !value.starts_with('-') && pattern.is_match(&format!("{option}={value}"))
+    };
+    command.args.iter().any(|word| pattern.is_match(&word.text)) || command.args.windows(2).any(has_value)
 }
 
 /// Whether something is set for a command that a pattern fits.

@@ -303,6 +303,15 @@ impl Registry {
         !is_named && !script.functions.contains(&command.program) && !script.commands.iter().any(runs)
     }
 
+    /// Whether a rule names one of the programs that a script runs.
+    pub(crate) fn names_one_of(&self, script: &Script) -> bool {
+        let is_named = |command: &Command| {
+            let by_program = is_lower(&command.program) && self.by_program.get(&command.program).all().next().is_some();
+            by_program || self.named_alike(command).next().is_some()
+        };
+        script.commands.iter().any(is_named)
+    }
+
     /// Every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
         let mut found: LiteMap<usize, Vec<usize>> = LiteMap::new();
@@ -490,6 +499,11 @@ fn compile(
         return Err(wrong(
             "its `replace` needs `of`: all words after the program's name, for which it does the same".into(),
         ));
+    }
+    if let Some(action @ ("rewrite" | "hint")) = rule.action.as_deref()
+        && rule.rewrite.is_none()
+    {
+        return Err(wrong(format!("its action is `{action}`, and it has no `rewrite`")));
     }
     let pattern = rule.pattern.take().map(|pattern| making(*pattern)).transpose().map_err(wrong)?;
     let begin = matchers.len();

@@ -29,8 +29,7 @@ pub(crate) struct Rule {
     pub id: Text,
     /// For people who read lists; it decides nothing.
     pub severity: Severity,
-    /// `deny`, `ask`, `rewrite`, `audit`, or `hint`, which tells of a rewrite and does not make it. Another word is advice: it
-    /// is reported as it is.
+    /// One of [`ACTIONS`]. Without one, a rule makes its rewrite, or reports.
     pub action: Option<Text>,
     /// Higher is looked at first.
     pub priority: i64,
@@ -55,6 +54,9 @@ pub(crate) struct Rule {
     /// Commands that look alike and are left alone.
     pub leaves: Vec<String>,
 }
+
+/// What a rule does. `audit` only reports, `hint` tells of a rewrite and does not make it, `allow` silences other rules.
+pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit", "allow"];
 
 /// Each where it was made: a list of them grows by more than a guest's memory has left over.
 type Matches = Vec<Box<Match>>;
@@ -119,7 +121,8 @@ pub(crate) struct Match {
     pub max_operands: Option<usize>,
     /// A regular expression that the source of a redirection from a file fits.
     pub reads: Option<Analysed>,
-    /// A regular expression that the target of a redirection into a file fits.
+    /// A regular expression that the target of a redirection into a file fits. With `program`, so does any file that it writes, removes or
+    /// moves by its words: `tee x`.
     pub writes: Option<Analysed>,
     /// Where such a target leads.
     pub writes_paths: Vec<String>,

@@ -1,12 +1,13 @@
 //! What the config may say, and what is wrong with it.
 
-use super::{configure, decided, rules, word};
+use super::{GUARD, configure, decided, rules, word};
+use hookhost_guest::prelude::*;
 use hookhost_guest::testing;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_wrong_config_is_one_clear_sentence() {
-    let rule = |extra: serde_json::Value| {
+    let rule = |extra: Value| {
         let mut rule = json!({"id": "ours.x", "match": [{"program": ["x"]}]});
         rule.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         json!({"custom-rules": [rule]})
@@ -114,7 +115,7 @@ fn a_custom_rule_replaces_only_what_it_says() {
 
 #[test]
 fn a_match_may_be_about_words_and_files_of_any_program() {
-    let rule = |matches: serde_json::Value| {
+    let rule = |matches: Value| {
         let rule = json!({"id": "ours.x", "action": "deny", "match": [matches]});
         json!({"stacks": [], "custom-rules": [rule]})
     };
@@ -252,10 +253,101 @@ fn a_hint_tells_of_a_rewrite_and_changes_nothing() {
 }
 
 #[test]
-fn an_unknown_action_is_advice_and_is_reported_as_it_is() {
-    let rule = json!({"id": "ours.note", "action": "tell-the-team", "match": [{"program": ["make"]}]});
-    assert_eq!(decided(json!({"custom-rules": [rule]}), "make"), "allow");
-    testing::inspect(|host| assert_eq!(host.findings[0].action, "tell-the-team"));
+fn an_action_that_is_no_known_word_is_an_error_that_names_the_one_that_was_meant() {
+    for (action, meant) in [
+        ("reject", "deny"),
+        ("Deny", "deny"),
+        ("dney", "deny"),
+        ("block", "deny"),
+        ("confirm", "ask"),
+        ("Ask", "ask"),
+        ("rewrit", "rewrite"),
+        ("warn", "audit"),
+        ("permit", "allow"),
+    ] {
+        let rule = json!({"id": "ours.x", "action": action, "match": [{"program": ["make"]}]});
+        for config in [json!({"custom-rules": [rule]}), json!({"catalogues": [{"id": "ours/x", "rule": [rule]}]})] {
+            let error = configure(config).unwrap_err();
+            assert!(error.contains(&format!("`{action}` of `action`: did you mean `{meant}`?")), "{error}");
+        }
+    }
+    let rule = json!({"id": "ours.x", "action": "tell-the-team", "match": [{"program": ["make"]}]});
+    let error = configure(json!({"custom-rules": [rule]})).unwrap_err();
+    assert!(error.contains("the words here are `deny`, `ask`, `rewrite`, `hint`, `audit`, `allow`"), "{error}");
+    let rule = json!({"id": "ours.x", "action": "rewrite", "match": [{"program": ["make"]}]});
+    let error = configure(json!({"custom-rules": [rule]})).unwrap_err();
+    assert!(error.contains("rule `ours.x`: its action is `rewrite`, and it has no `rewrite`"), "{error}");
+}
+
+#[test]
+fn the_value_of_an_option_is_a_word_with_its_name_wherever_it_is_written() {
+    let rule =
+        json!({"id": "ours.x", "action": "deny", "match": [{"program": ["kubectl"], "word": "^--context=prod$"}]});
+    configure(json!({"stacks": [], "remove": ["hookhost/kubernetes"], "custom-rules": [rule]})).unwrap();
+    for command in [
+        "kubectl --context=prod get x",
+        "kubectl --context prod get x",
+        "kubectl --context 'prod' get x",
+        "kubectl get x --context prod",
+        "sh -c 'kubectl --context prod get x'",
+    ] {
+        assert_eq!(word(command), "deny", "{command}");
+    }
+    for command in ["kubectl --context stage get prod", "kubectl --context=stage get x", "kubectl get prod --context"] {
+        assert_eq!(word(command), "allow", "{command}");
+    }
+    let rule = json!({"id": "ours.x", "action": "deny", "match": [{"program": ["kubectl"], "no-word": "^--context=kind-dev$"}]});
+    configure(json!({"stacks": [], "remove": ["hookhost/kubernetes"], "custom-rules": [rule]})).unwrap();
+    for command in ["kubectl --context=kind-dev get x", "kubectl --context kind-dev get x"] {
+        assert_eq!(word(command), "allow", "{command}");
+    }
+    assert_eq!(word("kubectl --context prod get x"), "deny");
+}
+
+#[test]
+fn with_a_program_what_it_writes_by_its_words_is_written_too() {
+    let rule = json!({"id": "ours.x", "action": "deny", "match": [{"program": ["tee", "sed", "cp"], "writes": "(^|/)conf/x$"}]});
+    configure(json!({"stacks": [], "custom-rules": [rule]})).unwrap();
+    for command in
+        ["tee conf/x < y", "ls | tee -a conf/x", "sed -i s/a/b/ conf/x", "cp y conf/x", "cd conf && tee x < y"]
+    {
+        assert_eq!(word(command), "deny", "{command}");
+    }
+    for command in ["sed s/a/b/ conf/x", "cp conf/x y", "tee y < conf/x"] {
+        assert_eq!(word(command), "allow", "{command}");
+    }
+}
+
+#[test]
+fn what_an_unknown_tool_may_run_is_judged_and_never_changed() {
+    configure(json!({"stacks": ["harn"]})).unwrap();
+    let ask = |name: &str, arguments: Value, action: Action| {
+        testing::prime(|_| {});
+        GUARD.get().verdict(&testing::session(), &testing::call(name, arguments, action)).unwrap_or_else(Verdict::allow)
+    };
+    let mcp = || Action::Mcp(McpTool { server: Some("box".into()), tool: "x".into() });
+    let other = || Action::Other(String::new());
+    for (name, arguments, action) in [
+        ("BashTool", json!({"command": "git push --force origin main"}), other()),
+        ("mcp__shell__run", json!({"cmd": ["git", "reset", "--hard"]}), mcp()),
+        ("mcp__shell__run", json!({"steps": [{"script": "ls\nrm -rf /"}]}), mcp()),
+        ("run_command_line", json!({"command-line": "rm -rf /etc", "command": "ls"}), other()),
+    ] {
+        let verdict = ask(name, arguments.clone(), action);
+        let is_stopped = matches!(verdict, ToolCallVerdict::Reject(_) | ToolCallVerdict::Escalate(_));
+        assert!(is_stopped, "{name} {arguments}: {verdict:?}");
+    }
+    for (name, arguments, action) in [
+        ("mcp__db__execute", json!({"command": "DROP TABLE users; DELETE FROM x WHERE name = 'it''s' AND ("}), mcp()),
+        ("mcp__db__execute", json!({"command": "DELETE FROM users"}), mcp()),
+        ("mcp__game__act", json!({"command": "destroy the castle"}), mcp()),
+        ("mcp__shell__run", json!({"command": "ls -la"}), mcp()),
+        ("mcp__shell__run", json!({"command": "cargo run --bin harn -- run x.harn"}), mcp()),
+        ("mcp__shell__run", json!({"text": "rm -rf /"}), mcp()),
+        ("read", json!({"command": "rm -rf /"}), Action::ReadFile("x".into())),
+    ] {
+        assert_eq!(ask(name, arguments.clone(), action), ToolCallVerdict::Allow, "{name} {arguments}");
+    }
 }
 
 #[test]

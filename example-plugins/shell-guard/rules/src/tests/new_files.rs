@@ -15,6 +15,7 @@ fn is_asked_about(command: &str) -> bool {
         asks_silent: false,
         is_missing: &|path| path == "src/new.py",
         env: &|_| None,
+        is_supposed: false,
     };
     matches!(judge(registry(), &input).outcome, Outcome::Ask { .. })
 }
