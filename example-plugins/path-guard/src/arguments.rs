@@ -52,7 +52,7 @@ const READING: [&str; 33] = [
 ];
 /// Parts of a tool's name, and values of its arguments, that say that it takes a directory with all below it.
 const TAKING: [&str; 9] = ["move", "rename", "delete", "remove", "rmdir", "unlink", "trash", "erase", "purge"];
-/// The same, as words.
+/// Words of a tool's name that say the same.
 const TAKING_WORDS: [&str; 3] = ["rm", "mv", "del"];
 
 /// Parts of an argument's name that say that it is a path.
@@ -96,20 +96,20 @@ const OTHERS: [&str; 33] = [
     "language",
     "replacement",
 ];
-/// What such a name may end with.
+/// Endings of the names of texts.
 const TEXTS: [&str; 6] = ["content", "contents", "text", "string", "str", "message"];
 
 /// A path that a call may write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) path: String,
-    /// Whether all below it goes with it.
+    /// Set where all below it goes with it.
     pub(crate) whole: bool,
-    /// Whether the argument is called like a path. Another one counts where it is a path that nothing else is.
+    /// Set where the argument is called like a path. Another one counts where it is a protected path.
     pub(crate) is_called_so: bool,
 }
 
-/// Whether a tool takes the directories with it that its arguments name: it moves, renames or removes what is there.
+/// Returns whether a tool moves, renames or removes what its arguments name, directories with all below.
 pub(crate) fn takes_all(tool: &str, arguments: &Value) -> bool {
     let tool = last_part(tool);
     let says = |text: &str| {

@@ -104,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What `cat` prints.
+    /// Returns the output of `cat`, where it is known.
     pub(super) fn copied_out(&self, args: &[Word], command: &Command) -> Option<Word> {
         if args.iter().all(|word| word.text.starts_with('-')) {
             return self.input_of(command);

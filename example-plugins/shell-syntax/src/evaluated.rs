@@ -13,7 +13,7 @@ const NUMBERS: [&str; 6] = ["RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS",
 /// Variables that are prompts.
 const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];
 
-/// How the shell evaluates a value.
+/// Ways in which the shell evaluates a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// As an expression, whose indices may hold commands.
@@ -184,7 +184,7 @@ impl Reader<'_> {
         names.iter().for_each(|name| self.evaluated.value(name, &UNKNOWN.to_string()));
     }
 
-    /// Whether a command prints what comes from another machine.
+    /// Returns whether a command prints text of another machine.
     fn brings_fetched(&self, command: &Command) -> bool {
         wrappers::is_fetcher(&command.program, &command.args)
             || command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]))
@@ -214,18 +214,18 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a value is a name, or the value of one.
+/// Returns whether a value is a name, or the expansion of one.
 fn is_name(text: &str) -> bool {
     let text = text.trim_matches(['"', '$', '{', '}']);
     text == ARGUMENTS || names(text).next() == Some(text)
 }
 
-/// Whether there is something in a value that the shell expands once more.
+/// Returns whether the shell expands something in a value once more.
 fn is_expanded_again(text: &str) -> bool {
     text.has_one_of(b"$`") || text.has(UNKNOWN as u8)
 }
 
-/// Whether what a command prints is a number: `wc -l`, `grep -o '[0-9]*'`, `jq .size`, `curl -o x -w '%{http_code}'`.
+/// Returns whether a command prints a number: `wc -l`, `grep -o '[0-9]*'`, `jq .size`, `curl -o x -w '%{http_code}'`.
 fn prints_number(command: &Command) -> bool {
     let has = |texts: &[&str]| texts.iter().any(|text| command.args.iter().any(|word| word.text.contains(text)));
     match command.program.as_str() {

@@ -407,7 +407,7 @@ fn name_of(parameter: &Parameter) -> Option<&str> {
 /// The parts of an expansion.
 struct Parts<'a> {
     parameter: &'a Parameter,
-    /// Whether its value is the name of what is expanded: `${!x}`.
+    /// Set where its value is the name of the parameter that is expanded: `${!x}`.
     is_indirect: bool,
     /// The texts within it, which may contain commands. The first is an index.
     texts: [Option<&'a str>; 3],

@@ -214,7 +214,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Whether a command reads a file that was fetched.
+    /// Returns whether a command reads a file that was fetched.
     pub(super) fn reads_fetched(&self, command: &Command) -> bool {
         let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = read.map(|redirect| &redirect.target).chain(&command.args);

@@ -1022,7 +1022,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a test compares numbers, each of which is an expression: `[[ x -eq 0 ]]`.
+/// Returns whether a test compares numbers, each of which is an expression: `[[ x -eq 0 ]]`.
 fn is_of_numbers(operator: &ast::BinaryPredicate) -> bool {
     use ast::BinaryPredicate as Operator;
     matches!(

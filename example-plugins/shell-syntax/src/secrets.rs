@@ -180,7 +180,7 @@ fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
     is_elsewhere && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
 }
 
-/// Whether a file is called as the certificate by which a program says who it is.
+/// Returns whether a file is called like a certificate by which a program says who it is.
 fn is_certificate(text: &str) -> bool {
     let file = text.split(':').next().unwrap_or_default();
     [".pem", ".p12", ".pfx", ".key"].iter().any(|end| file.ends_with(end))
@@ -325,7 +325,7 @@ impl Reader<'_> {
         self.script.commands[begin..].iter().filter(is_whole).any(|command| prints(&command)).then(Word::of_secret)
     }
 
-    /// Whether a word is what a file of secrets holds, a line or all of it: `env $(grep -v '^#' .env | xargs) node x` sets what is there.
+    /// Returns whether a word comes from a file of secrets: `env $(grep -v '^#' .env | xargs) node x` sets the variables in it.
     pub(super) fn is_from_secrets(&self, word: &Word) -> bool {
         let is_read = |command: &Command| command.kept && command.is_given(Given::File, self.places);
         word.splits && word.text.chars().eq([UNKNOWN]) && (word.secret || self.script.commands.iter().any(is_read))

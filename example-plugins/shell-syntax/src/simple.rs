@@ -305,7 +305,7 @@ fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
     matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
 }
 
-/// Whether the words are those of a program that takes assignments, whose values the shell does not split.
+/// Returns whether the words begin with a program that takes assignments, whose values the shell does not split.
 fn declares(words: &[Word]) -> bool {
     let program = words.first().map_or("", |word| &word.text);
     matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float")

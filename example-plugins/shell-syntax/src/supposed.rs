@@ -8,8 +8,8 @@ const NAMES: [&str; 8] = ["command", "cmd", "commandline", "cmdline", "script", 
 /// Maximum number of commands of a call.
 const MAX_COMMANDS: usize = 16;
 
-/// What arguments of an unknown tool hold that are called like a command, as a text or as a list of words. Nobody knows whether they are
-/// commands of a shell: what cannot be read as one, or runs nothing that is known, is no reason to object.
+/// Returns the commands that a call of an unknown tool may run: the arguments that are called like a command, texts or lists of words.
+/// A guard objects to none that cannot be read, or runs no program that it knows: they may be no commands of a shell.
 #[must_use]
 pub fn supposed_commands(session: &Session, call: &ToolCall) -> Vec<ShellCommand> {
     let is_unknown = match &call.action {
@@ -26,7 +26,7 @@ pub fn supposed_commands(session: &Session, call: &ToolCall) -> Vec<ShellCommand
     texts.into_iter().map(command).collect()
 }
 
-/// Whether an argument is called like a command.
+/// Returns whether an argument is called like a command.
 #[must_use]
 pub fn is_command(argument: &str) -> bool {
     let folded = argument.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase());

@@ -630,7 +630,7 @@ pub(super) fn cased(value: &str, case: Option<char>) -> String {
     }
 }
 
-/// Whether a word is an option of `declare` with this letter: `n` gives a variable another name, `i` makes it a number.
+/// Returns whether a word is an option of `declare` with this letter: `n` gives a variable another name, `i` makes it a number.
 fn has_letter(option: &str, letter: u8) -> bool {
     option.strip_prefix('-').is_some_and(|letters| letters.has(letter) && !letters.has(b'='))
 }

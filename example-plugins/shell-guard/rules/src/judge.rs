@@ -22,7 +22,7 @@ pub(crate) struct Input<'a> {
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
     /// Variables of the host that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether nobody knows that it is a command: what cannot be read as one, or runs no program that a rule names, is none.
+    /// Set where nobody knows that it is a command: a text that cannot be read as one, or runs no program that a rule names, is none.
     pub(crate) is_supposed: bool,
 }
 

@@ -82,12 +82,12 @@ enum Condition {
     Changes(Changes),
 }
 
-/// What is asked of the files that a command writes.
+/// Conditions on the files that a command writes.
 #[derive(Debug)]
 struct Written {
     pattern: Option<Pattern>,
     paths: Box<[Class]>,
-    /// Whether those that its words name count beside those of redirections: the rule says which programs it is about.
+    /// Set where the files count that its words name, beside those of redirections: the rule says which programs it is about.
     by_words: bool,
 }
 
@@ -500,7 +500,7 @@ fn line(command: &Command) -> String {
     [command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a pattern fits a word of a command, or an option with the value that follows it, written `NAME=VALUE`.
+/// Returns whether a pattern fits a word of a command, or an option with the value that follows it, written `NAME=VALUE`.
 fn has_word(command: &Command, pattern: &Pattern) -> bool {
     let may_have_value = |option: &str| option.starts_with('-') && option.len() > 1 && !option.has(b'=');
     let has_value = |pair: &[Word]| {

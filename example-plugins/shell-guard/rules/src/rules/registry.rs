@@ -303,7 +303,7 @@ impl Registry {
         !is_named && !script.functions.contains(&command.program) && !script.commands.iter().any(runs)
     }
 
-    /// Whether a rule names one of the programs that a script runs.
+    /// Returns whether a rule names one of the programs that a script runs.
     pub(crate) fn names_one_of(&self, script: &Script) -> bool {
         let is_named = |command: &Command| {
             let by_program = is_lower(&command.program) && self.by_program.get(&command.program).all().next().is_some();

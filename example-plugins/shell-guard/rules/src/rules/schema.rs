@@ -55,7 +55,7 @@ pub(crate) struct Rule {
     pub leaves: Vec<String>,
 }
 
-/// What a rule does. `audit` only reports, `hint` tells of a rewrite and does not make it, `allow` silences other rules.
+/// Actions of rules. `audit` only reports, `hint` tells of a rewrite and does not make it, `allow` silences other rules.
 pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit", "allow"];
 
 /// Each where it was made: a list of them grows by more than a guest's memory has left over.
