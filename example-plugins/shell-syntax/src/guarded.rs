@@ -176,7 +176,9 @@ fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
 
 /// A name as Windows takes it: without a stream, and without dots and blanks at its end.
 fn known_name(name: &str) -> &str {
-    let stem = name.find(':').filter(|at| *at > 1).map_or(name, |at| &name[..at]).trim_end_matches(['.', ' ']);
+    // Not the colons of `[[:alpha:]]`, nor that of a drive.
+    let stream = name.find(':').filter(|at| *at > 1 && !name.has(b'['));
+    let stem = stream.map_or(name, |at| &name[..at]).trim_end_matches(['.', ' ']);
     if stem.is_empty() { name } else { stem }
 }
 
@@ -288,8 +290,9 @@ fn letters(pattern: &str, wild: bool) -> usize {
             '*' if wild => 0,
             UNKNOWN => 0,
             '?' if wild => 1,
-            '[' if wild && let Some((class, after)) = rest.halves(b']') => {
-                rest = after;
+            '[' if wild && let Some(end) = class_end(rest.as_bytes()) => {
+                let class = &rest[..end];
+                rest = &rest[end + 1..];
                 if class.len() > 3 || class.has_one_of(b"!^-") { 1 } else { 2 }
             }
             _ => 2,
@@ -332,19 +335,14 @@ fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     let mut at = 0;
     while let Some(byte) = name.get(at).copied() {
         at += 1;
-        // A `]` that comes first belongs to the class; a class that does not end is a character like any other.
-        let class = if wild && byte == b'[' {
-            name.get(at + 1..).and_then(|rest| rest.iter().position(|byte| *byte == b']'))
-        } else {
-            None
-        };
+        let class = if wild && byte == b'[' { class_end(&name[at..]) } else { None };
         // A star of the part takes what comes, and stays.
         let stay = reached & stars;
         reached = if (wild && byte == b'*') || char::from(byte) == UNKNOWN {
             // All from the first that is reached.
             if reached == 0 { 0 } else { all & !(reached & reached.wrapping_neg()).wrapping_sub(1) }
         } else if let Some(length) = class {
-            at += 2 + length;
+            at += length + 1;
             stay | (reached << 1)
         } else if wild && byte == b'?' {
             stay | (reached << 1)
@@ -357,6 +355,23 @@ fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
         }
     }
     (reached >> part.len()) & 1 == 1
+}
+
+/// Where the class of a pattern ends that begins before `rest`. A `]` that comes first belongs to it, and so does `[:alpha:]`; a class
+/// that does not end is a character like any other.
+fn class_end(rest: &[u8]) -> Option<usize> {
+    let mut at = usize::from(rest.first().is_some_and(|byte| matches!(byte, b'!' | b'^')));
+    at += usize::from(rest.get(at) == Some(&b']'));
+    loop {
+        match rest.get(at)? {
+            b']' => return Some(at),
+            b'[' if rest.get(at + 1) == Some(&b':') => {
+                let named = rest[at + 2..].array_windows().position(|pair| pair == b":]");
+                at += named.map_or(1, |length| length + 4);
+            }
+            _ => at += 1,
+        }
+    }
 }
 
 /// A bit for each byte of a part of which `is` is true.

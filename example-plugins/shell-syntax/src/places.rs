@@ -445,14 +445,12 @@ fn may_be(pattern: &str, name: &str) -> bool {
     let mut left = pattern.chars();
     match left.next() {
         None => name.is_empty(),
-        Some('*') => {
-            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| may_be(left.as_str(), &name[at..]))
+        Some('*') => (0..=name.len()).filter_map(|at| name.get(at..)).any(|name| may_be(left.as_str(), name)),
+        Some('[') if let Some((class, rest)) = left.as_str().halves(b']') => {
+            let is_list = !class.has_one_of(b"!^-[");
+            name.strip_prefix(|c| !is_list || class.contains(c)).is_some_and(|name| may_be(rest, name))
         }
-        Some(c) => {
-            // A class may be any character.
-            let rest = if c == '[' { left.as_str().halves(b']').map_or("", |(_, rest)| rest) } else { left.as_str() };
-            name.strip_prefix(|first| matches!(c, '?' | '[') || first == c).is_some_and(|name| may_be(rest, name))
-        }
+        Some(c) => name.strip_prefix(|first| c == '?' || first == c).is_some_and(|name| may_be(left.as_str(), name)),
     }
 }
 

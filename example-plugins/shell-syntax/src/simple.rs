@@ -329,9 +329,10 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
         joined(&args[options.count()..])
     } else {
         let (format, values) = args.split_first()?;
-        return formatted(&format.with_mark(), values).map(Word::marked);
+        let glob = values.iter().any(|word| word.glob);
+        return formatted(&format.with_mark(), values).map(|text| Word { glob, ..Word::marked(text) });
     };
-    Some(Word::marked(escapes(&text, true)))
+    Some(Word { glob: args.iter().any(|word| word.glob), ..Word::marked(escapes(&text, true)) })
 }
 
 /// What `printf` makes of a format and its values: the format is used again for those that are left over.

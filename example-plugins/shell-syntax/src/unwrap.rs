@@ -500,6 +500,13 @@ impl Reader<'_> {
     fn wrapped_any(&mut self, name: &str, wrapper: &Wrapper, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         for mut words in wrapper.readings(args) {
             let mut inner = inner.clone();
+            // `env - x`: with nothing set.
+            if let [first, rest @ ..] = words
+                && wrapper.assigns
+                && first.text == "-"
+            {
+                words = rest;
+            }
             while let [first, rest @ ..] = words
                 && wrapper.assigns
             {

@@ -218,8 +218,9 @@ impl Writing {
         self.all(roots, Extent::Whole);
         // Wherever below.
         for name in values(options, &["-name", "-iname", "-path", "-ipath"]) {
-            let name =
-                Word { glob: true, ..Word::literal(format!("{UNKNOWN}/{}", name.text.trim_start_matches("*/"))) };
+            // A star stands for dots and slashes as well.
+            let name = name.text.trim_start_matches("*/").replace('*', &UNKNOWN.to_string());
+            let name = Word { glob: true, ..Word::literal(format!("{UNKNOWN}/{name}")) };
             roots.iter().for_each(|root| self.write(&within(root, &name), Extent::Whole));
         }
     }

@@ -65,9 +65,9 @@ pub fn kind(program: &str) -> Option<Kind> {
         "uniq" | "guniq" | "xxd" => Kind::Second,
         "curl" => Kind::Option(&["-o", "--output"]),
         "wget" => Kind::Option(&["-O", "--output-document", "-P", "--directory-prefix"]),
-        "sort" | "gsort" | "shuf" | "gshuf" | "iconv" | "gcc" | "cc" | "clang" | "pandoc" => {
-            Kind::Option(&["-o", "--output"])
-        }
+        "sort" | "gsort" | "shuf" | "gshuf" | "iconv" | "base64" | "tree" | "xmllint" | "gcc" | "cc" | "clang"
+        | "pandoc" => Kind::Option(&["-o", "--output"]),
+        "less" => Kind::Option(&["-o", "-O", "--log-file", "--LOG-FILE"]),
         "openssl" => Kind::Option(&["-out", "-keyout"]),
         "patch" | "gpatch" => Kind::Patch,
         "tar" | "gtar" | "bsdtar" => Kind::Unpack(&["-C", "--directory", "--cd"], b"x", b""),

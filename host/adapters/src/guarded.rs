@@ -25,7 +25,7 @@ pub struct Guarded {
     pub outside: &'static [&'static str],
     /// Files that count only where one of the variables is written into them.
     pub variables_in: &'static [&'static str],
-    /// Variables that lead the owner to other settings, and the directory below `~` that each replaces; empty where there is none.
+    /// Variables that lead the owner to other settings or to none, and the directory below `~` that each replaces; empty where there is none.
     pub variables: &'static [(&'static str, &'static str)],
     /// Packages that are run by their own name, such as `claude-code` of `npx @anthropic-ai/claude-code`.
     pub packages: &'static [&'static str],
@@ -44,8 +44,6 @@ pub enum Unhooked {
     Word(&'static str),
     /// A regular expression that the words together fit, with a blank between them.
     Words(&'static str),
-    /// A variable, whatever its value.
-    Variable(&'static str),
 }
 
 const NOTHING: Guarded = Guarded {
@@ -149,7 +147,8 @@ static ALL: &[Guarded] = &[
             "C:/ProgramData/ClaudeCode/**",
             "C:/Program Files/ClaudeCode/**",
         ],
-        variables: &[("CLAUDE_CONFIG_DIR", "~/.claude")],
+        // The last two disable its hooks.
+        variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
         packages: &["claude-code"],
         unhooked: &[
             Unhooked::Option("--bare"),
@@ -158,8 +157,6 @@ static ALL: &[Guarded] = &[
             Unhooked::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
             // What a substitution prints is not known.
             Unhooked::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
-            Unhooked::Variable("CLAUDE_CODE_SIMPLE"),
-            Unhooked::Variable("CLAUDE_CODE_SAFE_MODE"),
         ],
         ..NOTHING
     },

@@ -163,7 +163,7 @@ fn of_environment() -> String {
         format!("environment = '^(HOOKHOST_\\w+|{of_any}|{variables})='"),
         // Set before, or around it.
         format!(
-            "text = '(^|[;&|(\\n]\\s*|\\b(export|declare|typeset|env|set)\\s[^;&|\"\\x27\\n]*)({of_any}|{variables})='"
+            "text = '(^|[;&|(\\n]\\s*|\\b(export|declare|typeset|env|set|sudo|doas|run0|systemd-run)\\s[^;&|\"\\x27\\n]*)({of_any}|{variables})='"
         ),
         format!(
             "text = '\\benv\\b[^;&|]*(\\s-[a-zA-Z]*i\\b|\\s-\\s|--ignore-environment|(-u|--unset)[\\s=]*({of_any}|HOOKHOST_\\w+|{variables})\\b)'"
@@ -180,12 +180,11 @@ fn of_environment() -> String {
 fn of_hooks() -> String {
     let mut text = String::new();
     for guarded in guarded::all() {
-        let (mut options, mut operands, mut variables, mut further) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut options, mut operands, mut further) = (Vec::new(), Vec::new(), Vec::new());
         for unhooked in guarded.unhooked {
             match unhooked {
                 Unhooked::Option(name) => options.push(*name),
                 Unhooked::Operands(words) => operands.push((*words).to_owned()),
-                Unhooked::Variable(name) => variables.push(*name),
                 Unhooked::Word(pattern) => further.push(format!("word = '{pattern}'")),
                 Unhooked::Words(pattern) => further.push(format!("line = '{}'", pattern.replace('\'', "\\x27"))),
             }
@@ -195,9 +194,6 @@ fn of_hooks() -> String {
         }
         if !operands.is_empty() {
             further.push(format!("subcommand = {operands:?}"));
-        }
-        if !variables.is_empty() {
-            further.push(format!("environment = '^({})='", variables.join("|")));
         }
         for condition in further {
             text.push_str("[[rule.match]]\n");
