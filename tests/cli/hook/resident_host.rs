@@ -1,6 +1,7 @@
 //! A resident host that is killed, hangs, loses its socket, or is not ours.
 
 use super::{Home, Reply, end, is_root, reply_to, started, wait_for, wait_for_question_of};
+use hookhost_tests::Ended;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use std::fs;
