@@ -254,7 +254,7 @@ mod tests {
         std::fs::write(&old, "no").unwrap();
         let hour = Duration::from_secs(3600);
         let file = std::fs::File::options().write(true).open(&old).unwrap();
-        file.set_modified(std::time::SystemTime::now() - hour).unwrap();
+        file.set_modified(SystemTime::now() - hour).unwrap();
         let _ = Claims::new(directory.path().into(), None);
         assert!(young.exists() && !old.exists());
     }

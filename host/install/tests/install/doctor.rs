@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-fn mode(path: &std::path::Path, mode: u32) {
+fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
@@ -210,7 +210,7 @@ fn what_a_repository_links_to_is_not_read() {
     let file = project.join(".claude/settings.json");
     let mine = home.path("mine.json");
     fs::write(&mine, "{\"secret\": 7").unwrap();
-    for (leads_to, why) in [(std::path::Path::new("/dev/zero"), "outside of"), (&mine, "outside of")] {
+    for (leads_to, why) in [(Path::new("/dev/zero"), "outside of"), (&mine, "outside of")] {
         let _ = fs::remove_file(&file);
         symlink(leads_to, &file).unwrap();
         let diagnosis = home.with_context(|context| {
