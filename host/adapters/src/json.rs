@@ -1,4 +1,4 @@
-//! Messages as JSON objects, read strictly: what two readers could read differently is not read at all.
+//! Messages as JSON objects. What two readers could read differently is an error, or is read in one way and noted as a doubt.
 
 use crate::message::Unreadable;
 use hookhost_contract::Json;

@@ -8,7 +8,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`json`] | messages as JSON objects, read strictly |
+//! | [`json`] | messages as JSON objects, and what of them not every reader reads alike |
 //! | `checks` | what a message of any agent has to be |
 //! | [`message`] | what an agent sent, and from where |
 //! | [`event`] | the event that it means |
