@@ -34,7 +34,8 @@ pub(crate) fn adapter(name: &str) -> Result<&'static dyn Adapter, CliError> {
 
 /// Ends this process with the hook's exit code, which is the agent's language, and not one of [`Exit`].
 pub(crate) fn run(args: &HookArgs) -> Result<Exit, CliError> {
-    let code = program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into(), Directories::default());
+    let code =
+        program::run(adapter(&args.agent)?, args.point.as_deref(), args.on_failure.into(), Directories::default());
     std::process::exit(code.into())
 }
 
