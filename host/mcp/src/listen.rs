@@ -761,7 +761,7 @@ mod tests {
     async fn an_answer_that_is_no_message_any_more_is_an_error_for_the_one_that_waits() {
         let streams = super::Mutex::new(Streams::new());
         let (output, mut proxy) = tokio::io::duplex(super::BUFFER);
-        let open = |id: i128| {
+        let open = |id: i64| {
             let (messages, received) = mpsc::channel(9);
             let post = Post { id: Id::from(id), token: None, is_subscription: false, messages };
             assert!(streams.lock().unwrap().open(post));

@@ -268,6 +268,7 @@ fn each_variable_that_leads_an_installation_elsewhere_is_in_the_table() {
                 project: Path::new(PROJECT),
                 program: Path::new("/usr/bin/hookhost-hook"),
                 on_failure: OnFailure::Deny,
+                directories: None,
                 variable: &variable,
             };
             let _ = adapter.install(&context);

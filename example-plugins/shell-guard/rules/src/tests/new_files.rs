@@ -14,7 +14,6 @@ fn is_asked_about(command: &str) -> bool {
         has_stack: &|_| false,
         asks_silent: false,
         is_missing: &|path| path == "src/new.py",
-        is_supposed: false,
         env: &|_| None,
         is_supposed: false,
     };
