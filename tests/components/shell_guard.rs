@@ -61,11 +61,13 @@ async fn an_event_beyond_the_input_limit_is_refused_and_nothing_of_it_runs() {
     assert_eq!((word.as_str(), call.failure), ("ask", None));
 }
 
-/// A plugin that people load from anywhere is small: a million bytes.
+/// The bound of a component, in bytes: it compiles within seconds, and is a small part of what a package holds.
+const MAX_COMPONENT: u64 = 2_000_000;
+
 #[test]
-fn the_guard_is_no_larger_than_a_million_bytes() {
+fn the_guard_is_no_larger_than_a_component_may_be() {
     let size = std::fs::metadata(hookhost_tests::plugin("shell-guard")).expect("the component").len();
-    assert!(size <= 1_000_000, "{size} bytes");
+    assert!(size <= MAX_COMPONENT, "{size} bytes");
 }
 
 /// Texts that cost as much as they can: fuel is counted, and the same on each machine.
