@@ -203,6 +203,9 @@ mod tests {
     fn the_list_of_variables_has_each_that_leads_to_a_directory() {
         let all = KINDS.iter().flat_map(|kind| [Some(kind.variable), kind.base.map(|(variable, _)| variable)]);
         assert!(all.flatten().all(|variable| DIRECTORY_VARIABLES.contains(&variable)));
-        assert_eq!(DIRECTORY_VARIABLES.len(), KINDS.iter().map(|kind| 1 + usize::from(kind.base.is_some())).sum::<usize>());
+        assert_eq!(
+            DIRECTORY_VARIABLES.len(),
+            KINDS.iter().map(|kind| 1 + usize::from(kind.base.is_some())).sum::<usize>()
+        );
     }
 }
