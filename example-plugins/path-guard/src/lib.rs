@@ -230,12 +230,13 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         for places in &places {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
             let path = arguments::local(path);
-            let spelt = of_another_system(&path, places.workspace()).unwrap_or_else(|| places.spelt(&path, from));
-            let target = Target {
-                path: spelt,
-                reach: Reach { extent: if *whole { Extent::Whole } else { Extent::File }, ..Reach::default() },
-            };
-            written.targets.push((path.into_owned(), target));
+            let extent = if *whole { Extent::Whole } else { Extent::File };
+            // What may be a path of another system is one of this system, too.
+            let elsewhere = of_another_system(&path, places.workspace());
+            for spelt in std::iter::once(places.spelt(&path, from)).chain(elsewhere) {
+                let target = Target { path: spelt, reach: Reach { extent, ..Reach::default() } };
+                written.targets.push((path.to_string(), target));
+            }
         }
     }
     let mut called_so = paths.iter().filter(|named| named.is_called_so);

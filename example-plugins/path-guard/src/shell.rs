@@ -30,8 +30,8 @@ pub(crate) struct Writes {
     pub(crate) unreadable: Option<String>,
 }
 
-/// All that the command of `shell` obviously writes. Where nobody knows that it is a command, that is nothing unless it reads as one
-/// and runs a program that is known.
+/// Returns all that the command of `shell` obviously writes. Where nobody knows that it is a command, that is nothing unless it runs a
+/// program that is known.
 pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool) -> Writes {
     let places = Places::new(&session.workspace).or_home_of(&session.cwd);
     let start =
@@ -43,15 +43,20 @@ pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool)
     let cwd = start.as_deref().unwrap_or(&unknown);
     let script = read(&shell.command, shell.dialect, cwd, &places);
     let is_known = || script.commands.iter().any(|command| is_known_program(&command.program));
-    if is_supposed && (script.unreadable.is_some() || !is_known()) {
-        return Writes::default();
+    if is_supposed && !is_known() {
+        // A shell runs the lines before one that it cannot read.
+        let lines = shell.command.lines().filter(|_| script.unreadable.is_some() && shell.command.contains('\n'));
+        return lines.fold(Writes::default(), |mut all, line| {
+            all.extend(writes(&shell.with_command(line), session, true));
+            all
+        });
     }
     let likely = read_likely(&script, &shell.command, shell.dialect, cwd, &places);
     let mut writes = Writes::default();
     for script in [Some(script), likely].into_iter().flatten() {
         writes.take(&script, start.as_deref(), &places);
         let why = script.unreadable.map(|why| format!("the command cannot be read: {why}"));
-        writes.unreadable = writes.unreadable.or(why.filter(|_| !is_supposed));
+        writes.unreadable = writes.unreadable.or(why);
     }
     writes
 }

@@ -12,3 +12,9 @@ pub const PASSED: &str = "echo hookhost-canary-passed";
 
 /// The session in which canary calls happen: what the log has of it is no event of a person's work.
 pub const SESSION: &str = "hookhost-doctor";
+
+/// Returns true for the identifier of a session of a proof.
+#[must_use]
+pub fn is_proof(session: &str) -> bool {
+    session.strip_prefix(SESSION).is_some_and(|rest| ["", "-denied"].contains(&rest))
+}

@@ -128,7 +128,14 @@ impl Directories {
     pub fn contradiction(&self, environment: Environment<'_>) -> Option<Contradiction> {
         self.known().find_map(|(kind, fixed)| {
             let (leads_to, variable) = kind.of_environment(environment)?;
-            (leads_to != *fixed).then(|| Contradiction { variable, leads_to, fixed: fixed.to_owned() })
+            // An environment with the same home that lacks a variable of the one in which the hook was installed.
+            let has_same_home = variable == "HOME"
+                && environment("HOME").is_some_and(|home| self.home.as_deref() == Some(Path::new(&home)));
+            (leads_to != *fixed && !has_same_home).then(|| Contradiction {
+                variable,
+                leads_to,
+                fixed: fixed.to_owned(),
+            })
         })
     }
 
@@ -179,6 +186,9 @@ mod tests {
         assert_eq!(fixed.contradiction(&of(&own)), None);
         assert_eq!(fixed.contradiction(&of(&[])), None, "an environment that says nothing");
         assert_eq!(fixed.contradiction(&of(&[own[1], ("HOME", "/home/a b/")])), None);
+        // Started from a place that lacks the variables of the terminal in which the hook was installed.
+        assert_eq!(fixed.contradiction(&of(&[own[0]])), None);
+        assert_eq!(fixed.contradiction(&of(&[("HOME", "/evil")])).unwrap().variable, "HOME");
         for variable in DIRECTORY_VARIABLES {
             let changed = own.iter().filter(|(name, _)| *name != variable).copied();
             let changed: Vec<_> = changed.chain([(variable, "/evil")]).collect();

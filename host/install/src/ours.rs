@@ -42,7 +42,11 @@ fn is_program(path: &str) -> bool {
 fn is_command(text: &str, agent: &str) -> bool {
     let Some((program, rest)) = first_word(text) else { return false };
     let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
-    is_program(program) && named == agent && !rest.contains([';', '|', '&', '<', '>', '`', '$', '(', '\n'])
+    // Within single quotes, such as around the path of a directory, no character has a meaning.
+    let mut unquoted = rest.split('\'').step_by(2);
+    is_program(program)
+        && named == agent
+        && !unquoted.any(|part| part.contains([';', '|', '&', '<', '>', '`', '$', '(', '\n']))
 }
 
 /// The first word of a command without its quotes, and what is after it.

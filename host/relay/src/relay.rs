@@ -479,7 +479,8 @@ impl<H: Handler> Relay<H> {
     fn late(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
         let Some(expected) = self.table(from.other(), |table| table.ended_late(id)) else {
             self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
-            if from == Side::Server {
+            let is_second = self.table(from.other(), |table| table.was_answered(id));
+            if from == Side::Server && !is_second {
                 self.lose_answer(format!("it answered {id}, which nobody asked"));
             }
             return;

@@ -13,6 +13,9 @@ pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// Upper bound of the cancelled requests of which a late answer is still known.
 const MAX_CANCELLED: usize = 100;
 
+/// Number of answered requests of which a second answer is still known.
+const MAX_ANSWERED: usize = 100;
+
 /// Upper bound of their bytes: 32 MiB.
 const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;
 
@@ -47,6 +50,8 @@ pub struct UnderWay<E> {
     /// Requests that were cancelled once the other side had them: it need not answer.
     cancelled: VecDeque<(Id, E, usize)>,
     cancelled_bytes: usize,
+    /// The requests that were answered last: a second answer is none to another request.
+    answered: VecDeque<Id>,
 }
 
 impl<E> Default for UnderWay<E> {
@@ -57,6 +62,7 @@ impl<E> Default for UnderWay<E> {
             has_numbers: false,
             has_texts_of_numbers: false,
             bytes: 0,
+            answered: VecDeque::new(),
             cancelled: VecDeque::new(),
             cancelled_bytes: 0,
         }
@@ -163,9 +169,20 @@ impl<E> UnderWay<E> {
             return None;
         }
         match self.removed(id) {
-            Some((Stage::Sent(expected), _)) => Some(expected),
+            Some((Stage::Sent(expected), _)) => {
+                self.answered.push_back(id.clone());
+                if self.answered.len() > MAX_ANSWERED {
+                    self.answered.pop_front();
+                }
+                Some(expected)
+            }
             _ => None,
         }
+    }
+
+    /// Returns true if the request was answered a short while ago.
+    pub fn was_answered(&self, id: &Id) -> bool {
+        self.answered.contains(id)
     }
 
     /// The cancelled request that an answer, or another end, is to: nobody waits for it, and its identifier is free from now on.

@@ -531,10 +531,7 @@ fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
 
 /// Whether nothing but the canary and its neighbour happens in a session.
 fn is_proof(session: &AgentSession) -> bool {
-    session
-        .id
-        .as_deref()
-        .is_some_and(|id| id.strip_prefix(canary::SESSION).is_some_and(|rest| ["", "-denied"].contains(&rest)))
+    session.id.as_deref().is_some_and(canary::is_proof)
 }
 
 /// An agent's event, and the session in which it is settled.

@@ -105,7 +105,14 @@ impl Guard {
             _ => 0,
         };
         let shell = ShellCommand { command: String::new(), cwd: session.cwd.clone(), dialect: ShellDialect::Unknown };
-        let judgements = commands.iter().map(|command| self.judge(&shell, command, session, true));
+        let judged = |command: &str| self.judge(&shell, command, session, true);
+        let judgements = commands.iter().flat_map(|command| {
+            let whole = judged(command);
+            // A shell runs the lines before one that it cannot read.
+            let is_silent = matches!(whole.outcome, Outcome::Unmatched) && command.contains('\n');
+            let lines: Vec<Judgement> = command.lines().filter(|_| is_silent).map(judged).collect();
+            std::iter::once(whole).chain(lines)
+        });
         let strictest = judgements.filter(|judgement| strictness(judgement) > 0).max_by_key(strictness);
         strictest.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)
     }

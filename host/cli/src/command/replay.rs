@@ -31,7 +31,8 @@ pub(crate) async fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
     let unread = CancellationToken::new();
     let show = |compared: &Compared| {
         // Under rules of its own, and no call of an agent's.
-        let is_canary = compared.recorded.header.session.contains(canary::SESSION);
+        let session = &compared.recorded.header.session;
+        let is_canary = session.split_once(':').is_some_and(|(_, id)| canary::is_proof(id));
         if compared.is_same() || compared.again.is_none() || is_canary || unread.is_cancelled() {
             return;
         }

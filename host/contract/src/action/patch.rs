@@ -1,6 +1,8 @@
 //! The files that a patch names: `*** Update File:` blocks of agents, unified and context diffs, and those of git.
 
 const BLOCKS: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
+/// Lines that begin like the header of a context diff, and are none.
+const MARKS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
 const PLAIN: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
 
 /// Every path that a patch in `text` creates, changes, moves, copies or deletes, once each, in order. Empty where it holds none.
@@ -20,6 +22,8 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
     };
     let mut is_of_git = false;
     let mut previous = "";
+    // Headers alone name a file once a change follows: `patch` needs no second one, nor that they are neighbours.
+    let mut headers: Vec<String> = Vec::new();
     for line in text.lines() {
         // `patch` takes one that is indented as a whole.
         let line = line.trim_start();
@@ -29,6 +33,14 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
             (Some("--- "), Some("+++ ")) | (Some("*** "), Some("--- ")) => previous.get(4..),
             _ => None,
         };
+        if is_change(line) {
+            headers.drain(..).for_each(&mut add);
+        } else if after(&BLOCKS).is_none()
+            && after(&MARKS).is_none()
+            && let Some(path) = after(&["--- ", "+++ ", "*** "])
+        {
+            headers.push(without_side(path));
+        }
         if let Some(path) = after(&BLOCKS) {
             add(path.trim().to_owned());
         } else if let Some(path) = after(&["Index: "]) {
@@ -49,6 +61,16 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
         previous = line;
     }
     paths
+}
+
+/// True for the line with which a change begins, in a unified, a context or a normal diff.
+fn is_change(line: &str) -> bool {
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+    let is_normal = digits.len() < line.len()
+        && digits.strip_prefix(['a', 'c', 'd']).is_some_and(|rest| {
+            !rest.is_empty() && rest.trim_end().bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
+        });
+    line.starts_with("@@ -") || line.starts_with("***************") || is_normal
 }
 
 /// The path of a header line, without git's `a/` and `b/` and without the time stamp.
@@ -108,6 +130,19 @@ mod tests {
         assert_eq!(paths_of_patch(renamed), ["x", "y", "z"]);
         let quoted = "--- \"a/.cl\\141ude/settings.json\"\n+++ \"b/.cl\\141ude/settings.json\"\n";
         assert_eq!(paths_of_patch(quoted), [".claude/settings.json"]);
+    }
+
+    #[test]
+    fn a_header_alone_names_its_file_where_a_change_follows() {
+        for (text, path) in [
+            ("--- ok\njunk\n+++ infra/m.tf\n@@ -1 +1 @@\n-a\n+b\n", "infra/m.tf"),
+            ("+++ infra/m.tf\n@@ -1 +1 @@\n-a\n+b\n", "infra/m.tf"),
+            ("--- infra/m.tf\n@@ -1 +1 @@\n-a\n+b\n", "infra/m.tf"),
+            ("*** infra/m.tf\n***************\n*** 1 ****\n! a\n", "infra/m.tf"),
+            ("--- infra/m.tf\n1c1\n< a\n---\n> b\n", "infra/m.tf"),
+        ] {
+            assert!(paths_of_patch(text).iter().any(|named| named == path), "{text:?}: {:?}", paths_of_patch(text));
+        }
     }
 
     #[test]

@@ -76,6 +76,9 @@ impl CallValidator<'_> {
         if call.arguments.read::<Value>().is_ok_and(|old| old == *arguments) {
             return Ok(call.clone());
         }
+        if let Some(why) = self.actions.ambiguity(arguments) {
+            return Err(format!("changed the arguments, which {why}"));
+        }
         if let Some(schema) = self.schemas.0.get(&call.name)
             && let Some(problem) = schema.masked_problem(arguments)
         {

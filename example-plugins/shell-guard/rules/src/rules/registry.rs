@@ -258,7 +258,7 @@ impl Registry {
         arguments
     }
 
-    /// Whether a text reads as a command and runs a program that a rule or the reader knows.
+    /// Returns true if a script runs a program that a rule or the reader knows, as far as it could be read.
     pub(crate) fn knows_a_program_of(&self, script: &Script) -> bool {
         let is_known = |command: &Command| {
             let arguments = self.arguments(command);
@@ -266,7 +266,7 @@ impl Registry {
                 || self.programs.get(&command.program).is_some()
                 || self.naming(command, &arguments).next().is_some()
         };
-        script.unreadable.is_none() && script.commands.iter().any(is_known)
+        script.commands.iter().any(is_known)
     }
 
     /// The matchers that name the program of `command`, and, if anything, its subcommand.

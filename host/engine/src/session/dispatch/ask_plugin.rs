@@ -43,7 +43,7 @@ impl Dispatch<'_> {
         let (without, left_out) = may_have_binary.then(|| E::without_binary(payload)).flatten().unzip();
         self.left_out = left_out;
         let payload = without.as_ref().unwrap_or(payload);
-        let size = self.size - self.left_out.as_ref().map_or(0, Binary::saved);
+        let size = self.size.saturating_sub(self.left_out.as_ref().map_or(0, Binary::saved));
         if let Some(failure) = invocation::too_large(plugin, "was not asked: the event has", size) {
             return Err(failure);
         }
