@@ -13,11 +13,11 @@ pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// Upper bound of the cancelled requests of which a late answer is still known.
 const MAX_CANCELLED: usize = 100;
 
-/// Number of answered requests of which a second answer is still known.
-const MAX_ANSWERED: usize = 100;
-
 /// Upper bound of their bytes: 32 MiB.
 const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Number of answered requests of which a second answer is still known.
+const MAX_ANSWERED: usize = 100;
 
 /// How far a request is, with what is expected in answer.
 #[derive(Debug)]
