@@ -253,7 +253,8 @@ impl Run<'_> {
     /// How the task ends, if there is none.
     async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
         let Some(wait) = self.agent.config.retry.wait(failures, error) else {
-            let advice = if error.is_transient() { ": run the prompt again" } else { "" };
+            let is_broken = matches!(error, ProviderError::BrokenStream { .. });
+            let advice = if is_broken { ": run the prompt again" } else { "" };
             return Err(Ended::error(format!("{error}{advice}")));
         };
         self.report(&AgentEvent::Retrying { error: error.to_string(), wait });

@@ -276,7 +276,7 @@ impl Cache {
             let length = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
             file.read_exact(&mut piece[..length])?;
             tag.update(&piece[..length]);
-            copy.write_all(&piece[..length])?;
+            copy.write_all(path, &piece[..length])?;
             left -= length as u64;
         }
         let mut expected = [0; TAG];
@@ -416,6 +416,9 @@ enum CodeCopy {
     /// A file that is nowhere in the file system and that nobody can change any more, so that it need not be copied again to be mapped.
     #[cfg(target_os = "linux")]
     Sealed(File),
+    /// The file in the cache itself, where a limit on the size of files allows no copy.
+    #[cfg(target_os = "linux")]
+    Original(PathBuf),
     Bytes(Vec<u8>),
 }
 
@@ -432,10 +435,19 @@ impl CodeCopy {
         Self::Bytes(Vec::new())
     }
 
-    fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
+    /// Adds a piece of the file at `path`.
+    fn write_all(&mut self, path: &Path, piece: &[u8]) -> io::Result<()> {
         match self {
             #[cfg(target_os = "linux")]
-            Self::Sealed(file) => file.write_all(piece),
+            Self::Sealed(file) => match file.write_all(piece) {
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                    *self = Self::Original(path.to_owned());
+                    Ok(())
+                }
+                written => written,
+            },
+            #[cfg(target_os = "linux")]
+            Self::Original(_) => Ok(()),
             Self::Bytes(bytes) => bytes.write_all(piece),
         }
     }
@@ -445,6 +457,11 @@ impl CodeCopy {
         #[cfg(target_os = "linux")]
         let bytes = match self {
             Self::Bytes(bytes) => bytes,
+            #[expect(unsafe_code, reason = "as below")]
+            Self::Original(path) => {
+                // SAFETY: as below, but for a file that another process of this user can change; so it was before there was a copy.
+                return unsafe { Component::deserialize_file(engine, path) }.map_err(io::Error::other);
+            }
             Self::Sealed(mut file) => {
                 use rustix::fs::{SealFlags, fcntl_add_seals};
                 use std::io::Seek as _;
