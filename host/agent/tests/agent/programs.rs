@@ -59,7 +59,7 @@ async fn a_program_gets_the_request_on_its_input_and_answers_in_the_place_of_a_s
     let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     let body: serde_json::Value = serde_json::from_str(&read("body")).unwrap();
     assert_eq!(body["stream"], true);
-    assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "please");
+    assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["content"], "do it");
     // It gets no variable that neither it nor the configuration names.
     let names: Vec<_> =
         read("environment").lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
