@@ -326,7 +326,7 @@ mod tests {
         for _ in 0..100 {
             deep = json!([deep]);
         }
-        let fields: serde_json::Map<String, Value> = (0..3000).map(|n| (format!("f{n}"), json!("a field"))).collect();
+        let fields: serde_json::Map<String, Value> = (0..6000).map(|n| (format!("f{n}"), json!("a field"))).collect();
         let many: serde_json::Map<String, Value> =
             fields.keys().map(|key| (key.clone(), json!("x".repeat(100)))).collect();
         let mut of_many = tool("large", "has much to say");

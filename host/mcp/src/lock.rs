@@ -339,7 +339,7 @@ mod tests {
         assert_eq!((super::bound(&mut tools), tools.len()), (1, 1));
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert!(Lock::read(&file).is_err_and(|error| error.to_string().contains("not a file")));
+        assert!(Lock::read(&file).is_err_and(|error| error.to_string().contains("not a regular file")));
     }
 
     #[test]

@@ -155,13 +155,13 @@ impl ToolShape {
 
     /// The only argument that a text in the place of all arguments can be; `None` where that cannot be told.
     pub(super) fn only_argument(&self) -> Option<&str> {
-        let names = match self {
-            Self::Shell { command: names, .. }
-            | Self::ReadFile(names)
-            | Self::Patch(names)
-            | Self::Fetch(names)
-            | Self::SpawnAgent(names) => names,
-            _ => return None,
+        let (Self::Shell { command: names, .. }
+        | Self::ReadFile(names)
+        | Self::Patch(names)
+        | Self::Fetch(names)
+        | Self::SpawnAgent(names)) = self
+        else {
+            return None;
         };
         names.first().map(String::as_str)
     }
