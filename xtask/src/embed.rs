@@ -20,7 +20,7 @@ const GATE: &str = "tests/embedders/gate/Cargo.toml";
 const BESIDE_SQLITE: &str = "tests/embedders/beside-sqlite/Cargo.toml";
 
 /// Crates that a gate without features may have at most, the engine itself among them.
-const MAX_CRATES: usize = 120;
+const MAX_CRATES: usize = 122;
 
 /// The engine compiles without any feature and without each one; the crates of the smallest gate are counted; and beside other
 /// versions of SQLite nothing of hookhost links it.
