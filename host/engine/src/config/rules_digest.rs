@@ -69,7 +69,8 @@ fn settings(settings: &Settings) -> Value {
         stream_unfinalised,
         approval_deadline,
         overload_deadline,
-        concurrent_calls,
+        // How many calls a process makes at once changes no answer, and differs between the programs of one user.
+        concurrent_calls: _,
         compile_time,
         require_plugins,
         audit,
@@ -79,7 +80,6 @@ fn settings(settings: &Settings) -> Value {
         "stream-unfinalised": stream_unfinalised,
         "approval-deadline": approval_deadline,
         "overload-deadline": overload_deadline,
-        "concurrent-calls": concurrent_calls,
         "compile-time": compile_time,
         "require-plugins": require_plugins,
         "audit": { "largest-value": largest_value, "mask": texts(Some(mask)) },
