@@ -64,7 +64,7 @@ fn a_yes_to_what_new_rules_reject_runs_nothing_and_that_is_reported() {
          Rejected by guard: not any more\n",
     );
     assert!(changed < refused && refused < why, "{screen}");
-    assert_eq!(screen.matches("Continue? Type ").count(), 1, "{screen}");
+    assert_eq!(screen.matches("Continue? Press ").count(), 1, "{screen}");
 }
 
 #[test]
@@ -73,12 +73,10 @@ fn a_yes_to_what_new_rules_ask_about_is_followed_by_their_question() {
         let user = User::new();
         let other = json!({ "verdict": "escalate", "question": "Even today?" });
         let mut session = asked_while_the_rules_change(&user, &other);
-        let first = session.yes();
         session.agrees();
         session.sees("guard asks: Even today?");
         assert!(!user.project().join("made").exists(), "the first yes was no answer to the second question");
-        session.sees_times("Continue? Type ", 2);
-        assert_ne!(session.yes(), first, "each question has its own number (one in ten thousand is the same)");
+        session.sees_times("Continue? Press ", 2);
         match answer {
             Some(no) => session.types(no),
             None => session.agrees(),

@@ -52,11 +52,14 @@ fn a_question_shows_the_final_value_what_was_changed_by_whom_and_a_yes_lets_it_r
 
 #[test]
 fn anything_but_a_yes_is_a_no() {
-    for answer in ["n\n", "\n", "yep\n", "\u{4}"] {
+    // A slip is asked about once more, a second one is a no.
+    for answers in [&["n\n"][..], &["\n"], &["yep\n", "yep\n"], &["\u{4}"]] {
         let user = asked();
         let mut session = Session::start(user.command(RUN).env("TERM", "dumb"));
-        session.sees("Continue? Press ");
-        session.types(answer);
+        for (index, answer) in answers.iter().enumerate() {
+            session.sees_times("Continue? Press ", index + 1);
+            session.types(answer);
+        }
         let (code, screen) = session.end();
         assert_eq!(code, Some(0), "the model continues with the refusal: {screen}");
         assert!(screen.contains("not approved, asked by careful"), "{screen}");

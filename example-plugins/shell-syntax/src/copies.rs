@@ -13,7 +13,7 @@ use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
-    /// Notes which program of the system a command copies, moves or links.
+    /// Notes which program a command copies, moves or links: one of the system, or of any directory that is called `bin`.
     pub(super) fn copies(&mut self, command: &Command) -> Result<(), Unreadable> {
         if !matches!(command.program.as_str(), "cp" | "mv" | "ln" | "link" | "install") {
             return Ok(());
@@ -26,7 +26,8 @@ impl Reader<'_> {
             return Ok(());
         };
         self.spend(to.len() + path.len())?;
-        let is_program = from.text.has(b'/') && self.places.class(from, cwd) == Class::System;
+        let is_in_bin = path.rsplit('/').nth(1) == Some("bin");
+        let is_program = from.text.has(b'/') && (is_in_bin || self.places.class(from, cwd) == Class::System);
         let original = self.copied.get(&path).cloned().flatten().or_else(|| is_program.then(|| Word::literal(path)));
         if let Some(original) = original.filter(|original| original.text != to) {
             self.copied.insert(to, Some(original));
@@ -47,6 +48,7 @@ impl Reader<'_> {
         let found = self.copied.iter().find(|(path, _)| path.rsplit('/').next() == Some(&program.text));
         Ok(found.and_then(|(_, original)| original.clone()))
     }
+
     /// Notes the texts that a command copies into files.
     pub(super) fn copies_texts(&mut self, command: &Command) -> Result<(), Unreadable> {
         let program = command.program.as_str();

@@ -112,7 +112,7 @@ fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), St
     }
     let value = parse(&rewritten.text, &mut doubts).map_err(|why| {
         let is_half = Rewritten::of(text, true).has_halves;
-        if is_half { HALF.to_owned() } else { format!("the message cannot be read: {why}") }
+        if is_half { HALF.to_owned() } else { why.to_string() }
     })?;
     Ok((value, rewritten.has_long_numbers))
 }

@@ -35,7 +35,7 @@ impl Refused {
             FileError::Refused(refused) => {
                 Self::new(path, format!("is not read, since {}", refused.fault), refused.remedy)
             }
-            error => Self::io(path, "read", &error.into()),
+            error @ FileError::Io(_) => Self::io(path, "read", &error.into()),
         }
     }
 

@@ -135,7 +135,7 @@ mod tests {
         std::os::unix::fs::symlink(path("home/project/bin"), path("link")).unwrap();
         let names = ["home/bin", "home/project/bin", "link"].map(path);
         let joined = std::env::join_paths(names.iter().map(PathBuf::as_path).chain([Path::new("."), Path::new("")]));
-        let of = |project: &str| searched(&joined.as_deref().unwrap(), &path(project), &path("home"));
+        let of = |project: &str| searched(joined.as_deref().unwrap(), &path(project), &path("home"));
         let (found, left_out) = of("home/project");
         assert_eq!(found, names[0].as_os_str());
         assert_eq!(left_out, [&names[1], &names[2], &PathBuf::from("."), &PathBuf::new()].map(PathBuf::clone));

@@ -183,7 +183,7 @@ pub enum Begun {
     /// It passes as it is.
     Passed(Expected),
     /// It is asked about.
-    Asked(Request),
+    Asked(Box<Request>),
     /// It is answered here.
     Answered(Bytes),
     /// It is a call of a tool that the client does not have: it is answered here, and noted.
@@ -365,7 +365,7 @@ impl Judge {
             return missing;
         }
         let (id, message) = (id.clone(), message.clone());
-        Begun::Asked(Request { id, message, params, operation, client, is_of_client })
+        Begun::Asked(Box::new(Request { id, message, params, operation, client, is_of_client }))
     }
 
     /// Asks about a request. `waits` is told before a person is waited for; `elicit` asks the client's user and returns the

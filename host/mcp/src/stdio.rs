@@ -158,7 +158,7 @@ impl Handler for Proxy {
                 let note = async move { judge.note_held_back(&[(tool, why.to_owned())], &|_| {}).await };
                 handler::Begun::Answered { answer, before: Some(Box::pin(note)) }
             }
-            Begun::Asked(request) => handler::Begun::Asked(request),
+            Begun::Asked(request) => handler::Begun::Asked(*request),
         }
     }
 

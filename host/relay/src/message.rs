@@ -186,7 +186,7 @@ pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
         code: INVALID_REQUEST,
         id: id_in(before).or_else(|| id_in(after)),
         is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
-        answers: Vec::new(),
+        answers: Box::default(),
         why: format!("a message has more than {MAX_BYTES} bytes"),
     }
 }
@@ -246,7 +246,7 @@ pub struct Unreadable {
     /// Whether it would have been an answer, or a batch of answers: then nobody waits for one.
     pub is_answer: bool,
     /// Of a batch, the requests that its answers are to.
-    pub answers: Vec<Id>,
+    pub answers: Box<[Id]>,
     /// One sentence.
     pub why: String,
 }
@@ -283,7 +283,7 @@ impl Message {
     /// If it is not one JSON object in UTF-8 of version 2.0, has a key twice anywhere, or is too large.
     pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
         let unreadable = |code, Guess { id, is_answer, .. }, why| {
-            let answers = Vec::new();
+            let answers = Box::default();
             Unreadable { code, id, is_answer, answers, why }
         };
         if bytes.len() > MAX_BYTES {

@@ -167,13 +167,15 @@ fn a_yes_names_what_was_shown_and_neither_a_part_of_it_nor_another_question() {
         }
     }
     assert_eq!(open(&home).len(), 1, "something of it was an answer");
-    approvals(&home, &["no", &code]).expect(0, &["It does not run: bash command=\"touch asked.txt\""]);
+    let ended = approvals(&home, &["no", &code]);
+    assert_eq!(ended.stdout, "It does not run: Bash command=\"touch asked.txt\"\n", "{ended:?}");
     Reply::of(hook).denial();
     // The same call once more is another question: the code of the first says nothing about it.
     let hook = ask(&home, "2", "touch asked.txt");
     assert_ne!(waiting(&home), code);
     approvals(&home, &["yes", &code]).expect(2, &["no question with the code"]);
-    approvals(&home, &["yes", &waiting(&home)]).expect(0, &["It may run, once: bash command=\"touch asked.txt\""]);
+    let ended = approvals(&home, &["yes", &waiting(&home)]);
+    assert_eq!(ended.stdout, "It may run, once: Bash command=\"touch asked.txt\"\n", "{ended:?}");
     let reply = Reply::of(hook);
     assert!(reply.code == Some(0) && !reply.stdout.contains("deny"), "{reply:?}");
 }

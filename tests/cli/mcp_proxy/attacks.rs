@@ -170,7 +170,7 @@ fn keys_that_differ_in_case_alone_are_refused() {
     for line in [
         r#"{"jsonrpc":"2.0","id":60,"method":"ping","Method":"tools/call","params":{"name":"say"}}"#,
         r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","Arguments":{"text":"secret"}}}"#,
-        r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","arguments":{"text":"a","TEXT":"b"}}}"#,
+        r#"{"jsonrpc":"2.0","id":60,"method":"tools/call","params":{"name":"say","arguments":{"command":"a","COMMAND":"b"}}}"#,
         r#"{"jsonrpc":"2.0","id":60,"method":"tools/list","params":{"Cursor":"c2"}}"#,
     ] {
         proxied.send_line(line);

@@ -77,7 +77,7 @@ impl KeysError {
         let path = path.to_owned();
         move |error| match error {
             FileError::Refused(refused) => Self::Open(refused),
-            error => Self::File { path: path.clone(), doing, source: error.into() },
+            error @ FileError::Io(_) => Self::File { path: path.clone(), doing, source: error.into() },
         }
     }
 }

@@ -73,7 +73,7 @@ impl SessionStoreError {
     pub(super) fn directory(path: &Path) -> impl FnOnce(FileError) -> Self {
         move |error| match error {
             FileError::Refused(refused) => Self::Refused(refused),
-            error => Self::io(path, "read")(error.into()),
+            error @ FileError::Io(_) => Self::io(path, "read")(error.into()),
         }
     }
 }

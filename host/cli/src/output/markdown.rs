@@ -172,7 +172,7 @@ impl Page {
                 (Event::Text(text) | Event::Code(text), Some(cell)) => cell.push_str(&printable(&text)),
                 (Event::Start(Tag::TableHead | Tag::TableRow), _) => rows.push(Vec::new()),
                 (Event::Start(Tag::TableCell), _) => {
-                    rows.last_mut().into_iter().for_each(|row| row.push(String::new()))
+                    rows.last_mut().into_iter().for_each(|row| row.push(String::new()));
                 }
                 (Event::End(TagEnd::Table), _) => self.end_table(),
                 _ => {}
@@ -191,7 +191,7 @@ impl Page {
             }
             Event::TaskListMarker(is_done) => self.words(if is_done { "[x] " } else { "[ ] " }),
             Event::InlineHtml(text) | Event::Html(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.words(&text)
+                self.words(&text);
             }
             Event::FootnoteReference(text) => self.words(&format!("[{text}]")),
             Event::Start(tag) => self.start(tag),
@@ -202,7 +202,7 @@ impl Page {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Paragraph | Tag::Heading { level: HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6, .. } => {
-                self.new_line()
+                self.new_line();
             }
             Tag::Heading { .. } => {
                 self.new_line();

@@ -15,7 +15,7 @@ pub(super) fn refused(text: &str) -> Unreadable {
     }
     let is_answer = !batch.answers.is_empty() && !batch.has_others;
     let why = "a batch of messages is not taken: send each on its own".to_owned();
-    Unreadable { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers, why }
+    Unreadable { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
 }
 
 /// What is in a batch.
@@ -78,6 +78,6 @@ mod tests {
         let alone = Message::of(Bytes::from_static(others.as_bytes())).unwrap_err().answers_alone();
         assert_eq!(of(std::str::from_utf8(&alone).unwrap()), ("3".to_owned(), true));
         let refused = Message::of(Bytes::from_static(b"[{\"id\":7,\"result\":\"caf\xe9\"}]")).unwrap_err();
-        assert_eq!((refused.answers, refused.is_answer), (vec![Id::from(7)], true));
+        assert_eq!((&*refused.answers, refused.is_answer), (&[Id::from(7)][..], true));
     }
 }
