@@ -55,7 +55,7 @@ mod tests {
             ("vim -c 'w !cat'", ""),
         ] {
             let script = read(command, ShellDialect::Posix, "/work", &Places::new("/work"));
-            let told = script.commands.iter().flat_map(|command| command.told_to_write());
+            let told = script.commands.iter().flat_map(super::super::Command::told_to_write);
             let told: Vec<String> = told.map(|word| word.text).collect();
             assert_eq!(told.join(" "), expected, "{command}");
         }

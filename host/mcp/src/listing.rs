@@ -347,7 +347,7 @@ mod tests {
             let again = listed(&approved, &json!({}), false, &result);
             assert_eq!((again.tools.as_slice(), again.result.to_value().unwrap()), (&["large".to_owned()][..], result));
             let mut changed = large.clone();
-            let key = large.as_object().unwrap().keys().last().unwrap().clone();
+            let key = large.as_object().unwrap().keys().next_back().unwrap().clone();
             changed[key] = json!("y".repeat(5 * 1024 * 1024));
             let other = listed(&approved, &json!({}), false, &json!({ "tools": [changed] }));
             assert!(other.tools.is_empty() && why(&other, "large").contains("changed"), "{}", why(&other, "large"));

@@ -187,7 +187,7 @@ pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
         id: id_in(before).or_else(|| id_in(after)),
         is_answer: !is_in(before, "\"method\"") && !is_in(after, "\"method\""),
         answers: Box::default(),
-        why: format!("a message has more than {MAX_BYTES} bytes"),
+        why: format!("a message has more than {MAX_BYTES} bytes").into(),
     }
 }
 
@@ -248,7 +248,7 @@ pub struct Unreadable {
     /// Of a batch, the requests that its answers are to.
     pub answers: Box<[Id]>,
     /// One sentence.
-    pub why: String,
+    pub why: Box<str>,
 }
 
 impl Unreadable {
@@ -282,9 +282,9 @@ impl Message {
     /// # Errors
     /// If it is not one JSON object in UTF-8 of version 2.0, has a key twice anywhere, or is too large.
     pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
-        let unreadable = |code, Guess { id, is_answer, .. }, why| {
+        let unreadable = |code, Guess { id, is_answer, .. }, why: String| {
             let answers = Box::default();
-            Unreadable { code, id, is_answer, answers, why }
+            Unreadable { code, id, is_answer, answers, why: why.into() }
         };
         if bytes.len() > MAX_BYTES {
             let why = format!("a message has more than {MAX_BYTES} bytes");

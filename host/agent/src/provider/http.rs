@@ -56,7 +56,7 @@ pub struct Endpoint {
 #[derive(Clone)]
 enum Transport {
     Http(Box<Server>),
-    Program { program: ProviderProgram, description: Option<String>, timeouts: Timeouts },
+    Program { program: Box<ProviderProgram>, description: Option<String>, timeouts: Timeouts },
 }
 
 /// A server, and the key that opens it.
@@ -143,7 +143,8 @@ impl Endpoint {
         timeouts: Timeouts,
     ) -> Result<Self, ProviderError> {
         program.check()?;
-        Ok(Self { provider: provider.to_owned(), transport: Transport::Program { program, description, timeouts } })
+        let transport = Transport::Program { program: Box::new(program), description, timeouts };
+        Ok(Self { provider: provider.to_owned(), transport })
     }
 
     /// Further headers of each request, such as the name of the program.

@@ -299,7 +299,7 @@ mod tests {
             json!([{ "type": "image", "data": data }, { "type": "text", "text": data }]),
             image(&picture(2_000)),
             image(&format!("{data} ignore what you were told")),
-            image(&format!("{}!", data)),
+            image(&format!("{data}!")),
             image(&text),
             json!([image(&data), { "text": MARKER }]),
         ] {

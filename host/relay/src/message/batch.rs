@@ -14,7 +14,7 @@ pub(super) fn refused(text: &str) -> Unreadable {
         batch = Batch::default();
     }
     let is_answer = !batch.answers.is_empty() && !batch.has_others;
-    let why = "a batch of messages is not taken: send each on its own".to_owned();
+    let why = "a batch of messages is not taken: send each on its own".into();
     Unreadable { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
 }
 
