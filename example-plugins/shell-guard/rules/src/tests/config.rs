@@ -331,6 +331,8 @@ fn what_an_unknown_tool_may_run_is_judged_and_never_changed() {
         ("BashTool", json!({"command": "git push --force origin main"}), other()),
         ("mcp__shell__run", json!({"cmd": ["git", "reset", "--hard"]}), mcp()),
         ("mcp__shell__run", json!({"steps": [{"script": "ls\nrm -rf /"}]}), mcp()),
+        // A tool that is called like a shell takes its command by more names.
+        ("mcp__shell__run", json!({"text": "rm -rf /"}), mcp()),
         ("run_command_line", json!({"command-line": "rm -rf /etc", "command": "ls"}), other()),
     ] {
         let verdict = ask(name, arguments.clone(), action);
@@ -343,7 +345,7 @@ fn what_an_unknown_tool_may_run_is_judged_and_never_changed() {
         ("mcp__game__act", json!({"command": "destroy the castle"}), mcp()),
         ("mcp__shell__run", json!({"command": "ls -la"}), mcp()),
         ("mcp__shell__run", json!({"command": "cargo run --bin harn -- run x.harn"}), mcp()),
-        ("mcp__shell__run", json!({"text": "rm -rf /"}), mcp()),
+        ("mcp__notes__add", json!({"text": "rm -rf /"}), mcp()),
         ("read", json!({"command": "rm -rf /"}), Action::ReadFile("x".into())),
     ] {
         assert_eq!(ask(name, arguments.clone(), action), ToolCallVerdict::Allow, "{name} {arguments}");
