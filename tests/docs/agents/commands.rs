@@ -112,7 +112,7 @@ fn check(adapter: &dyn Adapter, command: &str, ended: &Ended) {
 fn the_commands_of_the_overview_run() {
     let person = Person::new();
     let user = &person.0;
-    for command in blocks_of(&page("docs/agents.md"), "sh").concat().lines().filter(|line| !line.contains(" ID")) {
+    for command in blocks_of(&page("docs/agents.md"), "sh").concat().lines().filter(|line| !line.contains(" CODE")) {
         run(user, command).expect(0, &[]);
     }
     let listed = run(user, "hookhost agents").stdout;
