@@ -81,7 +81,7 @@ fn an_unknown_session_is_reported_with_the_command_that_lists_them() {
     }
     user.run(RUN).expect(0, &[]);
     user.run(RUN).expect(0, &[]);
-    // Neither the beginning of an id nor an empty word names a session.
+    // Neither a prefix of an id nor an empty word names a session.
     for command in [["session", "show"], ["session", "rm"], ["session", "resume"], ["run", "--session"]] {
         let of = |id| user.run([&command[..], &[id]].concat());
         of("0").expect(2, &["there is no session `0` in ", "its whole id is needed, such as "]);

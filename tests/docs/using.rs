@@ -21,7 +21,7 @@ fn configs() -> Vec<Config> {
 #[test]
 fn every_toml_block_is_a_configuration() {
     let configs = configs();
-    assert_eq!(configs.len(), 9);
+    assert_eq!(configs.len(), 10);
     let agent = configs.iter().find_map(|config| config.section::<AgentSection>("agent").expect("a section"));
     assert_eq!(agent.expect("a block with [agent]").provider.as_deref(), Some("local"));
     let mcp = configs.iter().find_map(|config| config.section::<McpSection>("mcp").expect("a section"));
@@ -98,7 +98,7 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
     for found in fields.captures_iter(&debug) {
         let key = found[1].replace('_', "-");
         let key = match key.as_str() {
-            "origin" | "code" => continue,
+            "origin" | "code" | "description" => continue,
             "digest" => "sha256",
             key => key,
         };

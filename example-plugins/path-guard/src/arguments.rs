@@ -195,7 +195,7 @@ impl Found {
     }
 }
 
-/// The text of an argument as a path, unless it is none by its name or its form. One that the argument's name does not tell needs
+/// The text of an argument as a path, unless its name or its form says otherwise. One that the argument's name does not tell needs
 /// something that paths have.
 fn path_of(text: &str, name: &str) -> Option<String> {
     let is_other = OTHERS.contains(&name) || TEXTS.iter().any(|end| name.ends_with(end)) || holds_command(name);

@@ -254,7 +254,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     written
 }
 
-/// A path of Windows in a workspace that is none of Windows (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`): nobody here knows where it begins.
+/// A path of Windows in a workspace of another system (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`): nobody here knows where it begins.
 fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
     let path = path.trim().replace('\\', "/");
     let is_drive = |path: &str| matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());

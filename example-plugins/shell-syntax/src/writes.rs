@@ -74,7 +74,7 @@ pub(crate) fn writes_or_runs(program: &str) -> bool {
 }
 
 /// Whether a text that may be no command at all is taken for one where it begins with this name: that of a program which writes or runs
-/// another, or which stands before a redirection every day.
+/// another, or which precedes a redirection every day.
 #[must_use]
 pub fn is_known_program(program: &str) -> bool {
     const EVERYDAY: [&str; 16] = [

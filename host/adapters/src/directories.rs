@@ -96,7 +96,7 @@ impl Directories {
         }
     }
 
-    /// Returns the words of a hook's command line that fix these directories. A path that is not UTF-8 cannot stand in an agent's
+    /// Returns the words of a hook's command line that fix these directories. A path that is not UTF-8 cannot be written into an agent's
     /// file, and one that does not begin at the root means another directory for each hook: both are left out.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {

@@ -417,7 +417,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The fields of a message. What two readers could read differently is read in one way: whoever uses it looks at
+    /// The fields of a message. What two readers could read differently is read in one way: its user looks at
     /// [`doubts`](Self::doubts).
     ///
     /// # Errors

@@ -69,7 +69,7 @@ impl FailureKind {
         matches!(self, Self::Compute | Self::Deadline | Self::OutOfFuel)
     }
 
-    /// Stands between the plugin's name and [`Failure::detail`] in a sentence. Empty where the plugin did nothing wrong: the detail
+    /// Joins the plugin's name and [`Failure::detail`] in a sentence. Empty where the plugin did nothing wrong: the detail
     /// then says it all.
     #[must_use]
     pub fn opening(self) -> &'static str {

@@ -65,7 +65,7 @@ impl Hook<'_> {
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
             let why = self.contradicted(&contradiction);
-            // Whoever sets the environment must not have the call run.
+            // One who sets the environment must not have the call run.
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }

@@ -217,7 +217,7 @@ impl Found {
     }
 }
 
-/// The text of a file that is only looked at, whoever owns it; `None` where there is none. `project` as in
+/// The text of a file that is only looked at, of any owner; `None` where there is none. `project` as in
 /// [`SettingsFile::read`].
 ///
 /// # Errors

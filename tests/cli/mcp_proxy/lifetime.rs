@@ -55,7 +55,7 @@ fn a_client_that_goes_takes_a_hanging_server_with_it() {
 }
 
 #[test]
-fn a_server_that_goes_on_although_nobody_waits_for_it_ends_soon_after_its_client() {
+fn a_server_that_continues_although_nobody_waits_for_it_ends_soon_after_its_client() {
     let user = user();
     let pid = user.project().join("pid");
     let script = format!("trap '' TERM; echo $$ > {}; sleep 1000 & exec sleep 1000", pid.display());

@@ -156,7 +156,7 @@ fn an_agent_that_nobody_answers_is_told_no_at_its_gates_and_can_stop() {
         for point in agent.points {
             let reply = adapter.fail(Some(point.name), why);
             assert_ne!(reply.exit, 1, "{} at {}", agent.name, point.name);
-            // Of a result that nobody could read, the run goes on also where it cannot be withheld.
+            // Of a result that nobody could read, the run continues also where it cannot be withheld.
             let is_kept = point.event == EventKind::AfterToolCall && !point.abilities.replaces;
             if point.abilities.rejects && !is_kept {
                 let is_denied = denies(agent.name, point.name, &reply, "\u{0}");

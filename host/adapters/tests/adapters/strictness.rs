@@ -37,7 +37,7 @@ fn of_claudes_shape() -> Vec<(&'static str, Option<&'static str>, Value, &'stati
     all
 }
 
-/// A call with these arguments in the words of each agent that is told calls.
+/// A call with these arguments in the words of each agent that reports calls.
 fn calls(arguments: &Value) -> Vec<(&'static str, Option<&'static str>, Value)> {
     let mut all: Vec<_> = agents()
         .into_iter()

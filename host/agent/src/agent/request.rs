@@ -167,7 +167,7 @@ impl Run<'_> {
         }
     }
 
-    /// Continues with the reason in the conversation if the refusal of the turn allows that; else the task ends.
+    /// Continues with the reason in the conversation if the refusal of the turn allows that. Otherwise the task ends.
     fn refused_turn(&mut self, ended: Ended) -> Step {
         match &ended.rejection {
             Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),

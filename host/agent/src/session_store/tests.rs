@@ -143,7 +143,7 @@ fn a_message_edited_by_hand_counts_as_it_is() {
 }
 
 #[test]
-fn the_beginning_of_an_id_names_no_session_and_whole_ids_are_proposed() {
+fn a_prefix_of_an_id_names_no_session_and_whole_ids_are_proposed() {
     let (_directory, store) = written();
     for id in ["s-2", "s-22", "other"] {
         drop(store.create(&header(id)).unwrap());

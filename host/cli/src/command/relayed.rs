@@ -65,7 +65,7 @@ impl Program {
                 Err(anyhow!("{what} has ended{how}").into())
             }
             Some(_) => {
-                // Its input is closed. One that goes on nevertheless is asked to end, and killed then.
+                // Its input is closed. One that continues nevertheless is asked to end, and killed then.
                 group.terminate();
                 let _ = tokio::time::timeout(FOR_ITS_STATUS, group.wait()).await;
                 Ok(Exit::Done)

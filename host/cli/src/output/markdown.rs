@@ -38,7 +38,7 @@ impl MarkdownStream {
         shown
     }
 
-    /// Returns the rest, and begins anew.
+    /// Returns the rest, and starts over.
     pub(crate) fn finish(&mut self) -> String {
         let mut shown = String::new();
         let rest = std::mem::take(&mut self.pending);

@@ -197,7 +197,7 @@ fn is_binary(kind: &str) -> bool {
         || KINDS.contains(&kind.as_str())
 }
 
-/// The media type of a `data:` URL whose data begins after `before`, and what stands before the URL.
+/// The media type of a `data:` URL whose data begins after `before`, and the text before the URL.
 fn data_url(before: &str) -> Option<(&str, &str)> {
     let head = before.strip_suffix(";base64,")?;
     let start = (head.len().saturating_sub(MAX_URL_HEAD)..).find(|&start| head.is_char_boundary(start))?;

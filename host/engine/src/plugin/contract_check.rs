@@ -43,7 +43,7 @@ pub enum ContractError {
          `cargo build --target wasm32-wasip2` and functions that are not async"
     )]
     Unsupported(String),
-    /// Valid, and not compiled all the same.
+    /// Valid, and still not compiled.
     #[error("is a valid component, and is not compiled: {0}")]
     NotCompiled(String),
     /// More than the host takes of any plugin, or of this one.

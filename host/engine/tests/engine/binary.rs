@@ -12,7 +12,7 @@ fn picture(length: usize) -> String {
     base64::Engine::encode(&base64::prelude::BASE64_STANDARD, bytes)
 }
 
-/// What becomes of a result, and the record of it.
+/// Returns the outcome of a result, and the record of it.
 async fn after(session: &Session, result: ToolResult) -> hookhost::Settled<TransformOutcome<ToolResult>> {
     let call = session.tool_call("1", "Read", &json!({ "file_path": "/a.png" }), ToolOrigin::Builtin);
     session.after_tool_call(&call.into_call(), result, ResultSource::Tool).await
@@ -51,7 +51,7 @@ async fn a_plugin_that_changes_a_result_leaves_the_pictures_in_it_as_they_are() 
     for text in [raw.to_string(), value.text] {
         assert!(text.contains(&data) && !text.contains(TOKEN) && !text.contains("hookhost:binary"));
     }
-    // What it answered is in the log with the marker, and what came of it with the data.
+    // What it answered is in the log with the marker, and the outcome with the data.
     let verdict = settled.record.calls[0].verdict.as_ref().unwrap().get();
     assert!(verdict.contains("[hookhost:binary image/png, 2000000 bytes, sha256 ") && verdict.len() < 10_000);
     assert!(settled.record.last.as_ref().unwrap().get().contains(&data));

@@ -105,7 +105,7 @@ fn bare(word: &str) -> String {
     word.trim_matches('`').to_owned()
 }
 
-/// The first sentence is written out, and of the others what they say in place of what it did, or all where they begin anew.
+/// The first sentence is written out, and of the others what they say in place of what it did, or all where they start over.
 fn sentences(cell: &str) -> Vec<String> {
     if cell == "nothing" {
         return Vec::new();

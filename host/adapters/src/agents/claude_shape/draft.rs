@@ -84,7 +84,7 @@ impl<'a> Draft<'a> {
                 }
                 None => {
                     // Of an unknown shape it may be dropped. Then the model at least reads why it should not use the result. The run
-                    // goes on: whoever writes what a tool reads could otherwise end it.
+                    // continues: the author of what a tool reads could otherwise end it.
                     self.specific("updatedToolOutput", json!(filled(reason)));
                     self.specific("additionalContext", json!(filled(reason)));
                 }

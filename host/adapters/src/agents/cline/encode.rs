@@ -43,7 +43,7 @@ pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse" | "tool_call" | "UserPromptSubmit") => cancelled(why),
-        // A message about a result that cannot be read must not end the run: whoever writes what a tool reads could do so.
+        // A message about a result that cannot be read must not end the run: the author of what a tool reads could do so.
         Some("PostToolUse" | "tool_result") => Reply::json(&json!({ "cancel": false, "contextModification": why })),
         // An `errorMessage` without `cancel` would be read as a text for the model.
         Some(_) => neutral(point),

@@ -164,7 +164,7 @@ fn stack_in_words(stack: usize) -> String {
         return size;
     }
     format!(
-        "{size}, {WARNING}which is large{WARNING:#}: each event gets a fresh instance, for which all of it is written anew; \
+        "{size}, {WARNING}which is large{WARNING:#}: each event gets a fresh instance, for which all of it is written again; \
          link with `-C link-arg=-zstack-size={TEMPLATE_STACK}` (in .cargo/config.toml)"
     )
 }

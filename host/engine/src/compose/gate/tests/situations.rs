@@ -70,7 +70,7 @@ fn only_the_own_allow_or_approve_about_a_newer_value_withdraws_an_escalation() {
 }
 
 #[test]
-fn a_question_for_a_failure_stands_beside_the_plugins_own_until_it_answers_about_a_newer_value() {
+fn a_question_for_a_failure_leaves_the_plugins_own_open_until_it_answers_about_a_newer_value() {
     let failed = || Verdict::Unanswered(question(1));
     let asked = |first, then| accepted(&Event::before([says(first, then), changer()])).2;
     let of_first = |numbers: &[u8]| -> Questions {
