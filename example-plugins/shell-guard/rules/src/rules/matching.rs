@@ -74,7 +74,7 @@ enum Condition {
     Environment(Pattern),
     NoEnvironment(Pattern),
     Reads(Pattern),
-    Writes(Box<RawCondition>),
+    Writes(Box<WriteCondition>),
     Touches(Box<[Class]>),
     /// One that fits the first, and not the second.
     Statement(Box<(Pattern, Option<Pattern>)>),
@@ -84,7 +84,7 @@ enum Condition {
 
 /// Conditions on the files that a command writes.
 #[derive(Debug)]
-struct RawCondition {
+struct WriteCondition {
     pattern: Option<Pattern>,
     paths: Box<[Class]>,
     /// Set where the files count that its words name, beside those of redirections: the rule says which programs it is about.
@@ -349,7 +349,7 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     if wanted.writes.is_some() || !wanted.writes_paths.is_empty() {
         let target = wanted.writes.map(compile).transpose()?;
         let paths = classes(&wanted.writes_paths)?;
-        conditions.push(Condition::Writes(Box::new(RawCondition { pattern: target, paths, by_words })));
+        conditions.push(Condition::Writes(Box::new(WriteCondition { pattern: target, paths, by_words })));
     }
     conditions.extend(paths_last);
     if !wanted.secret.is_empty() {
@@ -462,7 +462,7 @@ impl Condition {
                 sources.any(|redirect| pattern.is_match(&redirect.target.text))
             }
             Self::Writes(wanted) => {
-                let RawCondition { pattern, paths, by_words } = &**wanted;
+                let WriteCondition { pattern, paths, by_words } = &**wanted;
                 let leads = |target: &Word| paths.is_empty() || is_one_of(paths, command.class(target, places));
                 let is_named = |target: &Word| pattern.as_ref().is_none_or(|pattern| pattern.is_match(&target.text));
                 // `cd .git; tee config`
