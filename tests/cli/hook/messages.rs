@@ -23,7 +23,10 @@ fn a_message_that_cannot_be_read_is_denied_with_a_sentence_and_recorded() {
         (twice.as_bytes(), "its message cannot be read: the key \"tool_name\" occurs twice"),
         (large.as_bytes(), "16777216 are the most that is read"),
         (deep.as_bytes(), "its message cannot be read: a value in it nests more than 100 levels deep"),
-        (br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash"}"#, "its message cannot be read: the arguments of `Bash` are missing"),
+        (
+            br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash"}"#,
+            "its message cannot be read: the arguments of `Bash` are missing",
+        ),
     ];
     for (message, says) in cases {
         home.told(&HOOK, message).could_not_be_settled(says);
