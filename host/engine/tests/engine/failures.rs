@@ -99,7 +99,10 @@ async fn an_event_that_is_larger_than_the_input_limit_trips_no_plugin() {
         assert!(outcome.to_string().ends_with(" bytes, limits.input is 300"), "{outcome}");
     }
     assert!(matches!(ask(&session, "short").await, GateOutcome::Allowed { .. }));
-    assert_eq!(texts(session.take_notices()), [""; 0]);
+    // The record of such an event, which the plugin observes in the background, is larger than the limit, too.
+    let mut told = texts(session.take_notices());
+    told.retain(|text| !text.contains(" on audit-record: "));
+    assert_eq!(told, [""; 0]);
 }
 
 #[tokio::test]

@@ -26,20 +26,20 @@ fn place(event: &AgentEvent) -> usize {
         AgentEvent::TurnStarted { .. } => 11,
         AgentEvent::Retrying { .. } => 12,
         AgentEvent::Text { .. } => 13,
-        AgentEvent::TextHeld { .. } => 14,
-        AgentEvent::Answered { .. } => 15,
-        AgentEvent::ToolChanged { .. } => 16,
-        AgentEvent::ToolRejected { .. } => 17,
-        AgentEvent::ToolAnswered { .. } => 18,
-        AgentEvent::ToolStarted { .. } => 19,
-        AgentEvent::ResultChanged { .. } => 20,
-        AgentEvent::ResultWithheld { .. } => 21,
-        AgentEvent::ToolFinished { .. } => 22,
-        AgentEvent::Usage { .. } => 23,
-        AgentEvent::Answer { .. } => 24,
-        AgentEvent::TaskEnded { .. } => 25,
-        AgentEvent::SessionEnded { .. } => 26,
-        AgentEvent::Reasoning { .. } => 27,
+        AgentEvent::Reasoning { .. } => 14,
+        AgentEvent::TextHeld { .. } => 15,
+        AgentEvent::Answered { .. } => 16,
+        AgentEvent::ToolChanged { .. } => 17,
+        AgentEvent::ToolRejected { .. } => 18,
+        AgentEvent::ToolAnswered { .. } => 19,
+        AgentEvent::ToolStarted { .. } => 20,
+        AgentEvent::ResultChanged { .. } => 21,
+        AgentEvent::ResultWithheld { .. } => 22,
+        AgentEvent::ToolFinished { .. } => 23,
+        AgentEvent::Usage { .. } => 24,
+        AgentEvent::Answer { .. } => 25,
+        AgentEvent::TaskEnded { .. } => 26,
+        AgentEvent::SessionEnded { .. } => 27,
     }
 }
 
@@ -77,6 +77,7 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::TurnStarted { turn: 1, provider: text(), model: text() },
         AgentEvent::Retrying { error: text(), wait: Duration::from_millis(5) },
         AgentEvent::Text { text: text() },
+        AgentEvent::Reasoning { text: text() },
         AgentEvent::TextHeld { bytes: 1 },
         AgentEvent::Answered { by: text() },
         AgentEvent::ToolChanged {
@@ -101,7 +102,6 @@ fn samples() -> Vec<AgentEvent> {
         AgentEvent::Answer { text: text() },
         AgentEvent::TaskEnded { status: Status::Error, reason: Some(text()), turns: 1 },
         AgentEvent::SessionEnded { status: Status::Success, usage },
-        AgentEvent::Reasoning { text: text() },
     ]
 }
 
