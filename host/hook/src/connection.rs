@@ -26,7 +26,7 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Further time for a frame after [`SILENCE_TIMEOUT`]: where both processes were stopped, the other side continues a moment later.
-const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
+pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How much a pipe takes without waiting, in bytes, where `poll` says that it takes something: `PIPE_BUF` of POSIX.
 const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };

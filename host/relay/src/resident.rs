@@ -2,7 +2,7 @@
 //! settled beside each other. Where no resident host is there, one is started.
 
 use hookhost_adapters::directories::Directories;
-use hookhost_hook::connection::{self, ConnectionError, Deadline, SILENCE_TIMEOUT};
+use hookhost_hook::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT};
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::hook::WITHIN;
 use hookhost_hook::place::{self, Place};
@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// How long a connection may take that somebody accepts: others wait for this thread meanwhile.
 const AT_ONCE: Duration = Duration::from_millis(50);
@@ -192,14 +192,17 @@ impl Connection {
         self.frames.send(frame).map_err(|_| ConnectionError::Closed)?;
         loop {
             let silent = Instant::now() + SILENCE_TIMEOUT;
-            let response = match timeout_at(deadline.min(silent), responses.recv()).await {
-                Err(_) if silent < deadline => {
+            let mut response = timeout_at(deadline.min(silent), responses.recv()).await;
+            if response.is_err() && silent < deadline {
+                // After this process was stopped, the time is over before the frames that came meanwhile are read.
+                response = timeout(RESUME_TIMEOUT, responses.recv()).await;
+                if response.is_err() {
                     // The next event looks for another one.
                     lock(&self.waiting).end();
                     return Err(ConnectionError::Silent { process: None });
                 }
-                response => response.map_err(too_late)?,
-            };
+            }
+            let response = response.map_err(too_late)?;
             match response {
                 Some(Response::Waiting { seconds: 0 }) => {}
                 Some(Response::Waiting { seconds }) => {

@@ -260,7 +260,15 @@ impl Handle {
             ));
         }
         self.session.note_project_files(counting, &root);
-        Ok(())
+        let noted = self.session.project_files();
+        match counting.iter().find(|file| file.to_str().is_some() && !noted.contains_key(*file)) {
+            Some(file) => Err(format!(
+                "a session remembers the rules of {} projects, and {} would be one more: begin a new session",
+                noted.len(),
+                file.display()
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether a text is said for the first time since the last prompt.
@@ -329,8 +337,32 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use super::{identifier, of_arguments};
+    use super::{Handle, Memory, identifier, of_arguments};
+    use hookhost::{Config, Host, SessionSpec};
+    use hookhost_adapters::AgentSession;
     use serde_json::json;
+    use std::path::{Path, PathBuf};
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+    use tokio::sync::OnceCell;
+
+    #[tokio::test]
+    async fn a_project_whose_rules_a_session_cannot_remember_is_denied() {
+        let host = Host::builder(Config::empty()).build().await.unwrap();
+        let session = host.open_session(SessionSpec::new("codex", Path::new("/work"))).unwrap();
+        let handle = Handle {
+            session,
+            started: OnceCell::new(),
+            used: Mutex::new(Instant::now()),
+            memory: Arc::<Mutex<Memory>>::default(),
+        };
+        let named = AgentSession::new(Some("1".into()), "/work".into());
+        let mut files: Vec<PathBuf> = (0..256).map(|number| format!("/work/{number}/hookhost.toml").into()).collect();
+        handle.keeps_project_files(&named, &files, |_| false).unwrap();
+        files.push("/work/257/hookhost.toml".into());
+        let why = handle.keeps_project_files(&named, &files, |_| false).unwrap_err();
+        assert!(why.contains("256 projects") && why.ends_with("begin a new session"), "{why}");
+    }
 
     #[test]
     fn arguments_are_the_same_in_whatever_order_their_members_are() {

@@ -309,18 +309,6 @@ async fn a_yes_is_judged_under_the_rules_of_its_moment() {
 }
 
 #[tokio::test]
-async fn the_sessions_of_a_proof_end_with_it() {
-    let lab = Lab::new(Rule::new()).await;
-    for (id, command) in [("1", canary::DENIED), ("2", canary::PASSED)] {
-        let mut call = bash("PreToolUse", id, command);
-        call["session_id"] = canary::SESSION.into();
-        lab.said(&call).await;
-    }
-    assert_eq!(lab.events("session-end").len(), 2);
-    assert!(lab.settler.sessions().is_empty());
-}
-
-#[tokio::test]
 async fn arguments_of_calls_that_never_report_an_end_take_no_room() {
     let lab = Lab::new(Rule::new()).await;
     let large = "x".repeat(4 << 20);
