@@ -118,9 +118,7 @@ fn every_command_of_the_reference_prints_what_the_reference_says() {
     program(&user, "claude", "echo '2.1.330 (Claude Code)'");
     program(&user, "hookhost-hook", &format!("case $(cat) in *canary-denied*) echo '{deny}';; esac"));
     // What the real hook would start.
-    for beside in ["hookhost", "hookhost-settle"] {
-        program(&user, beside, "exit 1");
-    }
+    program(&user, "hookhost", "exit 1");
     follow(&user, "docs/cli.md", 12);
 }
 

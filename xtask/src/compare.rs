@@ -113,9 +113,8 @@ impl Built {
             Ok::<_, String>(copy)
         };
         let programs = match self.programs {
-            Some(Programs { hookhost, hook, settle }) => {
-                let settle = settle.as_ref().map(copied).transpose()?;
-                Some(Programs { hookhost: copied(&hookhost)?, hook: copied(&hook)?, settle })
+            Some(Programs { hookhost, hook }) => {
+                Some(Programs { hookhost: copied(&hookhost)?, hook: copied(&hook)? })
             }
             None => None,
         };
@@ -125,7 +124,7 @@ impl Built {
     fn start(&self, asked: &Asked<'_>) -> Outcome<Process> {
         let mut command = Command::new(&self.bench);
         with_plugins(&mut command, &self.plugins);
-        if let Some(Programs { hookhost, hook, .. }) = &self.programs {
+        if let Some(Programs { hookhost, hook }) = &self.programs {
             command.env("HOOKHOST_COMMAND", hookhost).env("HOOKHOST_HOOK", hook);
         }
         command.env(TURNS, "").current_dir(&self.root).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -63,7 +63,7 @@ const TASKS: [Task; 20] = [
     },
     Task {
         name: "install",
-        help: "build hookhost, hookhost-hook and hookhost-settle, and put them where cargo puts programs, or into the directory named",
+        help: "build hookhost and hookhost-hook, and put them where cargo puts programs, or into the directory named",
         run: programs::install,
     },
     Task { name: "test", help: "build the plugins and run all tests; arguments go to `cargo test`", run: checks::test },

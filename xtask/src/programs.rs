@@ -1,5 +1,4 @@
-//! The programs that a user has: `hookhost`, the small `hookhost-hook`, which agents start at every event, and
-//! `hookhost-settle`, which the hook starts where no resident host answers.
+//! The programs that a user has: `hookhost`, and the small `hookhost-hook`, which agents start at every event.
 
 use std::{
     env, fs,
@@ -15,8 +14,6 @@ use crate::{
 pub(crate) struct Programs {
     pub(crate) hookhost: PathBuf,
     pub(crate) hook: PathBuf,
-    /// It is beside the hook, as it is where both are installed. An older commit, to compare with, has none.
-    pub(crate) settle: Option<PathBuf>,
 }
 
 /// Builds them.
@@ -29,9 +26,7 @@ pub(crate) fn release(workspace: &Workspace) -> Outcome<Programs> {
     run("building hookhost (the first time, wasmtime is compiled too)", &mut build)?;
     let hookhost = workspace.target.join(profile).join(named("hookhost"));
     let hook = small(workspace, "hookhost-hook")?;
-    let has_settle = workspace.root.join("host/settle").is_dir();
-    let settle = has_settle.then(|| small(workspace, "hookhost-settle")).transpose()?;
-    Ok(Programs { hookhost, hook, settle })
+    Ok(Programs { hookhost, hook })
 }
 
 /// Builds an example that has nothing of hookhost but the engine, with the profile of `hookhost`: what is in both is the engine's.
@@ -78,10 +73,10 @@ pub(crate) fn install(workspace: &Workspace, arguments: &[String]) -> Outcome {
     };
     let programs = release(workspace)?;
     fs::create_dir_all(&directory).map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
-    for program in [&programs.hookhost, &programs.hook].into_iter().chain(&programs.settle) {
+    for program in [&programs.hookhost, &programs.hook] {
         put(program, &directory)?;
     }
-    say(&format!("hookhost, hookhost-hook and hookhost-settle are in {}", directory.display()));
+    say(&format!("hookhost and hookhost-hook are in {}", directory.display()));
     let is_on_path = env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|entry| entry == directory));
     if !is_on_path {
         say(&format!("your shell does not find them yet: add {} to your PATH", directory.display()));

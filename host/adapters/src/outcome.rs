@@ -1,10 +1,11 @@
 //! The outcome of an event, as far as an agent can be told.
 
 use hookhost_contract::{Question, Rejection, Task, ToolResult};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The outcome of an event for an agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Outcome {
     /// What the agent has to do.
@@ -47,7 +48,7 @@ impl Outcome {
 }
 
 /// What an agent has to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// Nothing: no plugin objected to anything. This is no permission, and skips no question of the agent's own.
     Neutral,

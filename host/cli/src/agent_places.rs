@@ -1,5 +1,6 @@
 //! Where an agent's files are for this user and in this project, and which hook program they name.
 
+use crate::agents_section::AgentsSection;
 use crate::configuration::{self, not_loaded};
 use crate::exit::CliError;
 use crate::output;
@@ -9,7 +10,6 @@ use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::{Context, OnFailure, PROGRAM, Scope};
 use hookhost_adapters::{Adapter, all, by_name};
 use hookhost_install::find::{self, is_executable};
-use hookhost_settle::section::AgentsSection;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -7,9 +7,11 @@ use anyhow::anyhow;
 use hookhost::files::{self, FileError, Guard};
 use hookhost::store::{Log, LogError};
 use hookhost::{Host, StoreError};
-use hookhost_settle::asked::DATABASE;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The name of the database, in the directory of what is remembered.
+const DATABASE: &str = "hookhost.db";
 
 /// How long a command that ends waits for observers.
 const FOR_OBSERVERS: Duration = Duration::from_secs(2);

@@ -3,6 +3,7 @@
 //! A project's file that does not count is announced, with the command that approves it, and so is
 //! one that is not what was approved and counts.
 
+use crate::agents_section::AgentsSection;
 use crate::exit::CliError;
 use crate::output::{self, quoted, style::WARNING};
 use anyhow::anyhow;
@@ -14,7 +15,6 @@ use hookhost_agent::mcp::McpSection;
 use hookhost_agent::provider::Keys;
 use hookhost_agent::sent::SentVariable;
 use hookhost_mcp::policy::Section;
-use hookhost_settle::section::AgentsSection;
 use std::path::{Path, PathBuf};
 
 /// The sections of `hookhost.toml` that are not the engine's.

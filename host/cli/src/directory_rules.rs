@@ -5,22 +5,11 @@ use hookhost::command::{ProjectFile, TrustStore};
 use hookhost::config::{Config, FILE_NAME};
 use hookhost_hook::place::Place;
 use hookhost_server::{Configurations, Found, users_file};
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// The user's own file and the approved ones of the project.
-#[derive(Debug, Default)]
-pub(crate) struct UserConfigurations {
-    /// Calls at once, where the process settles no more than one event.
-    at_once: Option<NonZeroU32>,
-}
-
-impl UserConfigurations {
-    /// With so many calls at once.
-    pub(crate) fn at_once(calls: NonZeroU32) -> Self {
-        Self { at_once: Some(calls) }
-    }
-}
+#[derive(Debug)]
+pub(crate) struct UserConfigurations;
 
 impl Configurations for UserConfigurations {
     fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String> {
@@ -33,11 +22,7 @@ impl Configurations for UserConfigurations {
         let changes = found.changes.iter().map(configuration::changed);
         let inert = found.inert.iter().map(configuration::inert);
         let notes = changes.chain(inert).map(|note| format!("hookhost: {note}")).collect();
-        let mut config = found.config;
-        if let Some(calls) = self.at_once {
-            config.limit_concurrent_calls(calls);
-        }
-        Ok(Found::new(config).notes(notes))
+        Ok(Found::new(found.config).notes(notes))
     }
 
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf> {

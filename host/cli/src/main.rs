@@ -1,6 +1,7 @@
 //! The `hookhost` command: a thin shell over the engine and the agent. Each subcommand is a file of `command`.
 
 mod agent_places;
+mod agents_section;
 mod args;
 mod audit_log;
 mod command;
@@ -25,8 +26,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     hookhost_hook::program::survive_limits();
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|command| command == "hook") && !words.any(|word| word == "--alone") {
+    if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
         // At once: a hook answers no to a signal, and does not just end.
         hookhost_hook::program::watch_signals();
     }

@@ -8,7 +8,7 @@ use crate::config::{AskRule, Code, Config, Entry, Settings};
 use crate::contract::{EventKind, ToolSpec};
 use crate::engine::Engine;
 #[cfg(feature = "cache")]
-use crate::plugin::{Cache, ReadAhead};
+use crate::plugin::Cache;
 use crate::plugin::{Compiler, LoadError, Plugin, PluginTool};
 use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
@@ -30,23 +30,9 @@ pub(crate) struct Loading {
     pub(crate) engine: Engine,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<Cache>,
-    #[cfg(feature = "compile")]
-    pub(crate) compiles: bool,
     pub(crate) own: OwnCapabilities,
     /// The program's, for the records of its native rules.
     pub(crate) version: Option<Arc<str>>,
-}
-
-#[cfg(feature = "cache")]
-impl Loading {
-    /// Begins to read the compiled code of the entries that are not loaded yet, where there is something to do meanwhile.
-    fn read_ahead(&self, components: &[&Entry]) -> Option<ReadAhead> {
-        let cache = self.cache.as_ref()?;
-        let is_read = |entry: &&Entry| !matches!(entry.code, Code::Compiled(_)) && !self.engine.has_component(entry);
-        let read: Vec<Entry> = components.iter().copied().filter(is_read).cloned().collect();
-        let is_worth_it = read.len() > 1 || (read.len() == 1 && self.engine.begins_with_a_pool());
-        is_worth_it.then(|| ReadAhead::begin(cache, read)).flatten()
-    }
 }
 
 pub(crate) struct ActiveConfig {
@@ -80,8 +66,6 @@ impl ActiveConfig {
         let most = settings.concurrent_calls;
         let components: Vec<&Entry> =
             entries.iter().copied().filter(|entry| !matches!(entry.code, Code::Native(_))).collect();
-        #[cfg(feature = "cache")]
-        let read_ahead = loading.read_ahead(&components);
         // Made with the first component: where none runs, nothing is reserved.
         let mut sandbox = None;
         let mut plugins = Vec::with_capacity(entries.len());
@@ -98,10 +82,6 @@ impl ActiveConfig {
                 sandbox: &sandbox,
                 #[cfg(feature = "cache")]
                 cache: loading.cache.as_ref(),
-                #[cfg(feature = "cache")]
-                read_ahead: read_ahead.as_ref(),
-                #[cfg(feature = "compile")]
-                compiles: loading.compiles,
                 own,
                 within: settings.compile_time,
             };

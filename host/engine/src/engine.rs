@@ -31,7 +31,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 #[derive(Clone, Default)]
 pub struct Engine {
     known: Arc<Mutex<Known>>,
-    has_no_pools: bool,
 }
 
 /// Why a component cannot be compiled ahead.
@@ -53,30 +52,13 @@ struct Known {
     sandboxes: Vec<Weak<Sandbox>>,
     /// By the digest of their files.
     plugins: HashMap<Digest, Vec<Weak<Loaded>>>,
-    /// Those of an engine without pools.
-    held: Held,
-}
-
-/// What an engine holds for as long as it lives.
-#[derive(Default)]
-struct Held {
-    sandboxes: Vec<SharedSandbox>,
-    plugins: Vec<Arc<Loaded>>,
 }
 
 impl Engine {
-    /// An engine without pools; each is made when a configuration needs it.
+    /// An engine that has made no pool yet; each is made when a configuration needs it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// An engine that makes each instance when a call needs it: for a process that settles few events, which begins sooner
-    /// without a pool. Each event takes longer. The engine keeps what it has loaded for as long as it lives. A plugin that needs more
-    /// memories, tables or instances than its limits allow is loaded, and fails at its first event: a pool refuses it before.
-    #[must_use]
-    pub fn without_pools() -> Self {
-        Self { has_no_pools: true, ..Self::default() }
     }
 
     /// Compiles the component of an entry, for [`Entry::from_compiled`](crate::config::Entry::from_compiled), now or in a later process on the same
@@ -91,7 +73,7 @@ impl Engine {
         let sandbox = self.sandbox(PoolSize::of(&[entry], std::num::NonZeroU32::MIN))?;
         let own = OwnCapabilities::default();
         let within = crate::config::Settings::default().compile_time;
-        let compiler = Compiler { sandbox: &sandbox, cache: None, read_ahead: None, compiles: true, own: &own, within };
+        let compiler = Compiler { sandbox: &sandbox, cache: None, own: &own, within };
         Ok(compiler.ahead(entry).await?)
     }
 
@@ -109,27 +91,9 @@ impl Engine {
         if let Some(fits) = known.sandboxes.iter().filter_map(Weak::upgrade).find(|some| some.pool_size().holds(size)) {
             return Ok(fits);
         }
-        let sandbox = if self.has_no_pools { Sandbox::on_demand(size) } else { Sandbox::new(size) };
-        let sandbox = Arc::new(sandbox?);
+        let sandbox = Arc::new(Sandbox::new(size)?);
         known.sandboxes.push(Arc::downgrade(&sandbox));
-        if self.has_no_pools {
-            known.held.sandboxes.push(Arc::clone(&sandbox));
-        }
         Ok(sandbox)
-    }
-
-    /// Whether a pool is made for the first configuration, which takes a while.
-    #[cfg(feature = "cache")]
-    pub(crate) fn begins_with_a_pool(&self) -> bool {
-        !self.has_no_pools && self.known().sandboxes.iter().all(|sandbox| sandbox.strong_count() == 0)
-    }
-
-    /// Whether a plugin of this entry's component is in use.
-    #[cfg(feature = "cache")]
-    pub(crate) fn has_component(&self, entry: &Entry) -> bool {
-        let known = self.known();
-        let loaded = entry.code.digest().and_then(|digest| known.plugins.get(&digest));
-        loaded.is_some_and(|loaded| loaded.iter().any(|plugin| plugin.strong_count() > 0))
     }
 
     /// The plugin that is loaded of such an entry in this sandbox.
@@ -151,9 +115,6 @@ impl Engine {
         let same_file = known.plugins.entry(*digest).or_default();
         if !same_file.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&plugin.shared))) {
             same_file.push(Arc::downgrade(&plugin.shared));
-            if self.has_no_pools {
-                known.held.plugins.push(Arc::clone(&plugin.shared));
-            }
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::sandbox::http::Resolver;
 use crate::session::{
     Clock, Notice, ObserverTasks, QuestionGone, Services, Session, SessionError, SessionSpec, SystemClock,
 };
-use crate::store::{LateWrite, Store, StoreError};
+use crate::store::{KeptOutcome, LateWrite, OutcomeChange, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -97,8 +97,6 @@ pub struct HostBuilder {
     engine: Engine,
     #[cfg(feature = "cache")]
     cache: Option<PathBuf>,
-    #[cfg(feature = "compile")]
-    compiles: bool,
     actions: ActionMap,
     approver: Option<Arc<dyn Approver>>,
     shares_questions: bool,
@@ -160,8 +158,6 @@ impl Host {
             engine: Engine::new(),
             #[cfg(feature = "cache")]
             cache: crate::plugin::cache::default_directory(),
-            #[cfg(feature = "compile")]
-            compiles: true,
             actions: ActionMap::default(),
             approver: None,
             shares_questions: false,
@@ -315,6 +311,35 @@ impl Host {
         self.shared.services.answer(id, approval).await
     }
 
+    /// Keeps the outcome of a call in the store, soon, for hosts that come after this one.
+    ///
+    /// # Errors
+    /// If too much waits to be written.
+    pub fn keep_outcome(&self, kept: KeptOutcome) -> Result<(), StoreError> {
+        self.change_outcome(OutcomeChange::Keep(kept))
+    }
+
+    /// Forgets the outcome of a call, soon.
+    ///
+    /// # Errors
+    /// If too much waits to be written.
+    pub fn forget_outcome(&self, call: [u8; 32]) -> Result<(), StoreError> {
+        self.change_outcome(OutcomeChange::Forget(call))
+    }
+
+    fn change_outcome(&self, change: OutcomeChange) -> Result<(), StoreError> {
+        self.shared.services.store.push(LateWrite { outcome: Some(change), ..LateWrite::default() })
+    }
+
+    /// Returns the outcomes that hosts with the same store have kept, and that count now.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn kept_outcomes(&self) -> Result<Vec<KeptOutcome>, StoreError> {
+        let services = &self.shared.services;
+        services.store.outcomes(services.now()).await
+    }
+
     /// The notices of closed sessions for the user, each once: what their own
     /// [`take_notices`](crate::Session::take_notices) was not asked for, and what observers did afterwards. At most 256 wait
     /// here. A process that ends takes them after [`Self::drain`].
@@ -411,17 +436,6 @@ impl HostBuilder {
         self
     }
 
-    /// Compiles nothing, also where the feature `compile` is on: a component whose compiled code is not in the cache does not load
-    /// ([`LoadError::NoCompiler`]).
-    #[cfg(feature = "cache")]
-    #[must_use]
-    pub fn without_compiler(self) -> Self {
-        #[cfg(feature = "compile")]
-        return Self { compiles: false, ..self };
-        #[cfg(not(feature = "compile"))]
-        self
-    }
-
     /// Keeps the audit log and the state of plugins in this database, which is created if it is missing; several processes
     /// may share it. Without one, only [`Self::audit`] gets records, and state lives as long as the host.
     #[must_use]
@@ -496,8 +510,6 @@ impl HostBuilder {
             engine: self.engine,
             #[cfg(feature = "cache")]
             cache,
-            #[cfg(feature = "compile")]
-            compiles: self.compiles,
             own: own.clone(),
             version: self.version,
         };

@@ -55,6 +55,9 @@ pub enum ConnectionError {
         /// The process behind the socket, where the system names it.
         process: Option<u32>,
     },
+    /// No resident host could be started.
+    #[error("no resident host could be started: {0}")]
+    NotStarted(String),
     /// The process was asked to end.
     #[error("the hook was asked to end before there was an answer")]
     Interrupted,
@@ -230,10 +233,16 @@ impl Connection {
         match arrives(SILENCE_TIMEOUT).or_else(|_| arrives(RESUME_TIMEOUT)) {
             Err(ConnectionError::TooLate(_)) => {
                 deadline.left()?;
-                Err(ConnectionError::Silent { process: peer_process(&self.stream) })
+                Err(ConnectionError::Silent { process: self.process() })
             }
             waited => waited.and_then(|()| self.receive(deadline)),
         }
+    }
+
+    /// Returns the process behind the socket, where the system names it.
+    #[must_use]
+    pub fn process(&self) -> Option<u32> {
+        peer_process(&self.stream)
     }
 }
 
@@ -304,8 +313,19 @@ fn closed(error: ConnectionError) -> ConnectionError {
     }
 }
 
-/// A socket whose path is too long for its address is reached by the directory that is open.
+/// Connects to the socket in the place's directory, or to the one that the place names where its file system holds no socket.
 fn connect(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
+    match connect_below(place, deadline) {
+        Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match place.other_socket() {
+            Some(socket) => connect_to(&socket, deadline),
+            None => Err(error.into()),
+        },
+        connected => connected,
+    }
+}
+
+/// A socket whose path is too long for its address is reached by the directory that is open.
+fn connect_below(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = place.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
         return connect_to(&socket, deadline);

@@ -1,16 +1,16 @@
 //! The hook: one message of an agent, and its reply, whatever happens meanwhile.
 
 use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
-use crate::frame::{HookRequest, Request, Response};
+use crate::frame::{FrameError, HookRequest, Request, Response};
 use crate::place::{self, Place};
-use crate::start;
+use crate::start::{self, StartingHost};
 use crate::unanswered::Unanswered;
 use hookhost_adapters::directories::{Contradiction, Directories};
 use hookhost_adapters::install::OnFailure;
 use hookhost_adapters::json::MAX_BYTES;
 use hookhost_adapters::message::VARIABLES;
 use hookhost_adapters::{Adapter, Message, Reply, detect, reason};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -22,11 +22,17 @@ pub const WITHIN: Duration = Duration::from_secs(10);
 /// The interval at which it is looked whether a resident host that ends has ended.
 const STOP_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a resident host that another hook is starting is waited for.
-const FOR_A_START: Duration = Duration::from_secs(1);
+/// Time in which a resident host that a hook starts has to listen. It does not count towards the event's deadline.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The interval at which it is looked whether it is there.
-const START_INTERVAL: Duration = Duration::from_millis(2);
+/// Timeout of one connection to a host that starts: a program that takes no connections may be at its socket before.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Poll interval while a resident host starts: the first, and the longest, since each is twice the one before.
+const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
+
+/// Upper bound of the resident hosts that settle one event in turn, each after the one before has died.
+const MAX_HOSTS: u32 = 3;
 
 /// A hook as its command line says.
 pub struct Hook<'a> {
@@ -127,36 +133,53 @@ impl Hook<'_> {
         point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
-    fn ask(&self, request: &HookRequest, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
+    /// Has the resident host settle the message; one that is started for it, where none is there. If the host dies meanwhile, the next one
+    /// gets the same message. The store knows the calls that were settled already.
+    fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
-        let alone = |deadline, meanwhile: &dyn Fn()| {
-            start::alone(&start::program()?, &self.fixed, request, deadline, meanwhile)
+        let Some(place) = self.place() else {
+            return Err(io::Error::other("no directory for it is known: set HOME or HOOKHOST_STATE_DIR").into());
         };
-        let Some(place) = self.place() else { return alone(deadline, &|| ()) };
-        let is_silent = match resident(&place, request, deadline) {
-            Resident::Answered(answered) => return answered,
-            // It serves others. One that is started now would find that it is there, and end.
-            Resident::Refuses => return alone(deadline, &|| ()),
-            Resident::NotThere => false,
-            Resident::Silent { process } => {
-                start::end_silent(process, &place);
-                true
+        let mut connection = None;
+        for _ in 0..MAX_HOSTS {
+            match settled(&place, connection.take(), request, deadline) {
+                Attempt::Answered(answered) => return answered,
+                Attempt::Died => connection = Some(self.started(&place, None)?),
+                Attempt::Stuck { process } => {
+                    start::end_stuck(process, &place);
+                    connection = Some(self.started(&place, process)?);
+                }
             }
-        };
-        // Of one that has waited for a person, and ended, the time for a call without a person is over.
-        let deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
-        let lock = start::lock(&place);
-        if let Ok(None) = lock
-            && !is_silent
-            && let Some(answered) = started_elsewhere(&place, request, deadline)
-        {
-            return answered;
+            deadline = deadline.again(self.within().min(self.agents_time().saturating_sub(began.elapsed())));
         }
-        let is_ours = matches!(lock, Ok(Some(_)));
-        alone(deadline, &|| {
-            // The call does not wait for it. A failure to start it is no failure of this call.
-            let _ = is_ours.then(|| start::resident_host(&start::program()?, &self.fixed, &place));
-        })
+        Err(ConnectionError::Closed)
+    }
+
+    /// Connects to a resident host that this hook or another one starts, and not to the process that is `stuck`.
+    fn started(&self, place: &Place, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
+        let deadline = Deadline::within(START_TIMEOUT.min(self.agents_time()), Some(self.interrupted));
+        let program = start::program()?;
+        let [mut interval, longest] = START_INTERVALS;
+        let mut host = StartingHost::spawn(&program, &self.fixed, place)?;
+        loop {
+            match Connection::open(place, deadline.at_most(CONNECT_TIMEOUT)) {
+                Ok(connection) if stuck.is_none() || connection.process() != stuck => return Ok(connection),
+                Ok(_) | Err(ConnectionError::NotThere(_) | ConnectionError::TooLate(_)) => {}
+                Err(error) => return Err(error),
+            }
+            match host.take() {
+                None => host = StartingHost::spawn(&program, &self.fixed, place)?,
+                Some(mut starting) => host = if starting.has_yielded()? { None } else { Some(starting) },
+            }
+            let left = deadline.left().map_err(|error| match error {
+                ConnectionError::TooLate(within) => {
+                    ConnectionError::NotStarted(format!("it does not listen after {} seconds", within.as_secs()))
+                }
+                other => other,
+            })?;
+            std::thread::sleep(interval.min(left));
+            interval = longest.min(interval * 2);
+        }
     }
 
     /// Returns the reply where nobody answered: no, unless the operator chose otherwise.
@@ -183,65 +206,48 @@ impl Hook<'_> {
     }
 }
 
-/// The outcome of asking the resident host.
-enum Resident {
+/// What came of one resident host.
+enum Attempt {
     Answered(Result<Response, ConnectionError>),
-    /// It serves hooks of other directories or of another version.
-    Refuses,
-    /// It takes connections, and sends nothing.
-    Silent {
-        process: Option<u32>,
-    },
-    NotThere,
+    /// There is none, or it has ended before its answer.
+    Died,
+    /// It takes connections and sends nothing, or another version of the protocol.
+    Stuck { process: Option<u32> },
 }
 
-/// Has the resident host settle a message. One that ended meanwhile has perhaps recorded the event. It is settled once more:
-/// never is it left unsettled.
-fn resident(place: &Place, request: &HookRequest, deadline: Deadline<'_>) -> Resident {
-    match settled(place, request, deadline) {
-        Err(ConnectionError::NotThere(_) | ConnectionError::Closed | ConnectionError::Frame(_)) => Resident::NotThere,
-        Err(ConnectionError::Silent { process }) => Resident::Silent { process },
-        Ok(Response::Refused(_)) => Resident::Refuses,
-        answered => Resident::Answered(answered),
-    }
-}
-
-/// The same of one that another hook is starting: where many hooks come at once, a process for each would keep all of them
-/// waiting.
-fn started_elsewhere(
+/// Has the resident host settle a message, over a connection that is open, or over a new one.
+fn settled(
     place: &Place,
+    connection: Option<Connection>,
     request: &HookRequest,
-    deadline: Deadline<'_>,
-) -> Option<Result<Response, ConnectionError>> {
-    let began = Instant::now();
-    while began.elapsed() < FOR_A_START && deadline.left().is_ok() {
-        match resident(place, request, deadline) {
-            Resident::Answered(answered) => return Some(answered),
-            Resident::Refuses | Resident::Silent { .. } => return None,
-            Resident::NotThere => std::thread::sleep(START_INTERVAL),
+    mut deadline: Deadline<'_>,
+) -> Attempt {
+    let reached = deadline.at_most(SILENCE_TIMEOUT);
+    let opened = connection.map_or_else(|| Connection::open(place, reached), Ok);
+    let mut connection = match opened {
+        Ok(connection) => connection,
+        Err(error) => return attempt(Err(error), deadline, None),
+    };
+    let process = connection.process();
+    if let Err(error) = connection.send(&Request::Hook(request.clone()), reached) {
+        return attempt(Err(error), deadline, process);
+    }
+    loop {
+        match connection.receive_at_work(deadline) {
+            Ok(Response::Waiting { seconds }) => deadline = deadline.that_takes_long(seconds),
+            received => return attempt(received, deadline, process),
         }
     }
-    None
 }
 
-fn settled(place: &Place, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
-    let reached = deadline.at_most(SILENCE_TIMEOUT);
-    let sent = Connection::open(place, reached).and_then(|mut connection| {
-        connection.send(&Request::Hook(request.clone()), reached)?;
-        Ok(connection)
-    });
-    let mut connection = match sent {
-        Err(ConnectionError::TooLate(_)) => {
-            deadline.left()?;
-            return Err(ConnectionError::Silent { process: None });
-        }
-        sent => sent?,
-    };
-    loop {
-        match connection.receive_at_work(deadline)? {
-            Response::Waiting { seconds } => deadline = deadline.that_takes_long(seconds),
-            response => return Ok(response),
-        }
+fn attempt(received: Result<Response, ConnectionError>, deadline: Deadline<'_>, process: Option<u32>) -> Attempt {
+    match received {
+        Err(ConnectionError::NotThere(_) | ConnectionError::Closed) => Attempt::Died,
+        Err(ConnectionError::Silent { .. } | ConnectionError::Frame(_)) => Attempt::Stuck { process },
+        // Not all of the time is over, but that for one step of a host that is well.
+        Err(ConnectionError::TooLate(_)) if deadline.left().is_ok() => Attempt::Stuck { process },
+        Ok(Response::Refused(why)) if why == FrameError::OtherVersion.to_string() => Attempt::Stuck { process },
+        answered => Attempt::Answered(answered),
     }
 }
 
@@ -255,7 +261,7 @@ pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<Strin
     connection.send(&Request::Status { directory: PathBuf::from(directory) }, deadline)?;
     match connection.receive(deadline)? {
         Response::Status(json) => Ok(json),
-        _ => Err(crate::frame::FrameError::Garbage.into()),
+        _ => Err(FrameError::Garbage.into()),
     }
 }
 
@@ -284,8 +290,8 @@ fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionE
     let mut connection = Connection::open(place, deadline)?;
     connection.send(&Request::Stop, deadline)?;
     match connection.receive(deadline)? {
-        Response::Refused(why) => Err(std::io::Error::other(why).into()),
-        _ => Err(crate::frame::FrameError::Garbage.into()),
+        Response::Refused(why) => Err(io::Error::other(why).into()),
+        _ => Err(FrameError::Garbage.into()),
     }
 }
 

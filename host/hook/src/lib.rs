@@ -11,7 +11,7 @@
 //! | `json_end` | the end of a message that arrives in pieces |
 //! | [`connection`] | a connection, with a deadline for each step |
 //! | [`unanswered`] | what the resident host is told later: calls that nobody answered |
-//! | [`start`] | starting the resident host, and settling a call without it |
+//! | [`start`] | starting the resident host, and ending one that is stuck |
 //! | [`hook`] | the hook from its message to its reply |
 //! | [`program`] | a program that is a hook, from its standard input to its exit code |
 

@@ -1,6 +1,7 @@
 //! Where the resident host of a user is reached: a directory that is the user's alone.
 
 use hookhost_adapters::directories::{DIRECTORY_VARIABLES, Directories};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Returns the directories of hookhost's files to which the environment of this process leads.
@@ -18,6 +19,9 @@ pub fn variables() -> Vec<(String, String)> {
 
 /// Upper bound of a socket's path, in bytes: `sockaddr_un` has 108 on Linux and 104 on macOS, one of them for its end.
 pub const MAX_SOCKET_PATH: usize = 103;
+
+/// Upper bound of a path, in bytes: `PATH_MAX` of Linux.
+const MAX_PATH: u64 = 4096;
 
 /// The directory of the resident host's socket and of its locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +66,19 @@ impl Place {
         self.directory.join("host.log")
     }
 
-    /// What several processes settle once, a file each.
+    /// The file that names a socket elsewhere, where the file system of the directory holds none.
     #[must_use]
-    pub fn claims(&self) -> PathBuf {
-        self.directory.join("claims")
+    pub fn socket_name(&self) -> PathBuf {
+        self.directory.join("host.path")
+    }
+
+    /// Returns the socket that [`Self::socket_name`] names.
+    #[must_use]
+    pub fn other_socket(&self) -> Option<PathBuf> {
+        let mut name = String::new();
+        let file = std::fs::File::open(self.socket_name()).ok()?;
+        file.take(MAX_PATH).read_to_string(&mut name).ok()?;
+        Some(PathBuf::from(name)).filter(|path| path.is_absolute())
     }
 
     /// The path of the user's own file, written once the file has counted.

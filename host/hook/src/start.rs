@@ -1,13 +1,12 @@
-//! Where no resident host is there: one is started, and meanwhile the call is settled by a process of its own.
+//! Starting the resident host, and ending one that is stuck.
 
-use crate::connection::{ConnectionError, Deadline, receive_from};
-use crate::frame::{HookRequest, Response};
+use crate::connection::ConnectionError;
 use crate::place::Place;
 use hookhost_adapters::directories::Directories;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 /// Upper bound of what the resident host's log keeps when one is started, in bytes.
 const MAX_LOG: u64 = 1024 * 1024;
 
-/// The program `hookhost`, which is beside this one.
+/// Returns the path of the program `hookhost`, which is beside this one.
 ///
 /// # Errors
 /// If it is not there.
@@ -29,37 +28,65 @@ pub fn program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
-/// The lock of anyone who starts the resident host, held until it is dropped; absent where another hook holds it.
-///
-/// # Errors
-/// If there can be no lock. The call is settled nevertheless.
-pub fn lock(place: &Place) -> io::Result<Option<File>> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
-    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.starting())?;
-    match lock.try_lock() {
-        Ok(()) => Ok(Some(lock)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
+/// A resident host that this process is starting. Nobody else starts one as long as this is there.
+#[derive(Debug)]
+pub struct StartingHost {
+    process: Child,
+    log: PathBuf,
+    /// Length of the log before the start, in bytes.
+    log_length: u64,
+    _lock: File,
 }
 
-/// Starts the resident host, which lives on after this process, with the directories that are fixed.
-///
-/// # Errors
-/// If it cannot be started. The call is settled nevertheless.
-pub fn resident_host(program: &Path, fixed: &Directories, place: &Place) -> io::Result<()> {
-    // It says there what goes wrong.
-    let log = log(place)?;
-    keep_inherited_files();
-    Command::new(program)
-        .args(["serve", "--on-demand"])
-        .envs(fixed.variables())
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()?;
-    Ok(())
+impl StartingHost {
+    /// Starts the resident host, which lives on after this process, with the directories that are fixed. Absent where another process
+    /// is starting one.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn spawn(program: &Path, fixed: &Directories, place: &Place) -> io::Result<Option<Self>> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(place.starting())?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let log = log(place)?;
+        let log_length = log.metadata()?.len();
+        keep_inherited_files();
+        let process = Command::new(program)
+            .args(["serve", "--on-demand"])
+            .envs(fixed.variables())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        Ok(Some(Self { process, log: place.log(), log_length, _lock: lock }))
+    }
+
+    /// Returns true if the process has ended because another one is the resident host.
+    ///
+    /// # Errors
+    /// [`ConnectionError::NotStarted`] if it has ended for another reason: what it printed, or its exit status.
+    pub fn has_yielded(&mut self) -> Result<bool, ConnectionError> {
+        match self.process.try_wait()? {
+            None => Ok(false),
+            Some(status) if status.success() => Ok(true),
+            Some(status) => Err(ConnectionError::NotStarted(self.error().unwrap_or_else(|| status.to_string()))),
+        }
+    }
+
+    /// Returns the last error that the process has printed.
+    fn error(&self) -> Option<String> {
+        let mut log = File::open(&self.log).ok()?;
+        log.seek(SeekFrom::Start(self.log_length)).ok()?;
+        let mut printed = Vec::new();
+        log.take(MAX_LOG).read_to_end(&mut printed).ok()?;
+        let printed = String::from_utf8_lossy(&printed);
+        printed.lines().rev().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned)
+    }
 }
 
 /// Opens the resident host's log at its end. A file that has grown large begins again.
@@ -71,13 +98,13 @@ fn log(place: &Place) -> io::Result<File> {
     Ok(log)
 }
 
-/// Ends a silent resident host, so that the next one gets its lock. A process that is no `hookhost serve` is left alone, and so is
-/// one of another user.
-pub fn end_silent(process: Option<u32>, place: &Place) {
+/// Ends a resident host that is silent or of another version, so that the next one gets its lock. A process that is no `hookhost serve`
+/// is left alone, and so is one of another user.
+pub fn end_stuck(process: Option<u32>, place: &Place) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
     if kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
-        let why = ConnectionError::Silent { process: None };
+        let why = "it sent nothing for 3 seconds, or another version of the protocol";
         let _ = log(place).and_then(|mut log| writeln!(log, "the hook has ended process {process}: {why}"));
     }
 }
@@ -95,78 +122,4 @@ fn is_resident_host(process: u32) -> bool {
 /// that lives on after this one.
 fn keep_inherited_files() {
     close_fds::set_fds_cloexec(3, &[]);
-}
-
-/// The small program for plugins that are compiled already, which is beside `hookhost`.
-const SMALL: &str = "hookhost-settle";
-
-/// Settles a message in a process of its own. After its answer it lives on until observers and the log have what they get. What
-/// the small program leaves unanswered, `hookhost` settles. `meanwhile` is called while the first process works.
-///
-/// # Errors
-/// If neither process answers in time. It is ended then.
-pub fn alone(
-    program: &Path,
-    fixed: &Directories,
-    request: &HookRequest,
-    deadline: Deadline<'_>,
-    meanwhile: impl FnOnce(),
-) -> Result<Response, ConnectionError> {
-    let mut meanwhile = Some(meanwhile);
-    let mut meanwhile = || meanwhile.take().into_iter().for_each(|meanwhile| meanwhile());
-    match settled_by(Command::new(program.with_file_name(SMALL)), fixed, request, deadline, &mut meanwhile) {
-        // It is not installed, or it leaves the message to the other one, before anything of it is settled.
-        Err(ConnectionError::Closed | ConnectionError::Io(_)) => {}
-        answered => return answered,
-    }
-    let mut command = Command::new(program);
-    command.args(["hook", "--alone"]);
-    settled_by(command, fixed, request, deadline, &mut meanwhile)
-}
-
-/// Settles a message in the process of this command.
-fn settled_by(
-    mut command: Command,
-    fixed: &Directories,
-    request: &HookRequest,
-    mut deadline: Deadline<'_>,
-    meanwhile: &mut dyn FnMut(),
-) -> Result<Response, ConnectionError> {
-    let HookRequest { agent, point, directory, message, .. } = request;
-    command.envs(fixed.variables()).arg(agent);
-    if !point.is_empty() {
-        command.arg(point);
-    }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    if directory.is_dir() {
-        command.current_dir(directory);
-    }
-    keep_inherited_files();
-    let mut child = command.spawn()?;
-    let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(ConnectionError::Closed);
-    };
-    let unanswered = Unanswered(child);
-    deadline.write_all(&mut to, message)?;
-    drop(to);
-    meanwhile();
-    loop {
-        match receive_from(&mut from, deadline)? {
-            Response::Waiting { seconds } => deadline = deadline.that_takes_long(seconds),
-            response => {
-                std::mem::forget(unanswered);
-                return Ok(response);
-            }
-        }
-    }
-}
-
-/// A process that has not answered. It does not outlive this value.
-struct Unanswered(Child);
-
-impl Drop for Unanswered {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -6,7 +6,7 @@ use hookhost_hook::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT,
 use hookhost_hook::frame::{FrameError, HookRequest, MAX_FRAME, Numbered, Request, Response};
 use hookhost_hook::hook::WITHIN;
 use hookhost_hook::place::{self, Place};
-use hookhost_hook::start;
+use hookhost_hook::start::StartingHost;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ impl Resident {
 
     /// Connects to the resident host, which is started where nobody is there.
     async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
-        let mut starting = None;
+        let mut starting: Option<StartingHost> = None;
         loop {
             let error = match connection::open(&self.place, Deadline::within(AT_ONCE, None)) {
                 Ok(stream) => return Ok(UnixStream::from_std(stream)?),
@@ -123,11 +123,10 @@ impl Resident {
             if Instant::now() >= deadline {
                 return Err(error);
             }
-            if !is_there && starting.is_none() {
-                starting = start::lock(&self.place)?;
-                if starting.is_some() {
-                    start::resident_host(&self.program, &Directories::default(), &self.place)?;
-                }
+            match starting.take() {
+                None if is_there => {}
+                None => starting = StartingHost::spawn(&self.program, &Directories::default(), &self.place)?,
+                Some(mut host) => starting = if host.has_yielded()? { None } else { Some(host) },
             }
             sleep(INTERVAL).await;
         }

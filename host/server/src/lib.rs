@@ -8,7 +8,6 @@
 //! | [`users_file`] | whether the user's own file still counts |
 //! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `call_key` | the key of a call, under which it is settled once |
-//! | [`claims`] | what is settled once although two processes could settle it |
 //! | `proxies` | hookhost's own proxies, which ask like agents |
 //! | `once` | calls that are reported twice, and settled once |
 //! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
@@ -25,40 +24,24 @@
 
 #![deny(missing_docs)]
 #![cfg(unix)]
-#![cfg_attr(
-    not(feature = "resident"),
-    allow(dead_code, reason = "what the feature leaves out leaves others without a caller")
-)]
 
-#[cfg(feature = "resident")]
 pub mod acs;
 mod call_key;
-pub mod claims;
-#[cfg(feature = "resident")]
 mod connection;
 mod events;
-#[cfg(feature = "resident")]
 pub mod http;
-#[cfg(feature = "resident")]
 pub mod interceptor;
-#[cfg(feature = "resident")]
 mod mcp;
 mod once;
 mod proxies;
-#[cfg(feature = "resident")]
 pub mod resident;
 pub mod rules;
 pub mod sessions;
 pub mod settle;
-#[cfg(feature = "resident")]
 mod successor;
-
 pub mod users_file;
 
-#[cfg(feature = "resident")]
 pub use acs::Acs;
-pub use claims::Claims;
-#[cfg(feature = "resident")]
 pub use resident::{Ended, Resident, ResidentError};
 pub use rules::{Configurations, Found, NOT_TAKEN_UP};
 pub use settle::Settler;

@@ -1,13 +1,14 @@
-//! Calls that are reported twice, by two hook files or two programs of an agent: they are settled once, and both get the same
-//! answer.
+//! Calls that are reported twice, by two hook files or two programs of an agent, or once more after a host was killed: they are settled
+//! once, and both reports get the same outcome.
 
-use crate::call_key::{CallId, CallKey};
+use crate::call_key::{CallId, CallKey, KEPT};
+use hookhost::store::KeptOutcome;
 use hookhost_adapters::{Answer, Outcome};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{OnceCell, watch};
 
 /// Upper bound of the kept answers.
@@ -18,6 +19,9 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// Bytes that an answer is counted as beside its texts and values.
 const BESIDES: usize = 512;
+
+/// Upper bound of an outcome that is kept for hosts that come after this one, in bytes.
+const MAX_ROW: usize = 256 * 1024;
 
 /// Old answers are removed when there are so many, and then each time that their number has doubled.
 const SWEPT_AT: usize = 64;
@@ -71,9 +75,11 @@ impl Answers {
 /// One call, and its answer once there is one.
 #[derive(Debug)]
 pub(crate) struct Slot {
+    call: CallId,
     terms: [u8; 32],
-    /// The rules under which it is settled, by their revision: rules of a program can change without their digest.
-    rules: u64,
+    /// The rules under which it is settled, by their revision: rules of a program can change without their digest. Absent for an outcome of
+    /// an earlier host.
+    rules: Option<u64>,
     answer: OnceCell<(Settled, Instant)>,
     /// For how many seconds a person is waited for; 0 before one is asked.
     pub(crate) waiting: watch::Sender<u32>,
@@ -84,13 +90,39 @@ impl Once {
     pub(crate) fn slot(&self, key: &CallKey, rules: u64) -> Arc<Slot> {
         let mut answers = self.answers();
         let known = answers.slots.get(&key.call);
-        if let Some(slot) = known.filter(|slot| slot.is_kept() && slot.rules == rules && slot.terms == key.terms) {
+        let is_same = |slot: &&Arc<Slot>| {
+            slot.is_kept() && slot.terms == key.terms && slot.rules.is_none_or(|revision| revision == rules)
+        };
+        if let Some(slot) = known.filter(is_same) {
             return Arc::clone(slot);
         }
-        let (answer, waiting) = (OnceCell::new(), watch::Sender::new(0));
-        let slot = Arc::new(Slot { terms: key.terms, rules, answer, waiting });
+        let slot = Arc::new(Slot::new(key.call, key.terms, Some(rules)));
         answers.insert(key.call, Arc::clone(&slot));
         slot
+    }
+
+    /// Takes up what hosts before this one have kept. A row that cannot be read is left out: its call is settled once more.
+    pub(crate) fn take_up(&self, rows: Vec<KeptOutcome>) {
+        let (now, time) = (Instant::now(), milliseconds());
+        let mut answers = self.answers();
+        for KeptOutcome { call, terms, event, settled, expires, outcome } in rows {
+            let kept = Duration::from_millis(expires.saturating_sub(settled)).min(KEPT);
+            let age = Duration::from_millis(time.saturating_sub(settled));
+            if let (Ok(outcome), Some(since)) = (serde_json::from_str(&outcome), now.checked_sub(age)) {
+                let slot = Slot::new(call, terms, None);
+                let _ = slot.answer.set((Settled { outcome, event, kept }, since));
+                answers.insert(call, Arc::new(slot));
+            }
+        }
+    }
+
+    /// Returns the row of an outcome for hosts that come after this one; absent for one that is too large.
+    pub(crate) fn kept(&self, slot: &Slot) -> Option<KeptOutcome> {
+        let (Settled { outcome, event, kept }, _) = slot.answer.get()?;
+        let settled = milliseconds();
+        let expires = settled + u64::try_from(kept.as_millis()).unwrap_or_default();
+        let outcome = serde_json::to_string(outcome).ok().filter(|text| text.len() <= MAX_ROW)?;
+        Some(KeptOutcome { call: slot.call, terms: slot.terms, event: event.clone(), settled, expires, outcome })
     }
 
     /// The answer to a call, which is settled now unless it was; and whether this report settled it.
@@ -116,12 +148,10 @@ impl Once {
         Ok((settled, is_ours))
     }
 
-    /// Forgets calls.
-    pub(crate) fn end(&self, calls: &[CallId]) {
+    /// Forgets calls, and returns those that were known.
+    pub(crate) fn end(&self, calls: &[CallId]) -> Vec<CallId> {
         let mut answers = self.answers();
-        for call in calls {
-            answers.slots.remove(call);
-        }
+        calls.iter().copied().filter(|call| answers.slots.remove(call).is_some()).collect()
     }
 
     fn answers(&self) -> MutexGuard<'_, Answers> {
@@ -130,6 +160,10 @@ impl Once {
 }
 
 impl Slot {
+    fn new(call: CallId, terms: [u8; 32], rules: Option<u64>) -> Self {
+        Self { call, terms, rules, answer: OnceCell::new(), waiting: watch::Sender::new(0) }
+    }
+
     fn is_kept(&self) -> bool {
         // One that is under way may take as long as a person takes.
         self.answer.get().is_none_or(|(settled, since)| since.elapsed() < settled.kept)
@@ -153,6 +187,12 @@ fn weight(outcome: &Outcome) -> usize {
     };
     let texts: usize = outcome.context.iter().chain(&outcome.notices).map(String::len).sum();
     answer + texts + BESIDES
+}
+
+/// Returns the time in milliseconds since the Unix epoch.
+fn milliseconds() -> u64 {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The length of a value as JSON, without making it.
@@ -179,7 +219,7 @@ mod tests {
     use super::{MAX_BYTES, Once, Settled};
     use crate::call_key::{CallKey, KEPT, KEPT_AFTER_YES};
     use hookhost_adapters::{Answer, Outcome};
-    use std::time::{Duration, Instant};
+    use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
     fn key(number: u32) -> CallKey {
         CallKey { call: crate::call_key::digest(&[&number.to_string()]), terms: [0; 32] }

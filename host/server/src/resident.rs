@@ -2,26 +2,29 @@
 //!
 //! One resident host serves a user: it holds a lock of the kernel's, which is free when the process has ended, however it
 //! ended. It ends when nobody has used it for a while, when it is told to, when its program was replaced by another version,
-//! and when its socket is not its own any more. Before it ends it settles what is under way; a hook that comes meanwhile
-//! settles its call by itself.
+//! and when its socket is not its own any more. Before it ends it settles what is under way, and what comes meanwhile.
 
 use crate::acs::Acs;
 use crate::connection::{Shared, serve_soon};
 use crate::http::{self, Token};
 use crate::settle::Settler;
 use crate::successor::Watch;
+use data_encoding::HEXLOWER;
 use hookhost_hook::connection::{is_trusted, short};
 use hookhost_hook::place::{self, MAX_SOCKET_PATH, Place};
 use hookhost_hook::unanswered::Noted;
+use sha2::{Digest as _, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::Instant;
 
 /// How long the events under way are waited for at the end.
 const FOR_THE_LAST: Duration = Duration::from_secs(28);
@@ -75,7 +78,9 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Resident {
     place: Place,
-    listener: std::os::unix::net::UnixListener,
+    listener: UnixListener,
+    socket_path: PathBuf,
+    /// Identity of the socket's file.
     socket: (u64, u64),
     successor: Option<Watch>,
     is_on_demand: bool,
@@ -120,11 +125,13 @@ impl Resident {
             Err(fs::TryLockError::WouldBlock) => return Ok(None),
             Err(fs::TryLockError::Error(error)) => return Err(unusable(error.to_string())),
         }
-        let listener = listen(place).map_err(|error| ResidentError::Socket { socket: place.socket(), error })?;
-        let socket = identity(&place.socket()).unwrap_or_default();
+        let (listener, socket_path) =
+            listen(place).map_err(|error| ResidentError::Socket { socket: place.socket(), error })?;
+        let socket = identity(&socket_path).unwrap_or_default();
         Ok(Some(Self {
             place: place.clone(),
             listener,
+            socket_path,
             socket,
             successor: Watch::new(),
             is_on_demand: false,
@@ -156,11 +163,11 @@ impl Resident {
         stop: impl Future<Output = ()>,
     ) -> io::Result<Ended> {
         self.listener.set_nonblocking(true)?;
-        let listener = UnixListener::from_std(self.listener.try_clone()?)?;
+        let listener = tokio::net::UnixListener::from_std(self.listener.try_clone()?)?;
         let shared = Arc::new(Shared {
             directories: place::directories().variables(),
             is_on_demand: self.is_on_demand,
-            socket: self.place.socket(),
+            socket: self.socket_path.clone(),
             http_address: self.http.as_ref().and_then(|http| http.listener.local_addr().ok()),
             settler,
             told: Notify::new(),
@@ -177,52 +184,56 @@ impl Resident {
         });
         self.take_unanswered(&shared.settler).await;
         let mut look = tokio::time::interval(LOOK_INTERVAL);
-        tokio::pin!(stop);
-        let mut ended = loop {
-            tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => serve_soon(&shared, stream),
-                    // Too many open files: those that are open will be closed.
-                    Err(error) => {
-                        tracing::warn!(%error, "a connection could not be accepted");
-                        tokio::time::sleep(Duration::from_millis(10)).await;
+        let is_idle = || shared.at_work.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
+        let mut ended = None;
+        let limit = tokio::time::sleep(FOR_THE_LAST);
+        tokio::pin!(stop, limit);
+        // Events that come while others are under way are settled, too: the next host starts when this one has ended.
+        while ended.is_none() || !is_idle() {
+            let reason = tokio::select! {
+                accepted = listener.accept() => {
+                    match accepted {
+                        Ok((stream, _)) => serve_soon(&shared, stream),
+                        // Too many open files: those that are open will be closed.
+                        Err(error) => {
+                            tracing::warn!(%error, "a connection could not be accepted");
+                            tokio::time::sleep(Duration::from_millis(10)).await;
+                        }
                     }
-                },
-                _ = look.tick() => {
-                    if let Some(why) = self.reason_to_end(shared.settler.idle(), idle).await {
-                        break why;
-                    }
-                    self.take_unanswered(&shared.settler).await;
+                    None
                 }
-                () = shared.told.notified() => break Ended::Stopped,
-                () = &mut stop => break Ended::Stopped,
+                _ = look.tick(), if ended.is_none() => {
+                    self.take_unanswered(&shared.settler).await;
+                    self.reason_to_end(shared.settler.idle(), idle).await
+                }
+                () = shared.told.notified() => Some(Ended::Stopped),
+                () = &mut stop, if ended != Some(Ended::Stopped) => Some(Ended::Stopped),
+                () = tokio::time::sleep(END_INTERVAL), if ended.is_some() => None,
+                () = &mut limit, if ended.is_some() => break,
+            };
+            if let Some(reason) = reason {
+                if ended.is_none() {
+                    limit.as_mut().reset(Instant::now() + FOR_THE_LAST);
+                }
+                ended = Some(reason);
             }
-        };
+        }
+        let ended = ended.unwrap_or(Ended::Stopped);
         if ended != Ended::SocketGone {
-            // From here on hooks settle their calls by themselves, or start another resident host.
-            let _ = fs::remove_file(self.place.socket());
+            let _ = fs::remove_file(&self.socket_path);
+            let _ = fs::remove_file(self.place.socket_name());
         }
         while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
             serve_soon(&shared, stream);
         }
         shared.ending.send_replace(true);
-        let is_idle = || shared.at_work.load(Ordering::Acquire) == 0 && !shared.settler.idle().is_zero();
-        let mut http = http;
-        let limit = tokio::time::sleep(FOR_THE_LAST);
-        tokio::pin!(limit);
-        // A client that is turned away could let its call run: those of an update are served meanwhile.
-        while !is_idle() {
-            if ended != Ended::Replaced
-                && let Some((stop, _)) = &mut http
-            {
-                drop(stop.take());
+        // Those of them that are settled at once; what waits for a person gets a no.
+        let settled_soon = async {
+            while !is_idle() {
+                tokio::time::sleep(END_INTERVAL).await;
             }
-            tokio::select! {
-                () = tokio::time::sleep(END_INTERVAL) => {}
-                () = &mut limit => break,
-                () = &mut stop, if ended == Ended::Replaced => ended = Ended::Stopped,
-            }
-        }
+        };
+        let _ = tokio::time::timeout(FOR_ITS_NO, settled_soon).await;
         // What is still under way gets a no.
         shared.settler.end();
         let last = async {
@@ -242,7 +253,7 @@ impl Resident {
     }
 
     async fn reason_to_end(&mut self, unused: Duration, idle: Option<Duration>) -> Option<Ended> {
-        if identity(&self.place.socket()) != Some(self.socket) {
+        if identity(&self.socket_path) != Some(self.socket) {
             return Some(Ended::SocketGone);
         }
         if let Some(successor) = &mut self.successor
@@ -271,18 +282,41 @@ impl Resident {
     }
 }
 
-/// Listens at the place's socket; what was there is removed, since the lock says that nobody is behind it.
-fn listen(place: &Place) -> io::Result<std::os::unix::net::UnixListener> {
+/// Listens at the place's socket; what was there is removed, since the lock says that nobody is behind it. If the file system holds no
+/// socket, as FAT does not, the socket is in the user's runtime directory, and a file at the place names it.
+fn listen(place: &Place) -> io::Result<(UnixListener, PathBuf)> {
+    remove(&place.socket_name())?;
     let socket = place.socket();
-    match fs::remove_file(&socket) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    let error = match bind(&socket, place.directory()) {
+        Ok(listener) => return Ok((listener, socket)),
+        Err(error) => error,
+    };
+    let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) else {
+        return Err(error);
+    };
+    let digest = Sha256::digest(place.directory().as_os_str().as_encoded_bytes());
+    let socket = runtime.join(format!("hookhost-{}.sock", HEXLOWER.encode(&digest[..8])));
+    // What is wrong with the place itself is what its user can mend.
+    let Ok(listener) = bind(&socket, &runtime) else { return Err(error) };
+    fs::write(place.socket_name(), socket.as_os_str().as_encoded_bytes())?;
+    Ok((listener, socket))
+}
+
+/// Binds a socket in an open directory where its path is too long for an address.
+fn bind(socket: &Path, directory: &Path) -> io::Result<UnixListener> {
+    remove(socket)?;
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
-        return std::os::unix::net::UnixListener::bind(socket);
+        return UnixListener::bind(socket);
     }
-    let directory = File::open(place.directory())?;
-    std::os::unix::net::UnixListener::bind(short(&directory))
+    let directory = File::open(directory)?;
+    UnixListener::bind(short(&directory))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// What tells a file from another one.

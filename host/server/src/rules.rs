@@ -35,11 +35,6 @@ pub trait Configurations: Send + Sync {
     fn is_revoked(&self, _file: &Path) -> bool {
         false
     }
-
-    /// Whether changed files are read again. If not, no yes counts once one of them has changed.
-    fn takes_up_changes(&self) -> bool {
-        true
-    }
 }
 
 /// A configuration that was found.
@@ -177,14 +172,7 @@ impl Known {
 /// A yes is judged under the rules of the directory as its files are then.
 impl RuleSource for Known {
     fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
-        Box::pin(async move {
-            let rules = self.rules().await?;
-            let not_taken_up = rules.notes.first().filter(|note| note.starts_with(NOT_TAKEN_UP));
-            match not_taken_up {
-                Some(note) if !self.loader.configurations.takes_up_changes() => Err(note.clone()),
-                _ => Ok(()),
-            }
-        })
+        Box::pin(async move { self.rules().await.map(drop) })
     }
 }
 

@@ -1,24 +1,21 @@
 //! From an agent's message to its reply.
 
-use crate::call_key::{CallId, CallKey, KEPT, KEPT_AFTER_YES, digest};
-use crate::claims::{Claim, Claims};
+use crate::call_key::{CallId, CallKey, KEPT, KEPT_AFTER_YES};
 use crate::events::{self, Said};
 use crate::once::{Once, Settled};
 use crate::proxies;
 use crate::rules::{Configurations, DirectoryRules, RulesByDirectory, real};
-use crate::sessions::{Handle, MAX_CONTINUED, Sessions, directories, identifiers};
-use data_encoding::HEXLOWER;
+use crate::sessions::{Handle, MAX_CONTINUED, Sessions, directories};
 use hookhost::audit::{DeliveryKind, EventRecord};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::{Cause, EventKind, Refusal, Rejection, ResultSource, Task, ToolCall, ToolResult};
 use hookhost::native::Rule;
 use hookhost::session::DispatchOptions;
-use hookhost::{Begun, Config, GateOutcome, Host, Pending};
+use hookhost::{Begun, Config, GateOutcome, Host, Pending, StoreError};
 use hookhost_adapters::{
     Abilities, Adapter, AgentSession, Answer, HookCall, HookEvent, Message, Outcome, Reply, ToolUse, canary, degrade,
     detect, reason,
 };
-use hookhost_hook::frame::Response;
 use hookhost_hook::hook;
 use hookhost_hook::unanswered::Unanswered;
 use serde_json::{Value, json};
@@ -50,17 +47,10 @@ pub struct Settler {
     rules: RulesByDirectory,
     sessions: Sessions,
     once: Once,
-    claims: Option<Claims>,
     canary: OnceCell<DirectoryRules>,
     usage: Mutex<Usage>,
     /// Whether the process is about to end.
     ends: watch::Sender<bool>,
-}
-
-/// A message that was settled: by another process, or here, with the claim of this process on it.
-enum Done {
-    Elsewhere(Reply),
-    Here(Vec<Settled>, Option<(Claim, [u8; 32])>),
 }
 
 /// An event that an agent reports.
@@ -125,17 +115,10 @@ impl Settler {
             host,
             sessions: Sessions::default(),
             once: Once::default(),
-            claims: None,
             canary: OnceCell::new(),
             usage: Mutex::new(Usage { under_way: 0, last: Instant::now() }),
             ends: watch::Sender::new(false),
         }
-    }
-
-    /// The same, where other processes of the user may settle events as well.
-    #[must_use]
-    pub fn beside_others(self, claims: Claims) -> Self {
-        Self { claims: Some(claims), ..self }
     }
 
     /// The host.
@@ -165,19 +148,6 @@ impl Settler {
 
     fn usage(&self) -> MutexGuard<'_, Usage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Loads the rules that a message is settled under. Nothing is settled or recorded.
-    ///
-    /// # Errors
-    /// One sentence, where they cannot be loaded: for that reason [`Self::reply`] would be a no.
-    pub async fn prepare(&self, named: &'static dyn Adapter, message: &Message<'_>) -> Result<(), String> {
-        // What cannot be read, what is too long and the canary need none.
-        let Ok(call) = detect(named, message).decode(message) else { return Ok(()) };
-        if too_long(&call.session).is_some() || is_canary(&call) {
-            return Ok(());
-        }
-        self.rules.of_session(directories(&call.session), false).await.map(drop)
     }
 
     /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
@@ -220,27 +190,9 @@ impl Settler {
         }
         let time = Time::of(adapter, &call.point, message.within);
         let work = async {
-            // Another process may be settling it, and wait for a person. The rules are looked at after that.
-            let own = in_own_session(&call);
-            let (_, session) = identifiers(adapter.agent().name, &own.session);
-            let claim = self.claim(adapter, &own, &session).await;
             let rules = self.rules_of(&call).await?;
-            let claim = claim.and_then(|claim| {
-                let key = CallKey::new(&session, &own, &rules.digest)?;
-                // The reply is one at this point.
-                Some((claim, digest(&[&HEXLOWER.encode(&key.terms), &call.point])))
-            });
-            if let Some((claim, terms)) = &claim
-                && let Some(kept) = claim.answer(terms)
-                && let Some(reply) = reply_of(&kept.answer)
-            {
-                let handle = self.handle(adapter, &own, &rules)?;
-                handle.note_repeated(&call.point, kept.event.as_deref());
-                return Ok(Done::Elsewhere(reply));
-            }
             let reported = Reported { adapter, call: &call, until: time.for_others, waits };
-            let outcomes = self.all_settled(reported, &rules).await?;
-            Ok(Done::Here(outcomes, claim))
+            self.all_settled(reported, &rules).await
         };
         let mut ends = self.ends.subscribe();
         let done = tokio::select! {
@@ -249,50 +201,32 @@ impl Settler {
             () = tokio::time::sleep_until(time.at_most.into()) => Err("it took longer than the agent waits".to_owned()),
             _ = ends.wait_for(|ends| *ends) => Err("the resident host has ended".to_owned()),
         };
-        match done {
-            Ok(Done::Elsewhere(reply)) => reply,
-            Ok(Done::Here(outcomes, claim)) => {
-                let [first, ..] = outcomes.as_slice() else {
-                    return adapter.unsettled(&call, &failed(adapter, "nothing of it was settled"));
-                };
-                let (event, kept) = (first.event.clone(), first.kept);
-                let outcomes: Vec<Outcome> = outcomes.into_iter().map(|settled| settled.outcome).collect();
-                let reply = match outcomes.as_slice() {
-                    [outcome] if call.further.is_empty() => adapter.encode(&call, outcome),
-                    outcomes => adapter.encode_all(&call, outcomes),
-                };
-                if let Some((claim, terms)) = claim {
-                    claim.settled(&terms, kept, event.as_deref(), &answer_of(&reply));
-                }
-                reply
-            }
+        match done.as_deref() {
+            Ok([]) => adapter.unsettled(&call, &failed(adapter, "nothing of it was settled")),
+            Ok([outcome]) if call.further.is_empty() => adapter.encode(&call, outcome),
+            Ok(outcomes) => adapter.encode_all(&call, outcomes),
             Err(why) => {
-                self.note_unsettled(adapter, &call.point, &call.session.cwd, &why);
-                adapter.unsettled(&call, &failed(adapter, &why))
+                self.note_unsettled(adapter, &call.point, &call.session.cwd, why);
+                adapter.unsettled(&call, &failed(adapter, why))
             }
         }
-    }
-
-    /// Whose a call is that has a number; absent where no other process can have been told of it, and for a message of several
-    /// events: the reply to it is that to all of them, and a gateway sends the first of them again with each later one.
-    async fn claim(&self, adapter: &dyn Adapter, call: &HookCall, session: &str) -> Option<Claim> {
-        let claims = self.claims.as_ref()?;
-        if !call.further.is_empty() || call.once.is_some() {
-            return None;
-        }
-        // A proxy has each call settled by the resident host, and reports it once.
-        if proxies::by_name(adapter.agent().name).is_some() {
-            return None;
-        }
-        claims.claim(&CallKey::id(session, call)?).await
     }
 
     /// Forgets the outcomes of calls, which have run.
     fn forget(&self, calls: &[CallId]) {
-        self.once.end(calls);
-        if let Some(claims) = &self.claims {
-            claims.end(calls);
+        for call in self.once.end(calls) {
+            // An outcome that stays in the store expires.
+            let _ = self.host.forget_outcome(call);
         }
+    }
+
+    /// Takes up the outcomes that a host before this one has kept.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn take_up_outcomes(&self) -> Result<(), StoreError> {
+        self.once.take_up(self.host.kept_outcomes().await?);
+        Ok(())
     }
 
     /// The reply to a message that was not read: no, as far as the agent can be told so.
@@ -321,7 +255,7 @@ impl Settler {
     }
 
     /// Settles each event of a message, in order; `rules` are those of its first. What the agent cannot express is made stricter.
-    async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<Settled>, String> {
+    async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<Outcome>, String> {
         if reported.call.further.is_empty() {
             return Ok(vec![self.one_settled(reported, rules).await?]);
         }
@@ -333,16 +267,16 @@ impl Settler {
         Ok(outcomes)
     }
 
-    async fn one_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Settled, String> {
+    async fn one_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Outcome, String> {
         let (settled, handle) = self.settled(reported, rules).await?;
         let Reported { adapter, call, .. } = reported;
-        let Settled { outcome, event, kept } = settled;
+        let Settled { outcome, event, .. } = settled;
         let (outcome, lost) = degrade(call, outcome, adapter.abilities(call));
         for degradation in lost {
             let note = degradation.sentence();
             handle.session.note_delivery(event.as_deref(), &call.point, DeliveryKind::Degraded, note);
         }
-        Ok(Settled { outcome, event, kept })
+        Ok(outcome)
     }
 
     /// The rules that count for a call now.
@@ -377,7 +311,6 @@ impl Settler {
             handle: &handle,
             notes: &rules.notes,
             rules: &rules.digest,
-            claims: self.claims.as_ref(),
             until,
             longest: rules.longest,
             is_approved: AtomicBool::new(false),
@@ -404,6 +337,11 @@ impl Settler {
                 };
                 if !is_ours {
                     handle.note_repeated(&call.point, settled.event.as_deref());
+                } else if proxies::by_name(adapter.agent().name).is_none()
+                    && let Some(kept) = self.once.kept(&slot)
+                {
+                    // A proxy reports each call once.
+                    let _ = self.host.keep_outcome(kept);
                 }
                 settled
             }
@@ -490,20 +428,6 @@ fn too_long(session: &AgentSession) -> Option<String> {
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
 }
 
-/// A reply, as another process reads it.
-fn answer_of(reply: &Reply) -> Vec<u8> {
-    let (stdout, stderr) = (reply.stdout.as_bytes().to_vec(), reply.stderr.as_bytes().to_vec());
-    Response::Reply { exit: reply.exit, stdout, stderr }.to_frame()
-}
-
-/// The reply of another process; absent where another version wrote it.
-fn reply_of(answer: &[u8]) -> Option<Reply> {
-    let Response::Reply { exit, stdout, stderr } = Response::from_body(answer.get(4..)?).ok()? else { return None };
-    let mut reply = Reply::text(String::from_utf8(stdout).ok()?);
-    (reply.exit, reply.stderr) = (exit, String::from_utf8(stderr).ok()?);
-    Some(reply)
-}
-
 /// What model or user read where an event could not be settled.
 fn failed(adapter: &dyn Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
@@ -543,7 +467,6 @@ struct Asked<'a> {
     notes: &'a [String],
     /// What tells the rules from others.
     rules: &'a str,
-    claims: Option<&'a Claims>,
     /// When the agent has to have its reply.
     until: Instant,
     /// How long the plugins can take, who are asked again after a person has answered.
@@ -573,19 +496,7 @@ impl Asked<'_> {
         if !session.is_new() {
             return None;
         }
-        let claim = match self.claims {
-            Some(claims) => claims.claim(&digest(&["session-start", session.id()])).await,
-            None => None,
-        };
-        // It begins once, whatever rules count.
-        let terms = [0; 32];
-        if claim.as_ref().is_some_and(|claim| claim.answer(&terms).is_some()) {
-            return None;
-        }
         let settled = session.session_start().await;
-        if let Some(claim) = claim {
-            claim.settled(&terms, KEPT, Some(&settled.record.id), b"");
-        }
         Some((settled.outcome, settled.record.id))
     }
 

@@ -33,9 +33,7 @@ impl Person {
         let person = Self { user: User::new() };
         person.program("hookhost-hook", HOOK);
         // What the real hook would start.
-        for beside in ["hookhost", "hookhost-settle"] {
-            person.program(beside, "exit 1");
-        }
+        person.program("hookhost", "exit 1");
         person
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Home, Reply, policy, printed, reply_to};
 use hookhost_adapters::directories::DIRECTORY_VARIABLES;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -67,12 +68,13 @@ fn without_variables_the_directories_of_the_command_count_and_without_them_those
 }
 
 #[test]
-fn a_users_file_that_has_counted_and_is_gone_is_a_no_without_a_resident_host_too() {
+fn a_users_file_that_has_counted_and_is_gone_is_a_no_of_the_next_resident_host_too() {
     let home = Home::new();
-    let _lock = home.without_resident_host();
     home.asked("s", "1", "ls").passes();
     let file = home.user.config_file();
     fs::rename(&file, file.with_extension("away")).unwrap();
+    let [host] = home.processes("serve").try_into().unwrap();
+    super::end(host, Signal::KILL);
     home.asked("s", "2", "ls").could_not_be_settled(&format!("{} is no longer there", file.display()));
     // The same by a variable.
     let nowhere = home.user.path("nowhere");

@@ -63,7 +63,6 @@ fn a_hook_under_any_limit_that_its_agent_can_lower_says_no_to_what_is_denied() {
 fn what_cannot_be_noted_is_told_after_the_reply() {
     let home = Home::new();
     std::fs::remove_file(home.program("hookhost")).unwrap();
-    std::fs::remove_file(home.program("hookhost-settle")).unwrap();
     let reply = limited(&home, "ulimit -f 0", home.call("s", "1", "ls").to_string().as_bytes());
     is_no(&reply, "the file of notes");
     assert!(

@@ -1,7 +1,6 @@
 //! The built `hookhost-hook` and the built resident host, in a home of their own, with a real component: each fault leads to a no
 //! in the agent's own words or to the right verdict, with one sentence, and the log loses nothing.
 
-mod alone;
 mod clock;
 mod crowd;
 mod directories;
@@ -57,7 +56,7 @@ impl Home {
         let home = Self { user: User::new() };
         home.user.configure(configuration);
         fs::create_dir(home.user.path("bin")).unwrap();
-        for name in ["hookhost", "hookhost-hook", "hookhost-settle"] {
+        for name in ["hookhost", "hookhost-hook"] {
             home.put_program(name);
         }
         home.compile(&home.user.project());
@@ -151,20 +150,7 @@ impl Home {
         numbers.filter(is_it).filter_map(Pid::from_raw).collect()
     }
 
-    /// The processes that settle an event by themselves.
-    fn settling(&self) -> Vec<Pid> {
-        let small = self.program("hookhost-settle");
-        let runs = |pid: &i32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|&byte| byte == 0).next() == Some(small.as_os_str().as_encoded_bytes())
-        };
-        let all = fs::read_dir("/proc").unwrap().flatten();
-        let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let small = numbers.filter(runs).filter_map(Pid::from_raw);
-        small.chain(self.processes("hook")).collect()
-    }
-
-    /// Keeps anyone from becoming the resident host, as long as what is returned is there: each hook then settles by itself.
+    /// Keeps anyone from becoming the resident host, as long as what is returned is there: each hook then says no.
     fn without_resident_host(&self) -> fs::File {
         fs::create_dir_all(self.run_directory()).unwrap();
         let lock = fs::File::create(self.run_directory().join("host.lock")).unwrap();
@@ -211,7 +197,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        for pid in self.processes("serve").into_iter().chain(self.settling()) {
+        for pid in self.processes("serve") {
             let _ = kill_process(pid, Signal::KILL);
         }
     }

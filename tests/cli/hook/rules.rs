@@ -106,38 +106,34 @@ fn a_users_file_that_is_gone_opens_no_directory_that_is_new() {
 
 #[test]
 fn a_project_that_is_moved_takes_its_approved_rules_away_from_no_session() {
-    let (with, without) = (Home::new(), Home::new());
-    with.serve();
-    let _lock = without.without_resident_host();
-    for home in [&with, &without] {
-        let first = project(home, "first", "[[ask]]\ntools = [\"Bash\"]\nquestion = \"Project asks\"\n");
-        let moved = home.user.path("moved");
-        let ask = |id: &str, directory: &Path, session: &str| {
-            let mut message = home.call(session, id, "make deploy");
-            message["cwd"] = json!(directory);
-            let mut hook = home.hook(&["claude-code", "PreToolUse"]);
-            Reply::of(started(hook.env("CLAUDE_PROJECT_DIR", directory), message.to_string().as_bytes()))
-        };
-        assert_eq!(ask("1", &first, "s").decision(), "ask");
-        fs::rename(&first, &moved).unwrap();
-        std::os::unix::fs::symlink(&moved, &first).unwrap();
-        ask("2", &first, "s").could_not_be_settled("`hookhost trust --revoke");
-        ask("3", &moved, "s").could_not_be_settled("do not count");
-        ask("4", &moved, "a new session").passes();
-        // Put back, it counts as before; and a person can decide otherwise.
-        fs::remove_file(&first).unwrap();
-        fs::rename(&moved, &first).unwrap();
-        assert_eq!(ask("5", &first, "s").decision(), "ask");
-        fs::rename(&first, &moved).unwrap();
-        fs::create_dir(&first).unwrap();
-        assert_eq!(ask("6", &first, "s").decision(), "ask", "what was approved counts by its path");
-        fs::remove_dir(&first).unwrap();
-        std::os::unix::fs::symlink(&moved, &first).unwrap();
-        let file = first.join("hookhost.toml");
-        printed(&mut home.command(&["trust", "--revoke", file.to_str().unwrap()])).expect(0, &[]);
-        ask("7", &moved, "s").passes();
-        home.verify_log();
-    }
+    let home = &Home::new();
+    let first = project(home, "first", "[[ask]]\ntools = [\"Bash\"]\nquestion = \"Project asks\"\n");
+    let moved = home.user.path("moved");
+    let ask = |id: &str, directory: &Path, session: &str| {
+        let mut message = home.call(session, id, "make deploy");
+        message["cwd"] = json!(directory);
+        let mut hook = home.hook(&["claude-code", "PreToolUse"]);
+        Reply::of(started(hook.env("CLAUDE_PROJECT_DIR", directory), message.to_string().as_bytes()))
+    };
+    assert_eq!(ask("1", &first, "s").decision(), "ask");
+    fs::rename(&first, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &first).unwrap();
+    ask("2", &first, "s").could_not_be_settled("`hookhost trust --revoke");
+    ask("3", &moved, "s").could_not_be_settled("do not count");
+    ask("4", &moved, "a new session").passes();
+    // Put back, it counts as before; and a person can decide otherwise.
+    fs::remove_file(&first).unwrap();
+    fs::rename(&moved, &first).unwrap();
+    assert_eq!(ask("5", &first, "s").decision(), "ask");
+    fs::rename(&first, &moved).unwrap();
+    fs::create_dir(&first).unwrap();
+    assert_eq!(ask("6", &first, "s").decision(), "ask", "what was approved counts by its path");
+    fs::remove_dir(&first).unwrap();
+    std::os::unix::fs::symlink(&moved, &first).unwrap();
+    let file = first.join("hookhost.toml");
+    printed(&mut home.command(&["trust", "--revoke", file.to_str().unwrap()])).expect(0, &[]);
+    ask("7", &moved, "s").passes();
+    home.verify_log();
 }
 
 #[test]

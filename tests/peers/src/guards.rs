@@ -50,16 +50,8 @@ impl Processes<'_> {
             let why = || format!("`{}`: {name} {verdict}", call.command);
             if verdict.is_right(call.is_force_push) { Ok(()) } else { Err(why()) }
         };
-        let name = "`hookhost hook --alone`, one process";
-        let verdict = self.alone.ask_alone(call);
-        is_right(&verdict, name)?;
-        let compared = compare(|| drop(self.alone.ask_alone(call)), || self.reference(call));
-        row(table, call, name, PLUGIN, true, &verdict, &compared);
-
-        // Where it settles nothing, the hook continues with the large program, and the row would be that one's.
-        is_right(&self.alone.ask_settle(call), "`hookhost-settle`")?;
         let hook = self.alone.hook();
-        let name = "`hookhost-hook` that starts the resident host, and has `hookhost-settle` settle the call meanwhile";
+        let name = "`hookhost-hook` that starts the resident host";
         let mut last = Verdict::NoObjection;
         let started = |runs: u32| -> Duration {
             let times = (0..runs).map(|_| {

@@ -11,9 +11,6 @@ use std::thread;
 /// What the message is about, for the command line of hookhost.
 const ABOUT: [&str; 2] = ["claude-code", "PreToolUse"];
 
-/// The program that the hook starts where no resident host answers.
-const SETTLE: &str = "hookhost-settle";
-
 pub(crate) struct Home {
     directory: tempfile::TempDir,
     hookhost: PathBuf,
@@ -21,7 +18,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// With the programs beside each other, as they are installed, and this plugin. `hookhost-settle` is beside the hook.
+    /// With the programs beside each other, as they are installed, and this plugin.
     pub(crate) fn new(hookhost: &Path, hook: &Path, plugin: &Path) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| format!("no directory for a user: {error}"))?;
         let copied = |program: &Path, name: &str| {
@@ -29,7 +26,6 @@ impl Home {
             std::fs::copy(program, &file).map_err(|error| format!("cannot copy {}: {error}", program.display()))?;
             Ok::<_, String>(file)
         };
-        copied(&hook.with_file_name(SETTLE), SETTLE)?;
         let (hookhost, hook) = (copied(hookhost, "hookhost")?, copied(hook, "hookhost-hook")?);
         std::fs::create_dir(directory.path().join("project")).map_err(|error| format!("no project: {error}"))?;
         let home = Self { directory, hookhost, hook };
@@ -64,28 +60,6 @@ impl Home {
 
     /// Runs a hook about a call, from its start to its end.
     pub(crate) fn ask(&self, hook: &[OsString], call: &Call) -> Verdict {
-        self.run(hook, call, |printed| printed)
-    }
-
-    /// The same in one process of hookhost, which loads the plugin and settles the event by itself.
-    pub(crate) fn ask_alone(&self, call: &Call) -> Verdict {
-        self.ask_in_frames(&words(&self.hookhost, &["hook", "--alone", ABOUT[0], ABOUT[1]]), call)
-    }
-
-    /// The same in the small program, once the code of the plugin is in the cache.
-    pub(crate) fn ask_settle(&self, call: &Call) -> Verdict {
-        self.ask_in_frames(&words(&self.hook.with_file_name(SETTLE), &ABOUT), call)
-    }
-
-    /// Asks a program that prints a frame of the hook's protocol, with bytes around the reply that are no text.
-    fn ask_in_frames(&self, process: &[OsString], call: &Call) -> Verdict {
-        self.run(process, call, |frame| match (frame.find("{\""), frame.rfind('}')) {
-            (Some(begin), Some(end)) if begin < end => &frame[begin..=end],
-            _ => "",
-        })
-    }
-
-    fn run(&self, hook: &[OsString], call: &Call, reply: fn(&str) -> &str) -> Verdict {
         let Some((program, arguments)) = hook.split_first() else { return Verdict::Failure("has no program".into()) };
         let mut command = self.command(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -98,7 +72,7 @@ impl Home {
             let _ = stdin.write_all(call.message(&self.project()).as_bytes());
         }
         match process.wait_with_output() {
-            Ok(Output { status, stdout, .. }) => Verdict::of(status.code(), reply(&String::from_utf8_lossy(&stdout))),
+            Ok(Output { status, stdout, .. }) => Verdict::of(status.code(), &String::from_utf8_lossy(&stdout)),
             Err(error) => Verdict::Failure(format!("cannot be read: {error}")),
         }
     }

@@ -112,7 +112,7 @@ const CAUGHT: [(&str, &str); 106] = [
     ("hookhost", "/srv/hh/run/claims/x"),
     ("hookhost", "/srv/hh/keys.toml"),
     ("hookhost", "/opt/hh/hookhost-hook"),
-    ("hookhost", "~/.local/bin/hookhost-settle"),
+    ("hookhost", "~/.local/bin/hookhost-hook"),
 ];
 
 /// Neighbours, which are anybody's to write.

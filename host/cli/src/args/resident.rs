@@ -27,10 +27,6 @@ pub(crate) struct HookArgs {
     /// What the agent is told where nobody answers
     #[arg(long, value_name = "HOW", default_value = "deny")]
     pub(crate) on_failure: FailureArg,
-
-    /// Settle it in this process, and print frames of the hook's protocol: for hookhost-hook
-    #[arg(long, hide = true)]
-    pub(crate) alone: bool,
 }
 
 /// What an agent is told where nobody answers.

@@ -59,7 +59,6 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Auth(args) => auth::run(&args),
         Command::Tools(args) => wait_for(tools::run(&args)),
         Command::Dispatch(args) => wait_here_for(dispatch::run(&args)),
-        Command::Hook(args) if args.alone => wait_here_for(hook::alone(&args)),
         Command::Hook(args) => hook::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Mcp(args) => match &args.command {

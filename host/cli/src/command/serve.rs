@@ -8,12 +8,12 @@ use anyhow::anyhow;
 use data_encoding::HEXLOWER;
 use hookhost::Config;
 use hookhost::files::{self, Guard, Links};
-use hookhost_hook::connection::ConnectionError;
+use hookhost_hook::connection::{Connection, ConnectionError, Deadline};
 use hookhost_hook::place::Place;
 use hookhost_hook::{hook, start};
 use hookhost_server::acs::signature::Secret;
 use hookhost_server::http::Token;
-use hookhost_server::{Acs, Claims, Ended, Resident, Settler};
+use hookhost_server::{Acs, Ended, Resident, Settler};
 use listenfd::ListenFd;
 use rand::{TryRng as _, rngs::SysRng};
 use serde_json::Value;
@@ -44,11 +44,11 @@ const FOR_STATUS: Duration = Duration::from_secs(5);
 /// How long it has to end.
 const FOR_THE_END: Duration = Duration::from_secs(35);
 
+/// Time that a hook gives the resident host before it to end.
+const FOR_A_PLACE: Duration = Duration::from_secs(5);
+
 /// The interval at which it is looked whether the place is free.
 const CLAIM_INTERVAL: Duration = Duration::from_millis(2);
-
-/// How long after its start processes of hooks' own may begin to settle events: they found no resident host before.
-const FOR_OTHERS: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, CliError> {
     let mut next = None;
@@ -110,7 +110,14 @@ fn claimed(args: &ServeArgs, place: &Place) -> Result<Option<Resident>, CliError
             return Ok(Some(if args.on_demand { resident.on_demand() } else { resident }));
         }
         if args.on_demand {
-            return Ok(None);
+            match Connection::open(place, Deadline::within(FOR_STATUS, None)) {
+                // It begins, or ends.
+                Err(ConnectionError::NotThere(_)) if began.elapsed() < FOR_A_PLACE => {
+                    std::thread::sleep(CLAIM_INTERVAL);
+                    continue;
+                }
+                _ => return Ok(None),
+            }
         }
         let is_of_a_hook = match hook::status(place, Path::new("/"), FOR_STATUS) {
             Ok(status) => serde_json::from_str::<Value>(&status).is_ok_and(|status| status["on-demand"] == true),
@@ -143,9 +150,8 @@ async fn serve(args: &ServeArgs, place: &Place, resident: Resident) -> Result<Se
         }
     };
     let host = loading::shared_host(config).await?;
-    let claims = Claims::new(place.claims(), Some(FOR_OTHERS));
-    let settler = Settler::new(host.clone(), Arc::new(UserConfigurations::default())).beside_others(claims);
-    let settler = Arc::new(settler);
+    let settler = Arc::new(Settler::new(host.clone(), Arc::new(UserConfigurations)));
+    settler.take_up_outcomes().await.map_err(|error| audit_log::unusable(&error))?;
     let cancel = CancellationToken::new();
     let _watch = interrupt::watch(cancel.clone(), Some(host.clone()))?;
     if !args.on_demand {

@@ -35,8 +35,7 @@ pub(crate) fn rows(table: &mut Table) {
     let bash = || run(shell("bash", "-c", ":"));
     let what = "one-shot process: start, load, one event, exit";
     let why = "It is `hookhost dispatch`, whose addresses the dynamic loader relocates before it begins: its place in memory is \
-               to be hard to guess. An event of an agent without a resident host starts `hookhost-settle` in its place, which \
-               has a row of its own.";
+               to be hard to guess.";
     let row = Row { what, component: "no-force-push", log: "on", why };
     dispatch(directory.path());
     table.compared(&row, &compare(|| dispatch(directory.path()), bash), "`bash -c :`", Some(2.0));

@@ -122,23 +122,12 @@ impl Cache {
         loaded(engine, entry, &path, self.vouched_for(&path))
     }
 
-    /// Reads what is kept of an entry, and checks that this user's key vouches for it.
-    pub(super) fn read(&self, entry: &Entry) -> Read {
-        let outcome = self.read_outcome(entry);
-        let code = outcome.as_ref().ok().map(|(outcome, _)| {
-            let path = self.path(CacheFile::Code(&outcome.code));
-            (self.vouched_for(&path), path)
-        });
-        Read { outcome, code }
-    }
-
-    /// The code for the events of an entry, and its outcome, as they were read; `None` if one of them is not known.
-    pub(super) fn kept(&self, engine: &Engine, entry: &Entry, read: Read) -> Option<(Component, Outcome)> {
-        let Read { outcome, code } = read;
-        let (outcome, file) = counted(outcome, entry, &self.path(CacheFile::Outcome(entry)))?;
+    /// The code for the events of an entry, and its outcome, if both are known and this user's key vouches for them.
+    pub(super) fn kept(&self, engine: &Engine, entry: &Entry) -> Option<(Component, Outcome)> {
+        let (outcome, file) = counted(self.read_outcome(entry), entry, &self.path(CacheFile::Outcome(entry)))?;
         file.touch();
-        let (code, path) = code?;
-        Some((loaded(engine, entry, &path, code)?, outcome))
+        let path = self.path(CacheFile::Code(&outcome.code));
+        Some((loaded(engine, entry, &path, self.vouched_for(&path))?, outcome))
     }
 
     /// Keeps compiled code, and removes the least recently used if there is too much. A failure is logged, and changes
@@ -396,19 +385,6 @@ fn bounds_of_configuring(entry: &Entry) -> String {
         "fuel {fuel}, compute {compute}, deadline {deadline}, memory {memory}, table-elements {table_elements}, \
          tables {tables}, instances {instances}, handles {handles}, output {output}, capability-calls {capability_calls}"
     )
-}
-
-/// What was read of an entry: its outcome, and then the file of the code that this names.
-pub(super) struct Read {
-    outcome: io::Result<(Outcome, Opened)>,
-    code: Option<(io::Result<(Opened, CodeCopy)>, PathBuf)>,
-}
-
-impl Read {
-    /// Whether all of it is there and authentic.
-    pub(super) fn is_whole(&self) -> bool {
-        self.outcome.is_ok() && matches!(self.code, Some((Ok(_), _)))
-    }
 }
 
 /// Compiled code in memory of this process alone. Mapped from the file in the cache, it would end the process when somebody cuts the file.

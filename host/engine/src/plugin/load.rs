@@ -1,7 +1,6 @@
 //! Loading: read, compare the digest, check, compile, configure.
 
 #[cfg(feature = "cache")]
-use super::cache::Read;
 #[cfg(feature = "cache")]
 use super::component_file::{self, Allowed};
 use super::link::{Checked, Linked, unfit};
@@ -79,12 +78,6 @@ pub(crate) struct Compiler<'a> {
     pub(crate) sandbox: &'a SharedSandbox,
     #[cfg(feature = "cache")]
     pub(crate) cache: Option<&'a super::Cache>,
-    /// What is read of the cache meanwhile.
-    #[cfg(feature = "cache")]
-    pub(crate) read_ahead: Option<&'a super::ReadAhead>,
-    /// Whether what is not in the cache is compiled.
-    #[cfg(feature = "compile")]
-    pub(crate) compiles: bool,
     /// What plugins may import beside the contract.
     pub(crate) own: &'a OwnCapabilities,
     /// `settings.compile-time`.
@@ -102,18 +95,12 @@ impl Compiler<'_> {
         {
             cache.put_stamp(path, digest, stamp);
         }
-        // What could not be read ahead may be there by now: a plugin before this one can have the same code.
-        let ahead = self.read_ahead.and_then(|ahead| ahead.of(entry)).filter(Read::is_whole);
-        let read = ahead.unwrap_or_else(|| cache.read(entry));
-        let Some((code, outcome)) = cache.kept(self.sandbox.engine(), entry, read) else { return Ok(None) };
+        let Some((code, outcome)) = cache.kept(self.sandbox.engine(), entry) else { return Ok(None) };
         Ok(Some((Checked::new(self.sandbox, entry, &code, self.own)?.link()?, outcome.is_image)))
     }
 
     #[cfg(feature = "compile")]
     async fn linked_now(&self, entry: &Entry, component: AllowedComponent<'_>) -> Result<(Linked, bool), LoadError> {
-        if !self.compiles {
-            return Err(LoadError::NoCompiler { name: entry.name.clone() });
-        }
         let allowed = component.read.map_or_else(|| component_file::of(entry), Ok)?;
         // It is long, and rarely needed: what waits for a plugin to be loaded does not hold its state.
         let linked: crate::BoxFuture<'_, _> = Box::pin(super::compile::linked(self, entry, &allowed));

@@ -17,8 +17,6 @@ mod link;
 mod load;
 mod native;
 #[cfg(feature = "cache")]
-mod read_ahead;
-#[cfg(feature = "cache")]
 mod stamp;
 mod tools;
 
@@ -27,8 +25,6 @@ pub(crate) use cache::Cache;
 pub use contract_check::ContractError;
 pub use error::LoadError;
 pub(crate) use load::Compiler;
-#[cfg(feature = "cache")]
-pub(crate) use read_ahead::ReadAhead;
 pub use tools::{MAX_TOOLS, PluginTool};
 
 use crate::config::{CodeId, Digest, Entry, Mode, OnFailure, Server};

@@ -163,18 +163,7 @@ impl Sandbox {
     /// # Errors
     /// If the machine gives no address space for the pool, or no thread for the clock.
     pub(crate) fn new(pool_size: PoolSize) -> Result<Self, SandboxError> {
-        Self::with(pool_size, InstanceAllocationStrategy::Pooling(pool(pool_size)))
-    }
-
-    /// A sandbox without a pool, for as many calls at once.
-    ///
-    /// # Errors
-    /// If the machine gives no thread for the clock.
-    pub(crate) fn on_demand(pool_size: PoolSize) -> Result<Self, SandboxError> {
-        Self::with(pool_size, InstanceAllocationStrategy::OnDemand)
-    }
-
-    fn with(pool_size: PoolSize, instances: InstanceAllocationStrategy) -> Result<Self, SandboxError> {
+        let instances = InstanceAllocationStrategy::Pooling(pool(pool_size));
         let fail = |problem| SandboxError { problem, slots: pool_size.slots() };
         let engine = Engine::new(&config(instances)).map_err(|error| fail(format!("{error:#}")))?;
         let ticker = Ticker::start(&engine).map_err(|error| fail(error.to_string()))?;

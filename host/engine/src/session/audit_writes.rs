@@ -85,7 +85,7 @@ impl SessionInner {
         let body = self.services.store.wants_records().then(|| record.body(settings));
         let session =
             self.state.is_unwritten().then(|| self.state.pending_write(Vec::new()) as Arc<dyn SessionChanges>);
-        let late = LateWrite { record: body, session, settles };
+        let late = LateWrite { record: body, session, settles, outcome: None };
         if let Err(error) = self.services.store.push(late) {
             tracing::error!(%error, kind = R::KIND, "a record of the audit log is lost");
         }

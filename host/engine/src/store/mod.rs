@@ -14,7 +14,10 @@ mod sqlite;
 mod turns;
 
 pub use error::StoreError;
-pub(crate) use rows::{Changed, FirstAnswer, OpenQuestion, QuestionChange, SessionChanges, SessionRow};
+pub use rows::KeptOutcome;
+pub(crate) use rows::{
+    Changed, FirstAnswer, OpenQuestion, OutcomeChange, QuestionChange, SessionChanges, SessionRow,
+};
 #[cfg(feature = "store")]
 pub use sqlite::{Lines, Log, LogError};
 pub(crate) use turns::{Turn, TurnQueue};
@@ -68,6 +71,11 @@ trait Backend: Any + Send + Sync {
     /// The open questions of all processes, ordered by expiry.
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError>;
 
+    /// The kept outcomes that count at this time.
+    fn outcomes(&self, _: Time) -> Result<Vec<KeptOutcome>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Takes in what other processes have recorded and the database does not have yet.
     fn take_in(&self) -> Result<(), StoreError> {
         Ok(())
@@ -99,6 +107,8 @@ pub(crate) struct LateWrite {
     pub(crate) session: Option<Arc<dyn SessionChanges>>,
     /// The identifier of a settled question, whose row is deleted.
     pub(crate) settles: Option<String>,
+    /// A change of the kept outcomes; ignored by a store without a file, which no other host reads.
+    pub(crate) outcome: Option<OutcomeChange>,
 }
 
 impl LateWrite {
@@ -221,6 +231,14 @@ impl Store {
     pub(crate) fn push_taken(&self, late: LateWrite) -> Result<(), StoreError> {
         self.sink.give(late.record.iter())?;
         self.backend.push(late)
+    }
+
+    /// The kept outcomes that count at this time.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn outcomes(&self, now: Time) -> Result<Vec<KeptOutcome>, StoreError> {
+        retry_while_locked(|| self.backend.outcomes(now)).await
     }
 
     /// The queue in which a session's events wait for their turn.

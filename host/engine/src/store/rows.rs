@@ -1,4 +1,4 @@
-//! The rows of sessions and of open questions, wherever they are kept.
+//! The rows of sessions, open questions and kept outcomes, wherever they are kept.
 
 use crate::state::Time;
 
@@ -77,4 +77,41 @@ pub(crate) struct FirstAnswer {
     pub(crate) answer: String,
     /// Whether it is the one that was given now.
     pub(crate) is_this: bool,
+}
+
+/// The outcome of a call, for an agent that reports the call again. A host that is killed leaves it to the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it is a row: who keeps one gives all of it")]
+pub struct KeptOutcome {
+    /// Digest of the session and of the number of the call. One outcome is kept for each.
+    pub call: [u8; 32],
+    /// Digest of what the outcome depends on: the content of the call, its directory, the rules.
+    pub terms: [u8; 32],
+    /// The identifier of the event that was settled.
+    pub event: Option<String>,
+    /// Time of the outcome, in milliseconds since the Unix epoch.
+    pub settled: u64,
+    /// Time from which it does not count, in milliseconds since the Unix epoch.
+    pub expires: u64,
+    /// The outcome, as JSON.
+    pub outcome: String,
+}
+
+/// A change of the rows of kept outcomes.
+#[derive(Clone, Debug)]
+pub(crate) enum OutcomeChange {
+    /// Inserts one, or replaces that of the same call.
+    Keep(KeptOutcome),
+    /// Deletes that of a call.
+    Forget([u8; 32]),
+}
+
+impl OutcomeChange {
+    /// The length of its text, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Keep(kept) => kept.outcome.len(),
+            Self::Forget(_) => 0,
+        }
+    }
 }

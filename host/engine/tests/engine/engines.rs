@@ -1,6 +1,6 @@
 //! One engine for many hosts and rule sets of a process.
 
-use crate::support::{bash, host, plugin, session_on, spec};
+use crate::support::{bash, host, plugin, spec};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::GateOutcome;
 use hookhost::{Config, Engine, Host, Session};
@@ -86,20 +86,4 @@ async fn rules_that_want_fewer_calls_at_once_have_a_pool_of_their_own() {
     assert_eq!(format!("{engine:?}"), "Engine { pools: 2, .. }");
     drop(narrow);
     assert_eq!(format!("{engine:?}"), "Engine { pools: 1, .. }", "what nobody uses is given back");
-}
-
-#[tokio::test]
-async fn an_engine_without_pools_settles_what_another_one_has_compiled_and_keeps_what_it_has_loaded() {
-    drop(host(vec![rejects("deploy")]).await);
-    let engine = Engine::without_pools();
-    let session = session_on(&engine, vec![rejects("deploy")]).await;
-    for _ in 0..3 {
-        assert!(is_rejected(&session, "deploy").await);
-        assert!(!is_rejected(&session, "ls").await);
-    }
-    drop(session);
-    assert_eq!(format!("{engine:?}"), "Engine { pools: 1, .. }");
-    let again = session_on(&engine, vec![rejects("deploy")]).await;
-    assert!(is_rejected(&again, "deploy").await);
-    assert_eq!(format!("{engine:?}"), "Engine { pools: 1, .. }", "it is the same one");
 }

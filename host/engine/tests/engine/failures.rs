@@ -2,7 +2,7 @@
 
 use crate::failure_kinds::with_limits;
 use crate::stillborn::{EXIT, stillborn};
-use crate::support::{bash, plugin, session, session_on, texts};
+use crate::support::{bash, plugin, session, texts};
 use futures_util::future::BoxFuture;
 use hookhost::approval::{Approval, ApprovalRequest, Approver};
 use hookhost::audit;
@@ -68,12 +68,9 @@ async fn each_kind_of_failure_is_told_apart_and_the_next_event_works() {
         if kind == FailureKind::AnswerTooLarge {
             entry.limits.memory = NonZeroUsize::new(64 << 20).unwrap();
         }
-        let pooled = session(vec![entry.clone()]).await;
-        let on_demand = session_on(&Engine::without_pools(), vec![entry]).await;
-        for session in [pooled, on_demand] {
-            assert_eq!(failure(&ask(&session, "bad").await), kind, "{how:?}");
-            assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{how:?}");
-        }
+        let session = session(vec![entry]).await;
+        assert_eq!(failure(&ask(&session, "bad").await), kind, "{how:?}");
+        assert!(matches!(ask(&session, "good").await, GateOutcome::Allowed { .. }), "{how:?}");
     }
 }
 

@@ -53,13 +53,6 @@ pub(crate) async fn host(entries: Vec<Entry>) -> Host {
     builder(config).build().await.expect("a host")
 }
 
-/// A session of the same host on an engine, which compiles nothing for it.
-pub(crate) async fn session_on(engine: &Engine, entries: Vec<Entry>) -> Session {
-    let config = Config::from_entries(entries, Settings::default()).expect("a configuration");
-    let host = builder(config).engine(engine).without_compiler().build().await.expect("a host");
-    host.open_session(spec()).expect("a session")
-}
-
 /// The texts of notices.
 pub(crate) fn texts(notices: Vec<Notice>) -> Vec<String> {
     notices.into_iter().map(|notice| notice.text).collect()

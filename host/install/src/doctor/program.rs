@@ -6,9 +6,8 @@ use crate::find::is_executable;
 use hookhost_adapters::Agent;
 use std::path::{Path, PathBuf};
 
-/// What the hook starts: the first to have an event settled at all, the second to have it settled sooner while no resident host runs.
-const NEEDED: &str = "hookhost";
-const FASTER: &str = "hookhost-settle";
+/// The program that the hook starts.
+const STARTED: &str = "hookhost";
 
 /// A check for each program that the files name.
 pub(super) fn checks(agent: &Agent, installed: &[Installed]) -> Vec<Check> {
@@ -32,21 +31,13 @@ fn check(agent: &Agent, program: &Path) -> Check {
         );
         return Check::problem("program", says, install);
     }
-    let needed = program.with_file_name(NEEDED);
+    let needed = program.with_file_name(STARTED);
     let problem = problem(program, &install).or_else(|| problem(&needed, "install hookhost again"));
     if let Some(problem) = problem {
         return problem;
     }
-    let faster = program.with_file_name(FASTER);
-    if !faster.exists() {
-        let says = format!(
-            "{} is there, and no {FASTER} beside it: calls take longer while no resident host runs",
-            program.display()
-        );
-        return Check::unknown("program", says, "put it there: `cargo xtask install` in a clone of hookhost builds it");
-    }
     let says = format!("{} is there with what it starts, and nobody else can write it", program.display());
-    problem_of_others(&faster).unwrap_or_else(|| Check::ok("program", says))
+    Check::ok("program", says)
 }
 
 /// Why a program cannot be relied on; `missing` is what helps where it is not there.

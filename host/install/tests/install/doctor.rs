@@ -18,7 +18,7 @@ fn mode(path: &Path, mode: u32) {
 fn installed(version: &str) -> Home {
     let home = Home::new();
     mode(&home.path("bin"), 0o755);
-    for program in ["hookhost-hook", "hookhost", "hookhost-settle"] {
+    for program in ["hookhost-hook", "hookhost"] {
         mode(&home.path("bin").join(program), 0o755);
     }
     let agent = home.path("bin/claude");
@@ -271,13 +271,10 @@ fn a_program_that_is_gone_or_that_others_can_write_is_reported() {
 #[test]
 fn a_program_that_the_hook_starts_and_that_is_missing_is_reported() {
     let home = installed("2.1.330");
-    let settle = home.path("bin/hookhost-settle");
-    mode(&settle, 0o777);
-    assert!(said(&look(&home), "program", State::Problem).contains("hookhost-settle can be written by other users"));
-    fs::remove_file(&settle).unwrap();
-    let slower = said(&look(&home), "program", State::Unknown);
-    assert!(slower.contains("no hookhost-settle beside it: calls take longer") && slower.contains("xtask install"));
-    fs::remove_file(home.path("bin/hookhost")).unwrap();
+    let started = home.path("bin/hookhost");
+    mode(&started, 0o777);
+    assert!(said(&look(&home), "program", State::Problem).contains("bin/hookhost can be written by other users"));
+    fs::remove_file(&started).unwrap();
     let missing = said(&look(&home), "program", State::Problem);
     assert!(missing.contains("bin/hookhost is not there → install hookhost again"), "{missing}");
 }

@@ -21,7 +21,7 @@ impl Home {
     pub(crate) fn new() -> Self {
         let home = Self { directory: tempfile::tempdir().unwrap() };
         fs::create_dir(home.path("bin")).unwrap();
-        for program in ["hookhost-hook", "hookhost", "hookhost-settle"] {
+        for program in ["hookhost-hook", "hookhost"] {
             fs::write(home.path("bin").join(program), "").unwrap();
         }
         home

@@ -56,7 +56,6 @@ fn main() {
     let home = Home::new(&hookhost, &hook);
     let mut table = Table::begin();
     hook_size(&mut table, &hook);
-    size(&mut table, "`hookhost-settle`", &hook.with_file_name("hookhost-settle"), None);
     size(&mut table, "`hookhost`", &hookhost, Some(MAX_HOOKHOST));
     if let Some(engine) = std::env::var_os("HOOKHOST_ENGINE_ALONE") {
         let what = "a program with the engine alone, built like `hookhost`: it compiles one plugin";
@@ -132,21 +131,9 @@ fn processes(table: &mut Table, home: &Home) {
     }
     drop(resident);
 
-    let bash = || assert!(Command::new("bash").args(["-c", ":"]).status().unwrap().success());
-    let row = Row { what: "the start of `hookhost-settle` alone: `--version`", component: "–", log: "–", why: "" };
-    let settle = home.hook.with_file_name("hookhost-settle");
-    let version = || assert!(Command::new(&settle).arg("--version").stdout(Stdio::null()).status().unwrap().success());
-    table.compared(&row, &compare(version, bash), "`bash -c :`", None);
-    let what = "one-shot process: start of `hookhost-settle`, load, one event, exit";
-    let why = "The kernel has most of it: it maps and fills the pages that are touched for the first time, and opens, locks and \
-               reads the files of the log. The start alone is in the row above.";
-    let row = Row { what, component: "no-force-push", log: "on", why };
-    table.compared(&row, &compare(|| home.settle("git status"), bash), "`bash -c :`", Some(2.0));
-
-    let what = "a call of an agent, without a resident host: the hook starts one, and has a process settle the event";
-    let why = "Two programs start, and a third behind them. The rows above have the time of `hookhost-settle`; the rest is the hook's start.";
-    let row = Row { what, component: "no-force-push", log: "on", why };
-    let alone = |runs: u32| {
+    let what = "the first call after a boot: the hook starts the resident host, which loads the plugin and settles the event";
+    let row = Row { what, component: "no-force-push", log: "on", why: "" };
+    let first = |runs: u32| {
         let times = (0..runs).map(|_| {
             let began = Instant::now();
             home.ask("git status");
@@ -156,14 +143,20 @@ fn processes(table: &mut Table, home: &Home) {
         });
         times.sum()
     };
-    let nothing = |runs: u32| {
-        let began = Instant::now();
-        for _ in 0..runs {
-            assert!(Command::new("bash").args(["-c", ":"]).status().unwrap().success());
+    for (reference, program, words) in
+        [("`bash -c :`", "bash", ["-c", ":"]), ("`python3 -c ''`", "python3", ["-c", ""]), ("`node -e ''`", "node", ["-e", ""])]
+    {
+        let nothing = || Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        if nothing().is_err() {
+            continue;
         }
-        began.elapsed()
-    };
-    table.compared(&row, &compare_batches(alone, nothing), "`bash -c :`", Some(2.0));
+        let reference_runs = |runs: u32| {
+            let began = Instant::now();
+            (0..runs).for_each(|_| assert!(nothing().unwrap().success()));
+            began.elapsed()
+        };
+        table.compared(&row, &compare_batches(first, reference_runs), reference, None);
+    }
 }
 
 fn http(table: &mut Table, home: &Home) {
@@ -293,7 +286,6 @@ impl Home {
             std::fs::copy(program, &file).unwrap();
             file
         };
-        installed(&hook.with_file_name("hookhost-settle"), "hookhost-settle");
         let (hookhost, hook) = (installed(hookhost, "hookhost"), installed(hook, "hookhost-hook"));
         Self { directory, hookhost, hook }
     }
@@ -330,13 +322,6 @@ impl Home {
 
     fn ask(&self, command: &str) {
         assert_eq!(self.reply(command), "");
-    }
-
-    /// Has the program that the hook starts settle a call, to its end.
-    fn settle(&self, command: &str) {
-        let frames = self.said(&self.hook.with_file_name("hookhost-settle"), command);
-        // A reply without text.
-        assert_eq!(frames, [10, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     /// What is measured is a hook that guards.

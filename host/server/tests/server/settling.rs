@@ -10,7 +10,7 @@ use hookhost::contract::{
 };
 use hookhost::native::Rule;
 use hookhost_adapters::{Message, by_name, canary};
-use hookhost_server::{Claims, Configurations, Settler};
+use hookhost_server::{Configurations, Settler};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -250,36 +250,40 @@ async fn a_report_that_is_repeated_is_recorded_and_one_after_a_run_with_changed_
     assert_eq!(lab.events("before-tool-call").len(), 2);
 }
 
-/// The same settler as another process has it.
-fn other_process(lab: &Lab) -> Settler {
-    let claims = Claims::new(lab.directory.path().join("claims"), None);
+/// Returns the settler of the resident host that comes after others.
+async fn next_host(lab: &Lab) -> Settler {
+    lab.settler.host().flush().await.unwrap();
     let configurations = Arc::clone(&lab.configuration) as Arc<dyn Configurations>;
-    Settler::new(lab.settler.host().clone(), configurations).beside_others(claims)
+    let settler = Settler::new(lab.settler.host().clone(), configurations);
+    settler.take_up_outcomes().await.unwrap();
+    settler
 }
 
 #[tokio::test]
-async fn an_outcome_is_given_again_by_no_process_under_other_rules_or_after_its_call_has_run() {
+async fn the_next_host_gives_an_outcome_again_but_not_under_other_rules_or_after_its_call_has_run() {
     let lab = Lab::new(rule()).await;
     let said = async |settler: &Settler, message: &Value| {
         let bytes = message.to_string().into_bytes();
         settler.reply(by_name("claude-code").unwrap(), &Message::new(&bytes, Path::new("/work")), &|_| {}).await.stdout
     };
     let call = bash("PreToolUse", "1", "echo denied");
-    let [first, second, third] = [other_process(&lab), other_process(&lab), other_process(&lab)];
-    let denied = said(&first, &call).await;
+    let denied = said(&next_host(&lab).await, &call).await;
     assert!(denied.contains("deny"), "{denied}");
+    let second = next_host(&lab).await;
     assert_eq!(said(&second, &call).await, denied);
     assert_eq!(lab.events("before-tool-call").len(), 1);
+    let [repeated] = lab.deliveries().await.try_into().unwrap();
+    assert_eq!(repeated.what, DeliveryKind::Repeated);
     let asks = AskRule::about_tools(["Bash".parse().unwrap()]);
     let other = Config::empty().with_asks(vec![asks]).unwrap();
     *lab.configuration.config.lock().unwrap() = Ok(other);
     std::fs::write(&lab.configuration.file, "others").unwrap();
-    let asked = said(&third, &call).await;
+    let asked = said(&next_host(&lab).await, &call).await;
     assert!(asked.contains("ask") && !asked.contains("deny"), "{asked}");
     let mut ran = bash("PostToolUse", "1", "echo denied");
     ran["tool_response"] = json!({ "stdout": "" });
     said(&second, &ran).await;
-    said(&other_process(&lab), &call).await;
+    said(&next_host(&lab).await, &call).await;
     assert_eq!(lab.events("before-tool-call").len(), 3);
 }
 
@@ -348,9 +352,7 @@ async fn a_message_that_begins_with_the_event_of_an_earlier_one_is_settled_whole
         call.arguments.contains("force").then(|| Refusal::new("force-push rewrites shared history"))
     });
     let lab = Lab::new(rule).await;
-    let claims = Claims::new(lab.directory.path().join("claims"), None);
-    let settler = Settler::new(lab.settler.host().clone(), Arc::clone(&lab.configuration) as Arc<dyn Configurations>);
-    let settler = settler.beside_others(claims);
+    let settler = next_host(&lab).await;
     let call = |id: &str, command: &str| {
         let arguments = json!({ "command": command }).to_string();
         json!({ "id": id, "type": "function", "function": { "name": "bash", "arguments": arguments } })

@@ -28,7 +28,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// The tables: their names, and the statements that create them. SQLite stores each statement verbatim, and a database is
 /// ours only if it contains exactly these. A change of a single character, even in a comment, has to raise
 /// [`audit::FORMAT`].
-pub(super) const TABLES: [(&str, &str); 5] = [
+pub(super) const TABLES: [(&str, &str); 6] = [
     (
         "audit",
         "CREATE TABLE audit (
@@ -96,7 +96,26 @@ pub(super) const TABLES: [(&str, &str); 5] = [
   answer TEXT
 ) WITHOUT ROWID",
     ),
+    (
+        OUTCOMES,
+        "CREATE TABLE outcome (
+  -- Digest of the session and of the number of the call.
+  call BLOB PRIMARY KEY,
+  -- Digest of its content, its directory and the rules.
+  terms BLOB NOT NULL,
+  -- The event that was settled.
+  event TEXT,
+  -- In milliseconds since the Unix epoch.
+  settled INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  -- As JSON.
+  outcome TEXT NOT NULL
+) WITHOUT ROWID",
+    ),
 ];
+
+/// The table that databases of earlier versions do not have.
+const OUTCOMES: &str = "outcome";
 
 /// The index that SQLite creates for the `UNIQUE` in [`TABLES`], and its table.
 const INDEX: (&str, &str) = ("sqlite_autoindex_space_1", "space");
@@ -139,6 +158,7 @@ fn try_to_create(path: &Path, now: u64) -> Result<Created, StoreError> {
         begin(&mut connection, now).map_err(of)?;
         is_begun(&connection, path)?;
     }
+    add_outcomes(&mut connection).map_err(of)?;
     // Read before the check, so that the next write notices a change in between.
     let schema = schema_version(&connection).map_err(of)?;
     check_schema(&connection, path)?;
@@ -433,6 +453,24 @@ fn begin(connection: &mut Connection, now: u64) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "user_version", audit::FORMAT)?;
         let first = LogBegins { version: audit::FORMAT, time: now };
         append(&transaction, (0, BEFORE_THE_FIRST), &first.body(&AuditSettings::default()))?;
+    }
+    transaction.commit()
+}
+
+/// Creates the table of kept outcomes in a database of an earlier version.
+fn add_outcomes(connection: &mut Connection) -> rusqlite::Result<()> {
+    let is_there = |connection: &Connection| {
+        let find = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)";
+        connection.query_row(find, [OUTCOMES], |row| row.get::<_, bool>(0))
+    };
+    if is_there(connection)? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    if let Some((_, makes)) = TABLES.iter().find(|(name, _)| *name == OUTCOMES)
+        && !is_there(&transaction)?
+    {
+        transaction.execute(makes, [])?;
     }
     transaction.commit()
 }

@@ -6,6 +6,7 @@ mod flusher;
 mod journal;
 mod log;
 mod namespaces;
+mod outcomes;
 mod progress;
 mod questions;
 mod sessions;
@@ -19,7 +20,7 @@ pub use log::{Lines, Log, LogError};
 use super::identity::Identity;
 use super::turns::Turns;
 use super::{
-    Backend, FirstAnswer, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
+    Backend, FirstAnswer, KeptOutcome, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
 };
 use crate::state::{Lineage, Source, Time};
 use database::Created;
@@ -177,7 +178,7 @@ impl DiskStore {
             return Err(queue.problem.clone().unwrap_or_else(full));
         }
         let was_empty = queue.waiting.is_empty();
-        let LateWrite { record, session, settles } = late;
+        let LateWrite { record, session, settles, outcome } = late;
         if let Some(record) = record {
             queue.bytes += record.len();
             queue.waiting.push_late(&record);
@@ -185,6 +186,10 @@ impl DiskStore {
         }
         queue.waiting.sessions.extend(session);
         queue.waiting.settled.extend(settles);
+        if let Some(change) = outcome {
+            queue.bytes += change.bytes();
+            queue.waiting.outcomes.push(change);
+        }
         if was_empty {
             self.wake.notify_one();
         }
@@ -298,6 +303,9 @@ impl Inner {
             append(connection, waiting.new_ones(&taken).chain(unit.records.iter().map(|record| &**record)))?;
             for id in &waiting.settled {
                 questions::change(connection, &QuestionChange::Settle(id.clone()))?;
+            }
+            for change in &waiting.outcomes {
+                outcomes::change(connection, change)?;
             }
             if let Some(change) = &unit.question {
                 questions::change(connection, change)?;
@@ -434,6 +442,10 @@ impl Backend for Database {
 
     fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
         if self.shared.read_row(questions::is_one_open)? { self.shared.read(questions::list) } else { Ok(Vec::new()) }
+    }
+
+    fn outcomes(&self, now: Time) -> Result<Vec<KeptOutcome>, StoreError> {
+        self.shared.read_row(|connection| outcomes::list(connection, now))
     }
 
     fn forget(&self, lineage: Lineage<'_>) {

@@ -1,7 +1,7 @@
 //! What waits to be written: records, and changes of the rows of sessions and questions.
 
 use super::journal::{Appended, JournalFile};
-use crate::store::SessionChanges;
+use crate::store::{OutcomeChange, SessionChanges};
 use std::sync::Arc;
 
 /// Upper bound of the text whose memory is kept for the next records, in bytes.
@@ -21,6 +21,8 @@ pub(super) struct Waiting {
     pub(super) sessions: Vec<Arc<dyn SessionChanges>>,
     /// Identifiers of settled questions, whose rows are deleted.
     pub(super) settled: Vec<String>,
+    /// Changes of the kept outcomes. No record depends on them.
+    pub(super) outcomes: Vec<OutcomeChange>,
 }
 
 /// A record: where it ends in the text, and where a journal has it.
@@ -38,7 +40,7 @@ struct Place {
 
 impl Waiting {
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.has_only_records()
+        self.records.is_empty() && self.outcomes.is_empty() && self.has_only_records()
     }
 
     pub(super) fn has_only_records(&self) -> bool {
@@ -49,9 +51,9 @@ impl Waiting {
         self.late > 0
     }
 
-    /// All records, in bytes.
+    /// All records and outcomes, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.text.len()
+        self.text.len() + self.outcomes.iter().map(OutcomeChange::bytes).sum::<usize>()
     }
 
     /// The journals that have records, each with the byte up to which they are there.
@@ -128,6 +130,7 @@ impl Waiting {
         first.journals.append(&mut self.journals);
         first.sessions.append(&mut self.sessions);
         first.settled.append(&mut self.settled);
+        first.outcomes.append(&mut self.outcomes);
         *self = first;
     }
 
@@ -136,12 +139,13 @@ impl Waiting {
         if self.text.capacity() > MAX_KEPT {
             return Self::default();
         }
-        let Self { text, records, late, journals, sessions, settled } = &mut self;
+        let Self { text, records, late, journals, sessions, settled, outcomes } = &mut self;
         text.clear();
         records.clear();
         journals.clear();
         sessions.clear();
         settled.clear();
+        outcomes.clear();
         *late = 0;
         self
     }

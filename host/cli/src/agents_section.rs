@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 /// `[agents]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub struct AgentsSection(BTreeMap<AgentName, AgentSettings>);
+pub(crate) struct AgentsSection(BTreeMap<AgentName, AgentSettings>);
 
 /// The name of an agent that has an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ impl<'de> Deserialize<'de> for AgentName {
 impl AgentsSection {
     /// What an agent's hook does where nobody answers it.
     #[must_use]
-    pub fn on_failure(&self, agent: &str) -> OnFailure {
+    pub(crate) fn on_failure(&self, agent: &str) -> OnFailure {
         match self.of(agent).on_failure {
             Some(OnFailureWord::Allow) => OnFailure::Allow,
             Some(OnFailureWord::Deny) | None => OnFailure::Deny,
@@ -62,7 +62,7 @@ impl AgentsSection {
 
     /// Returns true if the command of an agent's hook names the directories of hookhost's files.
     #[must_use]
-    pub fn fixes_directories(&self, agent: &str) -> bool {
+    pub(crate) fn fixes_directories(&self, agent: &str) -> bool {
         self.of(agent).directories != Some(DirectoriesWord::Environment)
     }
 
