@@ -246,6 +246,27 @@ fn a_cloned_project_runs_nothing_before_it_is_trusted() {
 }
 
 #[test]
+fn the_patterns_of_a_project_are_relative_to_the_directory_of_its_file_wherever_the_agent_works() {
+    let user = User::new();
+    let guard = Entry::new("guard", &plugin("path-guard")).config(json!({ "protected": ["infra/**"] }));
+    user.write("hookhost.toml", guard.to_toml());
+    user.run(["trust", "--yes"]).expect(0, &[]);
+    let sub = user.project().join("sub");
+    std::fs::create_dir_all(sub.join(".git")).unwrap();
+    std::fs::create_dir_all(user.project().join("infra")).unwrap();
+    for (directory, command) in [
+        (user.project(), "echo x > infra/main.tf"),
+        (sub.clone(), "echo x > ../infra/main.tf"),
+        (user.project().join("infra"), "echo x > main.tf"),
+    ] {
+        let ended = Ended::of(user.command(["dispatch", "--shell", command]).current_dir(&directory));
+        ended.expect(3, &["path-guard"]);
+    }
+    let ended = Ended::of(user.command(["dispatch", "--shell", "echo x > infra/main.tf"]).current_dir(&sub));
+    ended.expect(0, &[]);
+}
+
+#[test]
 fn what_was_approved_is_enforced_until_a_change_is_approved_or_the_approval_is_revoked() {
     let user = User::new();
     let file = project(&user, "local rule");

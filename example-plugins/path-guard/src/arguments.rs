@@ -58,8 +58,22 @@ const TAKING_WORDS: [&str; 3] = ["rm", "mv", "del"];
 /// Parts of an argument's name that say that it is a path.
 const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
 /// Names of arguments that say where something is, and may be a directory.
-const PLACES: [&str; 12] =
-    ["location", "to", "from", "name", "folder", "root", "base", "parent", "cwd", "workspace", "where", "output"];
+const PLACES: [&str; 14] = [
+    "project",
+    "repository",
+    "location",
+    "to",
+    "from",
+    "name",
+    "folder",
+    "root",
+    "base",
+    "parent",
+    "cwd",
+    "workspace",
+    "where",
+    "output",
+];
 /// Names of arguments that are texts or names of other things, without `_`, `-` and case.
 const OTHERS: [&str; 33] = [
     "body",
@@ -132,6 +146,11 @@ pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
     if !says_writing && words(tool).iter().any(|word| READING.contains(&&**word)) {
         return Vec::new();
     }
+    all(tool, says_writing, arguments)
+}
+
+/// Every argument that may be a path, whatever the tool does with it.
+pub(crate) fn all(tool: &str, says_writing: bool, arguments: &Value) -> Vec<Named> {
     let mut found = Found { whole: takes_all(tool, arguments), says_writing, paths: Vec::new() };
     found.value(arguments, "");
     found.paths
@@ -147,7 +166,15 @@ impl Found {
     fn value(&mut self, value: &Value, name: &str) {
         match value {
             Value::String(text) => self.text(text, name),
-            Value::Array(values) => values.iter().for_each(|value| self.value(value, name)),
+            Value::Array(values) => {
+                // The names of one path: `["~", ".claude", "settings.json"]`.
+                let names: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
+                let joined = names.filter(|names| names.len() > 1).map(|names| names.join("/"));
+                if let Some(path) = joined.and_then(|path| path_of(&path, &folded(name))) {
+                    self.add(path, self.whole, false);
+                }
+                values.iter().for_each(|value| self.value(value, name));
+            }
             Value::Object(members) => {
                 self.pairs(members);
                 for (name, value) in members {

@@ -26,7 +26,7 @@
 //!   take their environment, where a variable is written into them that leads an agent to other settings.
 //!
 //! `self-defence` says whose files: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception
-//! of one file. `shell-syntax/guarded.toml` has the whole table, and shell-guard protects the same files. What gives such a file another
+//! of one file. hookhost's keys, and the directory that holds them, are not read by any tool either. `shell-syntax/guarded.toml` has the whole table, and shell-guard protects the same files. What gives such a file another
 //! name (`ln`, `docker run -v`), or names it to a program that is not known to read only, is refused, too. Letters are compared in any case here, whatever `ignore-case` says.
 //!
 //! # Patterns
@@ -41,7 +41,7 @@
 //!   unified and context diffs).
 //! - Of a tool that the host knows nothing about, every argument that is a protected path, unless the tool's name says that it
 //!   reads (`mcp__files__read_file`) or the argument's that it is a text (`content`). A directory in one argument and a name in
-//!   another count as a path. Where the tool moves, renames or removes, a directory above a protected path counts, too.
+//!   another count as a path, and so do the names in a list. Where the tool moves, renames or removes, a directory above a protected path counts, too.
 //! - What an argument of such a tool that is called like a command (`command`, `cmd`, `script`) would write as a shell command.
 //! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
 //!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
@@ -158,6 +158,12 @@ impl Plugin for PathGuard {
                 return refusal.into();
             }
         }
+        if guard.self_defence.iter().any(|word| word == HOOKHOST)
+            && let Some(path) = names_keys(session, call)
+        {
+            let why = format!("`{path}` must not be read: hookhost keeps its keys there");
+            return Refusal::new(guard.because(&why)).code("path-guard.keys").into();
+        }
         if let Some(why) = unreadable {
             return Refusal::new(guard.because(&why)).code("path-guard.unreadable").retryable().into();
         }
@@ -234,6 +240,11 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
             // What may be a path of another system is one of this system, too.
             let elsewhere = of_another_system(&path, places.workspace());
             for spelt in std::iter::once(places.spelt(&path, from)).chain(elsewhere) {
+                // A home, or what holds homes, goes with all that is guarded there.
+                if *whole && is_home(&spelt) {
+                    let reach = Reach { extent: Extent::Filled, ..Reach::default() };
+                    written.targets.push((path.to_string(), Target { path: Normal::Absolute("/root".into()), reach }));
+                }
                 let target = Target { path: spelt, reach: Reach { extent, ..Reach::default() } };
                 written.targets.push((path.to_string(), target));
             }
@@ -252,6 +263,37 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     };
     written.unreadable = Some(why.into());
     written
+}
+
+/// The argument of a tool that is no shell which leads to hookhost's keys: nothing that an agent asks for reads them.
+fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
+    let arguments: Value = call.arguments().unwrap_or(Value::Null);
+    let may_be = |path: &str| ["hookhost", "keys", "~", "*", "%"].iter().any(|part| path.to_lowercase().contains(part));
+    let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
+    let is_keys = |path: &str| {
+        let path = arguments::local(path);
+        let spelt = |places: &Places| {
+            let from = Some(places.workspace()).filter(|from| is_absolute(from));
+            let elsewhere = of_another_system(&path, places.workspace());
+            elsewhere
+                .into_iter()
+                .chain([places.spelt(&path, from)])
+                .any(|path| guarded::is_keys(&path, places.workspace()))
+        };
+        may_be(&path) && places.iter().any(spelt)
+    };
+    let paths = arguments::all(&call.name, false, &arguments);
+    paths.into_iter().map(|named| named.path).find(|path| call.action.shell().is_none() && is_keys(path))
+}
+
+/// Whether a path is a home, or a directory that holds homes.
+fn is_home(path: &Normal) -> bool {
+    let (Normal::Absolute(text) | Normal::Below(text)) = path;
+    let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
+    // What lies below a place that nobody knows is a home where nothing follows.
+    names.is_empty()
+        || (matches!(path, Normal::Absolute(_))
+            && matches!(names[..], ["home" | "Users" | "root"] | ["home" | "Users", _]))
 }
 
 /// A path of Windows in a workspace of another system (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`): nobody here knows where it begins.

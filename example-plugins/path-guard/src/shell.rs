@@ -15,6 +15,9 @@ use std::collections::BTreeSet;
 const MAX_DIRECTORIES: usize = 32;
 const MAX_PATHS: usize = 1_000;
 
+/// Maximum number of beginnings of a text that are read where all of it cannot be.
+const MAX_BEGINNINGS: usize = 8;
+
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
 /// What a command line writes, as far as it is read.
@@ -42,11 +45,17 @@ pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool)
     let unknown = UNKNOWN.to_string();
     let cwd = start.as_deref().unwrap_or(&unknown);
     let script = read(&shell.command, shell.dialect, cwd, &places);
-    let is_known = || script.commands.iter().any(|command| is_known_program(&command.program));
-    if is_supposed && !is_known() {
+    let is_unreadable = script.unreadable.is_some();
+    let begins_known = || shell.command.split_whitespace().next().is_some_and(is_known_program);
+    let is_only_output = |command: &Command| command.program.is_empty() && command.outputs().next().is_some();
+    let is_known = |command: &Command| is_known_program(&command.program) || is_only_output(command);
+    if is_supposed && !script.commands.iter().any(is_known) && !(is_unreadable && begins_known()) {
         // A shell runs the lines before one that it cannot read.
-        let lines = shell.command.lines().filter(|_| script.unreadable.is_some() && shell.command.contains('\n'));
-        return lines.fold(Writes::default(), |mut all, line| {
+        let is_read = |text: &&str| read(text, shell.dialect, cwd, &places).unreadable.is_none();
+        let ends = shell.command.rmatch_indices('\n').filter(|_| is_unreadable).take(MAX_BEGINNINGS);
+        let beginning = ends.map(|(at, _)| &shell.command[..at]).find(is_read);
+        let lines = shell.command.lines().filter(|_| is_unreadable && shell.command.contains('\n'));
+        return lines.chain(beginning).fold(Writes::default(), |mut all, line| {
             all.extend(writes(&shell.with_command(line), session, true));
             all
         });

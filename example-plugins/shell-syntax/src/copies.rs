@@ -4,22 +4,27 @@
 use super::ascii::Ascii as _;
 use super::code::{Language, language};
 use super::expand::MAX_VALUE;
+use super::guarded::HOOKHOST;
 use super::names;
 use super::places::Class;
 use super::read::{Reader, Unreadable};
 use super::secrets::{copies_files, made_by};
 use super::simple::printed_by;
 use super::word::{UNKNOWN, Word};
+use super::writes::writes_or_runs;
 use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
-    /// Notes which program a command copies, moves or links: one of the system, or of any directory that is called `bin`.
+    /// Notes which program a command copies, moves or links: one of the system, of any directory that is called `bin`, or one that is
+    /// called like a program that matters, wherever it lies.
     pub(super) fn copies(&mut self, command: &Command) -> Result<(), Unreadable> {
-        if !matches!(command.program.as_str(), "cp" | "mv" | "ln" | "link" | "install") {
+        let is_printed = matches!(command.program.as_str(), "cat" | "gcat") && command.outputs().next().is_some();
+        if !is_printed && !matches!(command.program.as_str(), "cp" | "gcp" | "mv" | "gmv" | "ln" | "link" | "install") {
             return Ok(());
         }
         self.spend(command.args.len())?;
-        let mut operands = command.args.iter().rev().filter(|word| !word.text.starts_with('-'));
+        let printed = command.outputs().filter(|_| is_printed);
+        let mut operands = printed.take(1).chain(command.args.iter().rev()).filter(|word| !word.text.starts_with('-'));
         let (Some(to), Some(from)) = (operands.next(), operands.next()) else { return Ok(()) };
         let cwd = command.cwd.as_deref();
         let Some((to, path)) = self.places.path(to, cwd).zip(self.places.path(from, cwd)) else {
@@ -27,7 +32,11 @@ impl Reader<'_> {
         };
         self.spend(to.len() + path.len())?;
         let is_in_bin = path.rsplit('/').nth(1) == Some("bin");
-        let is_program = from.text.has(b'/') && (is_in_bin || self.places.class(from, cwd) == Class::System);
+        let name = program_name(&path);
+        let is_program = from.text.has(b'/') && (is_in_bin || self.places.class(from, cwd) == Class::System)
+            || name == HOOKHOST
+            || name.starts_with("hookhost-")
+            || writes_or_runs(name);
         let original = self.copied.get(&path).cloned().flatten().or_else(|| is_program.then(|| Word::literal(path)));
         if let Some(original) = original.filter(|original| original.text != to) {
             self.copied.insert(to, Some(original));

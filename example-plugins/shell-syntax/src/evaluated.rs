@@ -2,6 +2,7 @@
 //! again (`x='a[$(ls)]'; ((x))`), and those that are shown as a prompt (`"${x@P}"`).
 
 use super::ascii::Ascii as _;
+use super::expand::ansi;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, wrappers};
@@ -152,12 +153,17 @@ impl Reader<'_> {
                 }
                 for text in texts {
                     // A value is an expression itself, of which others are a part.
-                    if kind == Kind::Number || is_name(&text) {
+                    // What an operator leaves of another one is not always known: then all of that counts.
+                    let is_operated = text.contains("${") && !is_name(&text);
+                    if kind == Kind::Number || is_name(&text) || is_operated {
+                        let kind = if is_operated { Kind::Prompt } else { kind };
                         names(&text).for_each(|name| self.evaluated.name(name, kind));
                     }
                     match kind {
                         _ if text.starts_with(UNKNOWN) => self.script.runs_unknown = true,
                         Kind::Number => self.indexed(&Word::literal(text)),
+                        // A prompt has its escapes read first.
+                        Kind::Prompt if has_escape(&text) => self.within_quoted(&ansi(&text)),
                         Kind::Prompt => self.within_quoted(&text),
                     }
                 }
@@ -222,7 +228,12 @@ fn is_name(text: &str) -> bool {
 
 /// Returns whether the shell expands something in a value once more.
 fn is_expanded_again(text: &str) -> bool {
-    text.has_one_of(b"$`") || text.has(UNKNOWN as u8)
+    text.has_one_of(b"$`") || text.has(UNKNOWN as u8) || has_escape(text)
+}
+
+/// Returns whether a value may have a `$` or a backquote by its number: `\044`, `\140`.
+fn has_escape(text: &str) -> bool {
+    ["\\04", "\\14", "\\x24", "\\x60"].iter().any(|escape| text.contains(escape))
 }
 
 /// Returns whether a command prints a number: `wc -l`, `grep -o '[0-9]*'`, `jq .size`, `curl -o x -w '%{http_code}'`.

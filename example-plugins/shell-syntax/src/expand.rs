@@ -51,6 +51,16 @@ impl Making {
     }
 
     fn unquoted(&mut self, text: &str) {
+        // `x@(a|b)` is a pattern, too. `@(a|b)` alone is a list of names.
+        if let Some((begin, rest)) = text.find(')').and_then(|_| text.halves(b'('))
+            && let Some((_, end)) = rest.rsplit_once(')')
+            && !(begin == "@" && end.is_empty())
+            && let Some(begin) = begin.strip_suffix(['@', '+', '?', '!', '*'])
+        {
+            self.known(&format!("{begin}*{end}"));
+            self.word().glob = true;
+            return;
+        }
         self.known(text);
         self.word().glob |= text.has_one_of(b"*?[");
     }
@@ -287,11 +297,14 @@ impl Reader<'_> {
                         making.word().secret |= self.has_secret(parameter);
                     }
                 }
-                Parameter::NamedWithIndex { index, .. } => {
+                Parameter::NamedWithIndex { name, index } => {
                     self.within_word(index)?;
                     self.evaluates(index)?;
-                    making.unknown(quoted);
-                    making.word().secret |= self.has_secret(parameter);
+                    let value = self.element(name, index);
+                    self.fill_value(making, value, quoted)?;
+                    if self.has_secret(parameter) {
+                        making.word().secret = true;
+                    }
                 }
                 Parameter::Special(_) => making.unknown(false),
             },
@@ -327,7 +340,8 @@ impl Reader<'_> {
                 self.fill(making, name, quoted)?;
             }
             _ => {
-                making.unknown(quoted);
+                let value = self.computed(expression)?;
+                self.fill_value(making, value, quoted)?;
                 let Some(Parts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(()) };
                 for (at, text) in texts.into_iter().enumerate() {
                     let Some(text) = text else { continue };
@@ -347,10 +361,47 @@ impl Reader<'_> {
                     expression,
                     ParameterExpr::UseAlternativeValue { .. } | ParameterExpr::ParameterLength { .. }
                 );
-                making.word().secret |= has_value && self.has_secret(parameter);
+                if has_value && self.has_secret(parameter) {
+                    making.word().secret = true;
+                }
             }
         }
         Ok(())
+    }
+
+    /// What an operator makes of a value that is known, where all of it is literal: `${x%.txt}`.
+    fn computed(&mut self, expression: &ParameterExpr) -> Result<Option<Word>, Unreadable> {
+        use ParameterExpr as Expr;
+        let Some(Parts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(None) };
+        let is_read_later = |text: &&str| text.contains("$(") || text.has(b'`');
+        let value = match parameter {
+            Parameter::Named(name) => self.variable(name),
+            Parameter::Positional(number) => self.positional(*number),
+            Parameter::NamedWithIndex { name, index } => self.element(name, index),
+            _ => None,
+        };
+        let value = if is_indirect { value.and_then(|name| self.variable(&name.text)) } else { value };
+        let Some(value) = value.filter(|value| value.is_known() && value.doubt.is_none() && !value.text.is_empty())
+        else {
+            return Ok(None);
+        };
+        if texts.iter().flatten().any(is_read_later) {
+            return Ok(None);
+        }
+        if let Expr::UseAlternativeValue { alternative_value: Some(other), .. } = expression {
+            return self.value(other).map(Some);
+        }
+        let mut literal = |text: Option<&str>| {
+            let word = self.value(text.unwrap_or_default())?;
+            Ok(Some(word).filter(|word| word.is_known() && !word.home && !word.text.has_one_of(b"*?[\\")))
+        };
+        let (Some(first), Some(second)) = (literal(texts[1])?, literal(texts[2])?) else { return Ok(None) };
+        Ok(operated(expression, &value.with_mark(), &first.text, &second.text).map(|text| value.with_text(text)))
+    }
+
+    /// An element of an array, by its number.
+    fn element(&self, name: &str, index: &str) -> Option<Word> {
+        self.elements(name)?.into_iter().nth(index.parse().ok()?)
     }
 
     /// Whether a variable has what a file of secrets holds.
@@ -392,6 +443,44 @@ impl Reader<'_> {
         let value = self.output_of(text)?;
         self.fill_value(making, value, quoted)
     }
+}
+
+/// What the operator of an expansion makes of a value.
+fn operated(expression: &ParameterExpr, value: &str, first: &str, second: &str) -> Option<String> {
+    use ParameterExpr as Expr;
+    use brush_parser::word::SubstringMatchKind as Match;
+    // Where a home begins with is not known.
+    let from_begin = || (!value.starts_with(HOME)).then_some(value);
+    Some(match expression {
+        Expr::Parameter { .. } => value.to_owned(),
+        Expr::RemoveSmallestSuffixPattern { .. } | Expr::RemoveLargestSuffixPattern { .. } => {
+            value.strip_suffix(first).unwrap_or(value).to_owned()
+        }
+        Expr::RemoveSmallestPrefixPattern { .. } | Expr::RemoveLargestPrefixPattern { .. } => {
+            from_begin()?.strip_prefix(first).unwrap_or(value).to_owned()
+        }
+        Expr::UppercasePattern { .. } | Expr::Transform { op: ParameterTransformOp::ToUpperCase, .. } => {
+            value.to_ascii_uppercase()
+        }
+        Expr::LowercasePattern { .. } | Expr::Transform { op: ParameterTransformOp::ToLowerCase, .. } => {
+            value.to_ascii_lowercase()
+        }
+        Expr::Transform { op: ParameterTransformOp::ExpandEscapeSequences, .. } => ansi(value),
+        Expr::Substring { length: None, .. } if first == "0" => value.to_owned(),
+        Expr::Substring { length, .. } => {
+            let length = length.as_ref().map_or(Some(usize::MAX), |_| second.parse().ok())?;
+            from_begin()?.chars().skip(first.parse().ok()?).take(length).collect()
+        }
+        Expr::ReplaceSubstring { match_kind, .. } => match match_kind {
+            Match::Prefix => {
+                from_begin()?.strip_prefix(first).map_or(value.to_owned(), |rest| format!("{second}{rest}"))
+            }
+            Match::Suffix => value.strip_suffix(first).map_or(value.to_owned(), |rest| format!("{rest}{second}")),
+            Match::FirstOccurrence => value.replacen(first, second, 1),
+            Match::Anywhere => value.replace(first, second),
+        },
+        _ => return None,
+    })
 }
 
 /// The variable of a parameter.
@@ -451,8 +540,9 @@ fn parts(expression: &ParameterExpr) -> Option<Parts<'_>> {
 
 /// Whether the shell takes a word literally.
 fn is_plain(raw: &str) -> bool {
-    !raw.bytes()
-        .any(|byte| matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | HOME_BYTE))
+    !raw.bytes().any(|byte| {
+        matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | b'(' | HOME_BYTE)
+    })
 }
 
 /// A word as braces make many of it, each still with its quotes. Where they are not all made, one is unknown.

@@ -6,10 +6,11 @@ use super::code::language;
 use super::known::{Kind, kind};
 use super::path::{Normal, below, home_of};
 use super::places::is_temporary;
+use super::read::{Reader, Unreadable};
 use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word};
 use super::wrappers::READERS;
-use super::writes::{Extent, Write, values};
+use super::writes::{Extent, Write, values, within};
 use super::{Command, Location, Places, lower};
 
 include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
@@ -92,6 +93,19 @@ pub(crate) fn directory_of_variable(name: &str) -> Option<&'static str> {
 #[must_use]
 pub fn names_variable(text: &str) -> bool {
     VARIABLES.iter().any(|(variable, _)| text.contains(variable))
+}
+
+/// Whether a path is that of the file of hookhost's keys, or of the directory that holds it.
+#[must_use]
+pub fn is_keys(path: &Normal, workspace: &str) -> bool {
+    let is_one = |guarded: &&Guarded| guarded.when == When::Always && guarded.parts.last() == Some(&KEYS);
+    let found = |path: &Normal| at(path, Reach::default(), workspace);
+    let is_own = found(path).iter().any(|guarded| guarded.is_hosts() && guarded.tree);
+    let within = match path {
+        Normal::Absolute(text) => Normal::Absolute(format!("{text}/{KEYS}")),
+        Normal::Below(text) => Normal::Below(format!("{text}/{KEYS}")),
+    };
+    found(path).iter().any(is_one) || (is_own && found(&within).iter().any(|one| is_one(one) && one.parts.len() > 2))
 }
 
 /// How a path is written.
@@ -395,6 +409,76 @@ pub struct Changes {
     pub keys: bool,
 }
 
+/// Directories that others use as well: to name one of them says little.
+const COMMON: [&str; 6] = [".config", ".local", ".cargo", ".cache", ".github", ".vscode"];
+/// Maximum number of guarded paths of a text, and of commands with an operand that nobody knows, that are brought together.
+const MAX_SUPPOSED: usize = 8;
+
+impl Reader<'_> {
+    /// Where a program writes what nobody knows from its beginning (`rm "$x"`), and the text names a guarded path elsewhere, adds the
+    /// same command about that path.
+    pub(super) fn suppose_guarded(&mut self) -> Result<(), Unreadable> {
+        let is_open = |word: &Word| word.text.starts_with(UNKNOWN);
+        let may_write = |command: &&Command| {
+            let kind = kind(&lower(&command.program)).filter(|kind| *kind != Kind::Git && command.program != "mkdir");
+            command.location != Location::Machine
+                && (kind.is_some() && command.args.iter().any(is_open) || command.outputs().any(is_open))
+        };
+        let open: Vec<Command> = self.script.commands.iter().filter(may_write).take(MAX_SUPPOSED).cloned().collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        self.spend(self.text.len())?;
+        let mut found = Vec::new();
+        for (path, is_directory) in named(self.text, self.places) {
+            // What is named to the command itself is not what it is given beside that.
+            let is_named = |command: &&Command| {
+                let read = command.redirects.iter().map(|redirect| &redirect.target);
+                command.args.iter().chain(read).any(|word| word.text == path.text)
+            };
+            for command in open.iter().filter(|command| !is_named(command)) {
+                let mut supposed = Command { exact: false, ..command.clone() };
+                let targets = supposed.redirects.iter_mut().map(|redirect| &mut redirect.target);
+                for word in supposed.args.iter_mut().chain(targets).filter(|word| word.text.starts_with(UNKNOWN)) {
+                    let rest = word.text.trim_start_matches(UNKNOWN);
+                    let text = match (is_directory, rest.starts_with('/')) {
+                        (true, true) => format!("{}{rest}", path.text),
+                        (true, false) => format!("{}/{UNKNOWN}{rest}", path.text),
+                        (false, _) if rest.is_empty() => path.text.clone(),
+                        (false, _) => continue,
+                    };
+                    *word = Word { text, span: None, ..path.clone() };
+                }
+                let changes = supposed.changes(self.places);
+                found.extend((changes.hookhost || changes.agents).then_some(supposed));
+            }
+        }
+        found.into_iter().try_for_each(|command| self.push(command))
+    }
+}
+
+/// The guarded paths that a text names as a whole, and the directories that hold them; and whether it is a directory.
+fn named(text: &str, places: &Places) -> Vec<(Word, bool)> {
+    let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,".contains(c);
+    let mut found: Vec<(Word, bool)> = Vec::new();
+    for part in text.split(is_end).filter(|part| may_be_guarded(part)) {
+        let part = part.trim_end_matches('/');
+        let name = lower(part.rsplit('/').next().unwrap_or_default());
+        let is_at = |path: &str| {
+            let reach = Reach { in_home: part.starts_with('~'), ..Reach::default() };
+            at(&places.spelt(path, None), reach, places.workspace()).iter().any(|guarded| guarded.when == When::Always)
+        };
+        let may_hold = (name.starts_with('.') && !COMMON.contains(&&*name)) || name == HOOKHOST;
+        let is_directory = may_hold && is_at(&format!("{part}/{UNKNOWN}"));
+        let word = Word { home: part.starts_with('~'), ..Word::literal(part) };
+        if found.len() < MAX_SUPPOSED && (is_directory || is_at(part)) && !found.iter().any(|(other, _)| *other == word)
+        {
+            found.push((word, is_directory));
+        }
+    }
+    found
+}
+
 impl Command {
     /// What it may lead to changes of, though it is not known to write it: the files to which it gives another name, by which they
     /// could then be written (`ln`, `docker run -v`), and those that it names to a program of which nobody knows that it only reads.
@@ -408,6 +492,15 @@ impl Command {
                 let count = operands.clone().count();
                 let linked = operands.take(count.saturating_sub(1).max(1));
                 linked.map(|word| exposed(word.clone(), Extent::Whole)).collect()
+            }
+            "script" | "docker" | "podman" | "nerdctl" | "kubectl" | "oc"
+                if program == "script" || self.args.first().is_some_and(|word| word.text == "cp") =>
+            {
+                self.args
+                    .iter()
+                    .filter(|word| !word.text.has(b' '))
+                    .map(|word| exposed(word.clone(), Extent::File))
+                    .collect()
             }
             "docker" | "podman" | "nerdctl" => {
                 let mounts = values(&self.args, &["-v", "--volume", "--mount"]);
@@ -468,14 +561,51 @@ impl Command {
 
     fn names_keys(&self, places: &Places) -> bool {
         let sources = self.redirects.iter().map(|redirect| &redirect.target);
-        let mut words = self.args.iter().chain(sources).filter(|word| word.glob || lower(&word.text).contains(KEYS));
-        words.any(|word| {
-            let reach = Reach { wild: word.glob, ..Reach::default() };
-            let path = places.resolve(word, self.cwd.as_deref());
+        let may_be = |word: &&Word| word.glob || lower(&word.text).contains(KEYS);
+        let named = self.args.iter().chain(sources).filter(may_be).map(|word| (word.clone(), Extent::File));
+        let mut words = named.chain(self.read_whole().into_iter().map(|word| (word, Extent::Whole)));
+        words.any(|(word, extent)| {
+            let reach = Reach { wild: word.glob, extent, ..Reach::default() };
+            let path = places.resolve(&word, self.cwd.as_deref());
             at(&path, reach, places.workspace())
                 .iter()
                 .any(|guarded| guarded.when == When::Always && guarded.parts.last() == Some(&KEYS))
         })
+    }
+
+    /// The directories of which it reads or copies all that is below them.
+    fn read_whole(&self) -> Vec<Word> {
+        let has = |letters: &[u8], long: &str| {
+            let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
+            let texts = || self.args.iter().map(|word| word.text.as_str());
+            texts().any(|text| text == long || (is_cluster(text) && text.has_one_of(letters)))
+        };
+        let is_option = |word: &&Word| word.text.starts_with('-');
+        let mut operands: Vec<Word> = self.args.iter().filter(|word| !is_option(word)).cloned().collect();
+        match self.program.as_str() {
+            // The last is where it is put.
+            "cp" | "gcp" | "scp" | "rsync" if has(b"rRa", "--recursive") || has(b"", "--archive") => {
+                operands.pop();
+            }
+            "tar" | "gtar" | "bsdtar" => {
+                if let Some(from) = values(&self.args, &["-C", "--directory"]).pop() {
+                    let within = operands.iter().filter(|word| **word != from).map(|word| within(&from, word));
+                    operands = within.collect();
+                }
+            }
+            "7z" | "rg" | "ag" | "ditto" => {}
+            "zip" if has(b"r", "--recurse-paths") => {}
+            "grep" | "egrep" | "diff" if has(b"rR", "--recursive") => {}
+            "find" => {
+                let mut names = values(&self.args, &["-name", "-iname"]).into_iter();
+                let is_read = has(b"", "-exec") || self.downstream.iter().any(|program| program == "xargs");
+                let may_fit = is_read && names.all(|name| overlap(KEYS, &lower(&name.text), true));
+                let roots = self.args.iter().skip_while(is_option).take_while(|word| !is_option(word));
+                operands = roots.filter(|_| may_fit).cloned().collect();
+            }
+            _ => operands.clear(),
+        }
+        operands
     }
 
     fn names_variable(&self) -> bool {

@@ -150,7 +150,7 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
         result = result.and_then(|()| reader.text("trap", &text));
     }
     reader.uncalled();
-    result = result.and_then(|()| reader.read_evaluated());
+    result = result.and_then(|()| reader.read_evaluated()).and_then(|()| reader.suppose_guarded());
     let mut script = std::mem::take(&mut reader.script);
     leave(reader);
     // Without steps left the parser takes a text for another one, or for none.
@@ -231,7 +231,7 @@ pub(super) struct Reader<'a> {
     pub(super) scope: Scope,
     /// Those that the text defines; few do.
     functions: Vec<(String, Rc<Function>)>,
-    text: &'a str,
+    pub(super) text: &'a str,
     /// The byte of each character, where they differ.
     offsets: Option<Vec<usize>>,
     /// Of what is being read, in the agent's text.
@@ -992,6 +992,15 @@ impl Reader<'_> {
             ("git", ["rev-parse", "--show-toplevel"]) => Some(Word::literal(self.places.workspace())),
             ("cat", _) => self.copied_out(&command.args, command).filter(Word::is_known),
             ("ls", _) => listed(&command.args),
+            ("dirname", [path]) if command.args[0].is_known() => {
+                let parent = path.trim_end_matches('/').rsplit_once('/').map_or(".", |(parent, _)| parent);
+                Some(command.args[0].with_text(if parent.is_empty() { "/" } else { parent }))
+            }
+            ("realpath", [path]) | ("readlink", ["-f" | "-e" | "-m", path]) => {
+                let word = command.args.last().filter(|word| word.is_known() && !path.starts_with('-'))?;
+                let absolute = || self.places.path(word, command.cwd.as_deref()).map(Word::literal);
+                if word.home { Some(word.clone()) } else { absolute() }
+            }
             ("mktemp", _) => Some(Word::literal(MADE_UP[1])),
             ("echo" | "printf", _) if command.redirects.is_empty() => printed_by(&command.program, &command.args),
             ("which", [name]) | ("command", ["-v", name]) | ("type", ["-p" | "-P", name]) => {

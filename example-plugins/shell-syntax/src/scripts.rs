@@ -46,6 +46,7 @@ impl Reader<'_> {
                 let before = self.scope.clone();
                 // The words after the script are its arguments, from `$0` on.
                 self.scope.zeroth = args.get(at + 1).cloned();
+                self.remember_arguments(args.get(at + 1..).unwrap_or_default());
                 self.set_positional(args.get(at + 2..).unwrap_or_default());
                 let stdin = std::mem::replace(&mut self.stdin, inner.input);
                 let result = self.text(name, &script.text.clone());
@@ -58,6 +59,7 @@ impl Reader<'_> {
             _ => {}
         }
         match inner.input {
+            Some(input) if reads_input => self.script(name, &input.text, args.get(at..).unwrap_or_default()),
             Some(input) => self.text(name, &input.text),
             None => {
                 let sources = inner.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);

@@ -281,6 +281,10 @@ impl Reader<'_> {
         Ok(match &assignment.name {
             ast::AssignmentName::VariableName(name) if !assignment.append => (name.clone(), value),
             ast::AssignmentName::VariableName(name) => {
+                // A number is added, each time.
+                if let Some(value) = &value {
+                    self.remember(name, &value.text);
+                }
                 let before = self.variable(name);
                 let both = before.zip(value).map(|(mut before, value)| {
                     before.append(&value);

@@ -130,6 +130,23 @@ impl Writing {
                 }
             }
             Kind::Option(options) => self.all(&values(words, options), Extent::File),
+            Kind::Fetch(files, directories, letters) => {
+                let files = values(words, files);
+                let mut directories = values(words, directories);
+                directories.iter().for_each(|directory| {
+                    files.iter().for_each(|file| self.write(&within(directory, file), Extent::File));
+                });
+                self.all(&files, Extent::File);
+                let has_letter = letters.is_empty()
+                    || words.iter().any(|word| word.text.starts_with('-') && word.text.contains(letters));
+                if directories.is_empty() && has_letter {
+                    directories.push(Word::literal("."));
+                }
+                for address in arguments(words).filter(|word| word.text.has(b'/')) {
+                    let name = Word::literal(address.text.rsplit('/').next().unwrap_or_default());
+                    directories.iter().for_each(|directory| self.write(&within(directory, &name), Extent::File));
+                }
+            }
             Kind::Assignment(key) => {
                 for word in words {
                     if let Some(value) = word.text.strip_prefix(key).and_then(|rest| rest.strip_prefix('=')) {
@@ -158,6 +175,11 @@ impl Writing {
                 .clone()
                 .any(|word| word.bytes().take_while(u8::is_ascii_alphabetic).any(|byte| wanted.contains(&byte)))
         };
+        if words.iter().any(|word| word.text == "--remove-files") {
+            let from = values(words, into).pop().unwrap_or_else(|| Word::literal("."));
+            let packed = arguments(words).filter(|word| word.text != from.text);
+            packed.for_each(|word| self.write(&within(&from, word), Extent::Moved));
+        }
         let is_long = |word: &Word| matches!(word.text.as_str(), "--extract" | "--get" | "--pass-through");
         if if says.is_empty() { has(denies) } else { !has(says) && !words.iter().any(is_long) } {
             return self.all(&values(words, &["-f", "--file"]), Extent::File);
@@ -170,6 +192,17 @@ impl Writing {
     }
 
     fn git(&mut self, words: &[Word]) {
+        self.all(&values(words, &["--output"]), Extent::File);
+        match words.iter().position(|word| matches!(word.text.as_str(), "archive" | "bundle" | "clone" | "worktree")) {
+            Some(at) if words[at].text == "archive" => self.all(&values(&words[at..], &["-o"]), Extent::File),
+            Some(at) if words[at].text == "bundle" => self.all(arguments(&words[at..]).nth(2), Extent::File),
+            Some(at) if words[at].text == "worktree" => self.all(arguments(&words[at..]).nth(2), Extent::Filled),
+            Some(at) => {
+                let target = arguments(&words[at + 1..]).skip(1).last().filter(|word| !word.text.has(b':'));
+                self.all(target, Extent::Filled);
+            }
+            None => {}
+        }
         let is_writer = |word: &Word| word.text == "config" || GIT.contains(&word.text.as_str());
         let Some(at) = words.iter().position(is_writer) else { return };
         if words[at].text == "config" {
@@ -292,7 +325,7 @@ fn is_recursive(word: &str) -> bool {
 }
 
 /// A path that is relative to a directory.
-fn within(directory: &Word, path: &Word) -> Word {
+pub(super) fn within(directory: &Word, path: &Word) -> Word {
     if path.home || is_absolute(&slashed(&path.text)) {
         return path.clone();
     }

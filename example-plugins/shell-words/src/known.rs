@@ -27,6 +27,9 @@ pub enum Kind {
     InPlaceLetter,
     /// The value of such an option is written.
     Option(&'static [&'static str]),
+    /// The value of such an option is written, and what an address is called in the directory of such another one, or right here where
+    /// one of these letters says so.
+    Fetch(&'static [&'static str], &'static [&'static str], &'static str),
     /// The value of such a `key=value` word is written.
     Assignment(&'static str),
     /// Every word that is no option is written, and what a patch names in the directory of `-d`.
@@ -63,10 +66,11 @@ pub fn kind(program: &str) -> Option<Kind> {
         "eslint" | "biome" | "stylelint" | "markdownlint" | "ruff" => Kind::InPlace(&["--fix", "--write"]),
         "zip" => Kind::InPlace(&["-m", "--move"]),
         "uniq" | "guniq" | "xxd" => Kind::Second,
-        "curl" => Kind::Option(&["-o", "--output"]),
-        "wget" => Kind::Option(&["-O", "--output-document", "-P", "--directory-prefix"]),
+        "curl" => Kind::Fetch(&["-o", "--output"], &["--output-dir"], "O"),
+        "wget" => Kind::Fetch(&["-O", "--output-document"], &["-P", "--directory-prefix"], ""),
+        "aria2c" => Kind::Fetch(&["-o", "--out"], &["-d", "--dir"], ""),
         "sort" | "gsort" | "shuf" | "gshuf" | "iconv" | "base64" | "tree" | "xmllint" | "gcc" | "cc" | "clang"
-        | "pandoc" => Kind::Option(&["-o", "--output"]),
+        | "pandoc" | "strace" | "ltrace" | "time" | "gtime" => Kind::Option(&["-o", "--output"]),
         "less" => Kind::Option(&["-o", "-O", "--log-file", "--LOG-FILE"]),
         "openssl" => Kind::Option(&["-out", "-keyout"]),
         "patch" | "gpatch" => Kind::Patch,

@@ -14,6 +14,7 @@ use crate::sandbox::capability::OwnCapabilities;
 use crate::sandbox::{PoolSize, SandboxError};
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Why a configuration cannot become active.
@@ -90,6 +91,11 @@ impl ActiveConfig {
             plugins.push(plugin);
         }
         Ok(plugins)
+    }
+
+    /// Returns the directory that relative paths in the rules are meant from ([`Config::root_of`]).
+    pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
+        self.config.root_of(workspace)
     }
 
     /// The plugins, in chain order.

@@ -265,9 +265,9 @@ impl HeldBack {
     }
 }
 
-/// The text of a file; `None` where it is not there.
+/// The text of a file that nobody else could have written; `None` where it is not there.
 fn read(path: &Path) -> Result<Option<String>, LockError> {
-    let bytes = match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_FILE) {
+    let bytes = match hookhost_files::read(path, Guard::OnlyMineToWrite, Links::Refused, MAX_FILE) {
         Err(error) if error.is_missing() => return Ok(None),
         read => read.map_err(|error| LockError::new(path, "read", &error))?,
     };
@@ -320,6 +320,19 @@ mod tests {
             std::fs::write(&file, bad).unwrap();
             assert!(Lock::read(&file).is_err(), "{bad}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_file_that_others_can_write_or_that_is_a_link_approves_nothing() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("hookhost-mcp.lock"), directory.path().join("link"));
+        Lock::default().write(&file).unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(Lock::read(&link).unwrap_err().to_string().contains("link"));
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(Lock::read(&file).unwrap_err().to_string().contains("other users can write"));
     }
 
     #[test]

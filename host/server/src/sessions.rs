@@ -10,7 +10,7 @@ use hookhost::{Host, Session, SessionSpec};
 use hookhost_adapters::AgentSession;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,6 +57,11 @@ pub struct Handle {
     used: Mutex<Instant>,
     /// Shared by all handles of the session: an agent that changes its directory in between is still the same.
     memory: Arc<Mutex<Memory>>,
+    /// The identifier of the session at the root of its tree.
+    root: String,
+    /// The project files that have counted, each with the root of its project; shared by all handles of the tree. The engine's handle
+    /// knows those of other handles from its next event on.
+    project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
 /// What the resident host remembers of a session between two calls. It has a bound in bytes: of what an agent sends, digests alone
@@ -99,13 +104,16 @@ impl Sessions {
         spec.cwd.clone_from(&named.cwd);
         spec.interactive = named.interactive;
         if named.subagent.is_some() {
-            spec = spec.under(top, 1);
+            spec = spec.under(top.clone(), 1);
         }
         let session = host.open_session(spec)?;
         let memory =
             handles.iter().find(|((known, ..), _)| *known == key.0).map(|(_, handle)| Arc::clone(&handle.memory));
         let (used, memory) = (Mutex::new(Instant::now()), memory.unwrap_or_default());
-        let handle = Arc::new(Handle { session, started: OnceCell::new(), used, memory });
+        let of_tree = handles.values().find(|handle| handle.root == top);
+        let project_files = of_tree.map(|handle| Arc::clone(&handle.project_files)).unwrap_or_default();
+        let handle = Handle { session, started: OnceCell::new(), used, memory, root: top, project_files };
+        let handle = Arc::new(handle);
         drop_unused(&mut handles);
         handles.insert(key, Arc::clone(&handle));
         Ok(handle)
@@ -239,7 +247,9 @@ impl Handle {
         if named.id.is_none() {
             return Ok(());
         }
-        let known = self.session.project_files();
+        let mut counted = self.project_files.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.extend(self.session.project_files());
+        let known = counted.clone();
         if counting.iter().all(|file| known.contains_key(file)) && known.len() == counting.len() {
             return Ok(());
         }
@@ -250,6 +260,7 @@ impl Handle {
             }
             if is_revoked(file) {
                 self.session.forget_project_file(file);
+                counted.remove(file);
                 continue;
             }
             let file = file.display();
@@ -261,6 +272,7 @@ impl Handle {
         }
         self.session.note_project_files(counting, &root);
         let noted = self.session.project_files();
+        counted.extend(noted.clone());
         match counting.iter().find(|file| file.to_str().is_some() && !noted.contains_key(*file)) {
             Some(file) => Err(format!(
                 "a session remembers the rules of {} projects, and {} would be one more: begin a new session",
@@ -355,6 +367,8 @@ mod tests {
             started: OnceCell::new(),
             used: Mutex::new(Instant::now()),
             memory: Arc::<Mutex<Memory>>::default(),
+            root: String::new(),
+            project_files: Arc::default(),
         };
         let named = AgentSession::new(Some("1".into()), "/work".into());
         let mut files: Vec<PathBuf> = (0..256).map(|number| format!("/work/{number}/hookhost.toml").into()).collect();

@@ -202,7 +202,8 @@ fn without_a_configuration_what_guards_the_session_is_protected() {
             code(&call("apply", json!({ "input": patch }), Action::Other(String::new()))).as_deref(),
             Some(expected)
         );
-        assert!(!is_refused(&call("read_file", json!({ "path": path }), Action::ReadFile(path.into()))), "{path}");
+        let is_read = !is_refused(&call("read_file", json!({ "path": path }), Action::ReadFile(path.into())));
+        assert_eq!(is_read, !path.ends_with("hookhost/keys.toml"), "{path}");
         // Only of the owner that is named.
         configure(json!({ "self-defence": [owner] })).unwrap();
         assert!(is_refused(&write_files([path])), "{path} of {owner}");
@@ -350,4 +351,74 @@ fn the_documented_configuration_turns_it_off_as_it_says() {
     configure(&entry["config"]).unwrap();
     assert!(is_refused(&write_files(["hookhost.toml"])) && is_refused(&write_files([".codex/hooks.json"])));
     assert!(!is_refused(&write_files([".codex/config.toml"])) && !is_refused(&write_files([".claude/settings.json"])));
+}
+
+#[test]
+fn the_keys_and_their_directory_are_no_arguments_of_any_tool() {
+    configure(json!({})).unwrap();
+    let is_by_us = |call: &ToolCall| code(call).as_deref() == Some("path-guard.keys");
+    let keys = "/home/me/.config/hookhost/keys.toml";
+    let read = |path: &str| call("Read", json!({ "file_path": path }), Action::ReadFile(path.into()));
+    assert!(is_by_us(&read(keys)) && is_by_us(&read("~/.config/hookhost/KEYS.toml")));
+    let other = |tool: &str, arguments| call(tool, arguments, Action::Other(String::new()));
+    for (tool, arguments) in [
+        ("Grep", json!({ "pattern": ".", "path": "/home/me/.config/hookhost", "output_mode": "content" })),
+        ("view", json!({ "path": keys })),
+        ("mcp__fs__read_multiple_files", json!({ "paths": ["a", keys] })),
+        ("read_file", json!({ "root": "/home/me/.config/hookhost", "name": "keys.toml" })),
+        ("list", json!({ "path": "~/.config/hookhost/" })),
+    ] {
+        assert!(is_by_us(&other(tool, arguments)), "{tool}");
+    }
+    let url = format!("file://{keys}");
+    assert!(is_by_us(&call("WebFetch", json!({ "url": url, "prompt": "x" }), Action::Fetch(url.clone()))));
+    for path in
+        ["~/.config/hookhost/hookhost.toml", "docs/keys.toml", "src/hookhost", "~/.config", "~/.local/state/hookhost"]
+    {
+        assert!(!is_by_us(&read(path)), "{path}");
+    }
+    configure(json!({ "self-defence": ["codex"] })).unwrap();
+    assert!(!is_by_us(&read(keys)));
+}
+
+#[test]
+fn what_a_tool_removes_with_all_below_holds_no_guarded_file() {
+    configure(json!({})).unwrap();
+    for (tool, arguments) in [
+        ("mcp__fs__delete_directory", json!({ "path": "/home/me" })),
+        ("mcp__fs__rename", json!({ "source": "/home", "destination": "/x" })),
+        ("mcp__fs__remove", json!({ "path": "/" })),
+        ("mcp__fs__delete", json!({ "path": "~" })),
+        ("mcp__fs__write_file", json!({ "path": ["/home/me/.claude", "settings.json"] })),
+        ("mcp__ide__create_file", json!({ "project": "/home/me/.claude", "relative_path": "settings.json" })),
+    ] {
+        assert!(is_refused(&call(tool, arguments.clone(), Action::Other(String::new()))), "{tool} {arguments}");
+    }
+    for (tool, arguments) in [
+        ("mcp__fs__list_directory", json!({ "path": "/home/me" })),
+        ("mcp__fs__delete_directory", json!({ "path": "/home/me/project/build" })),
+        ("mcp__git__delete_branch", json!({ "repo_path": "/home/me/project", "branch": "x" })),
+        ("mcp__fs__write_files", json!({ "paths": ["src/.claude", "settings.json.md"] })),
+    ] {
+        assert!(!is_refused(&call(tool, arguments.clone(), Action::Other(String::new()))), "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn a_supposed_command_that_cannot_be_read_writes_what_its_beginning_writes() {
+    configure(json!({})).unwrap();
+    for command in
+        ["> ~/.claude/settings.json", "d=~/.claude\nrm $d/settings.json\n)", "rm ~/.claude/settings.json <<E"]
+    {
+        assert!(
+            is_refused(&call("mcp__box__run", json!({ "command": command }), Action::Other(String::new()))),
+            "{command}"
+        );
+    }
+    for command in ["> notes.md", "it's what you'd say (perhaps"] {
+        assert!(
+            !is_refused(&call("mcp__box__run", json!({ "command": command }), Action::Other(String::new()))),
+            "{command}"
+        );
+    }
 }

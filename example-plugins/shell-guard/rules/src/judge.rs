@@ -5,6 +5,7 @@ use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
 use hookhost_guest::prelude::ShellDialect;
 use serde::Serialize;
 use shell_syntax::Ascii as _;
+use shell_syntax::guarded::Changes;
 use shell_syntax::{Command, Location, Places, Script, leave, read};
 use std::ops::Range;
 
@@ -93,7 +94,17 @@ pub(crate) fn judge(registry: &Registry, input: &Input<'_>) -> Judgement {
     if script.unreadable.is_some() && (input.has_stack)("sql") && is_sql(text) {
         script = Script { work: script.work, ..Script::default() };
     }
-    if input.is_supposed && !registry.knows_a_program_of(&script) {
+    let begins_known = || {
+        let program = text.split_whitespace().next().unwrap_or_default().to_owned();
+        let commands = vec![Command { program, ..Command::default() }];
+        script.unreadable.is_some() && registry.knows_a_program_of(&Script { commands, ..Script::default() })
+    };
+    let is_guarded_output = |command: &Command| {
+        let changes = if command.program.is_empty() { command.changes(&places) } else { Changes::default() };
+        changes.hookhost || changes.agents
+    };
+    let is_one = || script.commands.iter().any(is_guarded_output) || begins_known();
+    if input.is_supposed && !registry.knows_a_program_of(&script) && !is_one() {
         let judgement =
             Judgement { outcome: Outcome::Unmatched, envelopes: Vec::new(), silent: Texts::new(), work: script.work };
         leave((script, places));

@@ -21,6 +21,9 @@ const WORKSPACE: &str = "/workspace";
 /// Upper bound of the commands that a call of an unknown tool may have.
 const MAX_SUPPOSED: usize = 128;
 
+/// Maximum number of beginnings of a text that are judged where all of it cannot be read.
+const MAX_BEGINNINGS: usize = 8;
+
 /// A command with some of everything that is ordinary.
 const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
 
@@ -110,8 +113,10 @@ impl Guard {
             let whole = judged(command);
             // A shell runs the lines before one that it cannot read.
             let is_silent = matches!(whole.outcome, Outcome::Unmatched) && command.contains('\n');
-            let lines: Vec<Judgement> = command.lines().filter(|_| is_silent).map(judged).collect();
-            std::iter::once(whole).chain(lines)
+            let ends = command.rmatch_indices('\n').filter(|_| is_silent).take(MAX_BEGINNINGS);
+            let beginnings = ends.map(|(at, _)| &command[..at]);
+            let parts: Vec<Judgement> = command.lines().filter(|_| is_silent).chain(beginnings).map(judged).collect();
+            std::iter::once(whole).chain(parts)
         });
         let strictest = judgements.filter(|judgement| strictness(judgement) > 0).max_by_key(strictness);
         strictest.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)

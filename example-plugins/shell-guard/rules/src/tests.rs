@@ -128,3 +128,60 @@ fn what_is_no_command_of_a_known_program_raises_nothing() {
         }
     }
 }
+
+#[test]
+fn a_supposed_command_that_cannot_be_read_is_judged_as_far_as_a_shell_runs_it() {
+    configure(json!({})).unwrap();
+    for arguments in [
+        json!({ "command": "rm -rf ~ <<E" }),
+        json!({ "command": "rm -rf ~\necho 'x" }),
+        json!({ "command": "rm -rf ~\n)" }),
+        json!({ "command": "x=~\nunheard-of $x\nrm -rf $x\n)" }),
+        json!({ "command": "> ~/.claude/settings.json" }),
+        json!({ "command": "claude -p hi", "env": { "HOOKHOST_CONFIG_DIR": "/evil" } }),
+        json!({ "args": ["rm", "-rf", "/home/me"] }),
+        json!({ "arguments": "{\"command\":\"rm -rf ~\"}" }),
+    ] {
+        assert_ne!(word_of_unknown("mcp__box__execute", arguments.clone()), "allow", "{arguments}");
+    }
+    assert_ne!(word_of_unknown("mcp__tmux__send_keys", json!({ "keys": "rm -rf ~\n" })), "allow");
+    for arguments in [
+        json!({ "command": "it's what you'd say (perhaps" }),
+        json!({ "command": "> quoted text" }),
+        json!({ "command": "> notes.md" }),
+        json!({ "args": ["--verbose", "x"] }),
+        json!({ "arguments": "{\"query\":\"rm -rf ~\"}" }),
+        json!({ "command": "npm test", "env": { "CI": "1" } }),
+    ] {
+        assert_eq!(word_of_unknown("mcp__box__execute", arguments.clone()), "allow", "{arguments}");
+    }
+}
+
+#[test]
+fn what_a_shell_evaluates_later_is_judged_through_numbers_arguments_and_operators() {
+    configure(json!({})).unwrap();
+    for command in [
+        "x='a[$(rm -rf /etc)]'; declare -i y; y+=x",
+        "declare -i y; y+='a[$(rm -rf /etc)]'",
+        "declare -ai z; z+=('a[$(rm -rf /etc)]')",
+        "bash -c 'echo $(($0))' 'a[$(rm -rf /etc)]'",
+        "bash -s 'a[$(rm -rf /etc)]' <<< 'echo $(($1))'",
+        "x='\\044(rm -rf /etc)'; echo \"${x@P}\"",
+        "x='\\044(rm -rf /etc)'; y=\"${x@E}\"; echo \"${y@P}\"",
+        "x='$(rm -rf /etc)X'; y=${x%X}; echo \"${y@P}\"",
+        "x='$(rm -rf /etc)X'; y=${x%?}; echo \"${y@P}\"",
+        "x='aX$(rm -rf /etc)]'; y=${x/X/[}; echo $((y))",
+        "x='aX$(rm -rf /etc)]'; y=${x/[A-Z]/[}; echo $((y))",
+    ] {
+        assert_ne!(word(command), "allow", "{command}");
+    }
+    for command in [
+        "n=3; n+=4; declare -i m; m+=n; echo $((m))",
+        "f=a.txt; n=${f%.txt}; echo $((n))",
+        "PS1='\\[\\033[01;32m\\]\\u\\[\\033[00m\\]$ '; echo \"${PS1@P}\"",
+        "bash -s x <<< 'echo $1'",
+        "v=v1.2; echo \"${v#v}\" \"${v:1}\" \"${v^^}\"",
+    ] {
+        assert_eq!(word(command), "allow", "{command}: {:?}", rules());
+    }
+}

@@ -138,6 +138,16 @@ pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,~".contains(c);
     if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         word.to_owned()
+    } else if word.contains(hookhost::is_unseen) {
+        // As bash, zsh and ksh write what could steer a terminal.
+        let escaped = |c: char| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if hookhost::is_unseen(c) => {
+                c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:03o}")).collect()
+            }
+            c => c.to_string(),
+        };
+        format!("$'{}'", word.chars().map(escaped).collect::<String>())
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
@@ -215,6 +225,7 @@ mod tests {
     fn a_command_that_is_advised_can_be_pasted() {
         assert_eq!(quoted("/a/b-c_1.wasm"), "/a/b-c_1.wasm");
         assert_eq!(quoted("my plugins/it's.wasm"), r"'my plugins/it'\''s.wasm'");
+        assert_eq!(quoted("a\u{1b}[2J'\n\u{202e}"), r"$'a\033[2J\'\012\342\200\256'");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("a;rm -rf ."), "'a;rm -rf .'");
     }

@@ -55,7 +55,7 @@ const SUPPOSED_OF_SHELLS: &[&str] = &["code", "data", "input", "keys", "line", "
 
 /// Words in the name of a tool that is called like a shell.
 const SHELLS: &[&str] =
-    &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "zsh"];
+    &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "tmux", "zsh"];
 
 /// Names of the words that follow a command which is only a program.
 const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
@@ -216,8 +216,13 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
                 let name = bare(key);
                 if SUPPOSED.contains(&&*name) || is_of_a_shell && SUPPOSED_OF_SHELLS.contains(&&*name) {
                     commands.extend(commands_of(value, members));
+                } else if WORDS.contains(&&*name) && !members.keys().any(|key| holds_command(key)) {
+                    commands.extend(Some(value).filter(|value| value.is_array()).and_then(command::text));
                 }
-                collect(value, is_of_a_shell, commands);
+                // Arguments within a text.
+                let inner = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']));
+                let inner = inner.and_then(|text| serde_json::from_str::<Value>(text).ok());
+                collect(inner.as_ref().unwrap_or(value), is_of_a_shell, commands);
             }
         }
         Value::Array(values) => values.iter().for_each(|value| collect(value, is_of_a_shell, commands)),
@@ -225,14 +230,17 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
     }
 }
 
-/// What a member is as a command: a text, with the words beside it; a list of words; and each text of a list, which may be several
+/// What a member is as a command: a text, with the words beside it, and with the variables beside it; a list of words; and each text of a list, which may be several
 /// commands.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {
             let words = WORDS.iter().find_map(|name| members.get(*name)?.as_array());
             let line = words.and_then(|words| command::line(text, words));
-            line.into_iter().chain([text.clone()]).collect()
+            let variables = members.get("env").and_then(Value::as_object).filter(|variables| !variables.is_empty());
+            let line = line.or_else(|| variables.map(|_| text.clone()));
+            let set = variables.map(command::environment).unwrap_or_default();
+            line.map(|line| format!("{set}{line}")).into_iter().chain([text.clone()]).collect()
         }
         Value::Array(words) => {
             let single = words.iter().filter_map(|word| match word {

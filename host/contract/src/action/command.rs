@@ -1,6 +1,6 @@
 //! A command argument: a string, or an argv list such as `["bash", "-lc", "…"]`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The text that a shell would read. A list that runs a shell on a script is that script; any other list is quoted, so
 /// that its words stay words.
@@ -21,6 +21,13 @@ pub(super) fn text(command: &Value) -> Option<String> {
 pub(super) fn line(program: &str, words: &[Value]) -> Option<String> {
     let words = words.iter().map(quoted).collect::<Option<Vec<_>>>().filter(|words| !words.is_empty())?;
     Some(format!("{program} {}", words.join(" ")))
+}
+
+/// Variables as they precede a command, with a blank after each; those alone whose names a shell takes.
+pub(super) fn environment(variables: &Map<String, Value>) -> String {
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let set = variables.iter().filter(|(name, _)| is_name(name));
+    set.filter_map(|(name, value)| Some(format!("{name}={} ", quoted(value)?))).collect()
 }
 
 /// The commands of a list, one text each: a text, or a program with its arguments, `{"command", "args"}`, which no shell reads.

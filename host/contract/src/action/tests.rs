@@ -264,6 +264,16 @@ fn a_tool_that_nobody_knows_may_run_what_its_arguments_call_a_command() {
         assert!(found.iter().any(|command| command == PUSH), "{tool} {arguments}: {found:?}");
     }
     assert!(super::supposed_commands("mcp__db__query", &json!({ "sql": "DROP TABLE x", "input": "x" })).is_empty());
+    for (arguments, expected) in [
+        (json!({ "args": ["rm", "-rf", "/a b"] }), "rm -rf '/a b'"),
+        (json!({ "arguments": "{\"command\":\"ls\"}" }), "ls"),
+        (json!({ "command": "ls", "env": { "A": "b c", "D E": "f" } }), "A='b c' ls"),
+        (json!({ "command": "ls", "args": ["x"], "env": { "A": "b" } }), "A=b ls x"),
+    ] {
+        let found = super::supposed_commands("mcp__box__run", &arguments);
+        assert!(found.iter().any(|command| command == expected), "{arguments}: {found:?}");
+    }
+    assert!(super::supposed_commands("mcp__box__run", &json!({ "args": "ls", "arguments": "{" })).is_empty());
     let typed = json!({ "session_id": 1, "chars": "git push\n" });
     assert_eq!(action("write_stdin", &typed), shell("git push\n"));
 }

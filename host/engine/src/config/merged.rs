@@ -186,6 +186,14 @@ impl Config {
         &self.project_files
     }
 
+    /// Returns the directory that relative paths in rules are meant from: the outermost one above `workspace` whose project file counts,
+    /// or `workspace` itself.
+    pub(crate) fn root_of<'a>(&'a self, workspace: &'a Path) -> &'a Path {
+        let directories = self.project_files.iter().filter_map(|file| file.parent());
+        let above = directories.filter(|directory| workspace.starts_with(directory));
+        above.min_by_key(|directory| directory.as_os_str().len()).unwrap_or(workspace)
+    }
+
     /// The caller's own section, read into the caller's own type; `None` where no file has it. A
     /// key that the type does not have is an error, as in the engine's own sections. What the
     /// user's file and a project's say is added up; a key that both give was refused when the files

@@ -108,7 +108,8 @@ pub struct SessionSpec {
     pub agent: String,
     /// Working directory: an absolute path without `..`.
     pub cwd: PathBuf,
-    /// Root of the project that the agent works on: an absolute path without `..`.
+    /// Root of the project that the agent works on: an absolute path without `..`. Rules see the directory of the outermost project file
+    /// that counts in place of a directory below it.
     pub workspace: PathBuf,
     /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
     pub depth: u32,
@@ -322,17 +323,18 @@ impl Session {
         let is_first = services.claim(&id, &root);
         let numbered_by = format!("{id}.{}", uuid::Uuid::now_v7().simple());
         let state = SessionCopy::new(id.clone());
+        let rules = spec.rules.clone().unwrap_or_else(|| services.rules.clone());
         let info = contract::Session {
             id: id.clone(),
             agent: spec.agent.clone(),
             turn: 0,
             depth: spec.depth,
             cwd: spec.cwd.to_string_lossy().into_owned(),
-            workspace: spec.workspace.to_string_lossy().into_owned(),
+            workspace: rules.active().root_of(&spec.workspace).to_string_lossy().into_owned(),
             interactive: spec.interactive,
         };
         let shared = SessionInner {
-            rules: spec.rules.clone().unwrap_or_else(|| services.rules.clone()),
+            rules,
             turn_queue: services.store.turn_queue(&id),
             services,
             spec,

@@ -3,6 +3,7 @@
 use super::exposed::Phase;
 use super::{Intercepted, Outcome};
 use crate::events;
+use hookhost::contract::action::arguments::folded;
 use hookhost::contract::{EventKind, Json, ToolResult};
 use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
 use serde_json::{Map, Value, json};
@@ -31,7 +32,10 @@ impl Asked {
         let (event, shape) = match (message.event.as_str(), message.phase) {
             ("tools/call", Phase::Request) => {
                 let name = parameters.get("name").and_then(Value::as_str).ok_or("`name` is missing")?;
-                (before(name, arguments(parameters)?, server), Shape::Arguments { key: Some("arguments") })
+                (
+                    before(&format!("mcp__{server}__{name}"), arguments(parameters)?, server),
+                    Shape::Arguments { key: Some("arguments") },
+                )
             }
             ("prompts/get", Phase::Request) => {
                 (before("prompts/get", parameters.clone(), server), Shape::Arguments { key: None })
@@ -110,12 +114,27 @@ fn arguments(parameters: &Value) -> Result<Value, String> {
     }
 }
 
+/// The keys of a request, and of its parameters.
+const KEYS: [&str; 5] = ["method", "params", "name", "arguments", "uri"];
+
+/// Fails if a key differs in case alone from one that is read: a server could read the other one.
+fn check_keys(value: &Value) -> Result<(), String> {
+    let keys = value.as_object().into_iter().flat_map(Map::keys);
+    let mut others = keys.filter(|key| !KEYS.contains(&key.as_str()));
+    match others.find(|key| KEYS.contains(&folded(key).as_str())) {
+        Some(key) => Err(format!("the payload has the key {key:?}, which differs from another one in case alone")),
+        None => Ok(()),
+    }
+}
+
 /// The parameters of a request: the payload, or `params` of a whole request. What a server could read in another way is refused.
 fn parameters(message: &Intercepted) -> Result<&Value, String> {
     let payload = &message.payload;
     if message.phase == Phase::Response {
         return Ok(payload);
     }
+    check_keys(payload)?;
+    payload.get("params").map_or(Ok(()), check_keys)?;
     match (payload.get("method"), payload.get("params")) {
         (Some(method), Some(params)) if *method == message.event => Ok(params),
         (Some(_), Some(_)) => Err(format!("the payload's `method` is not {:?}", message.event)),

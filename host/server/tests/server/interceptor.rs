@@ -105,6 +105,23 @@ async fn what_was_changed_is_checked_without_asking_plugins_twice() {
 }
 
 #[tokio::test]
+async fn rules_about_a_tool_of_a_server_hold_as_in_the_proxy_and_keys_in_two_cases_are_refused() {
+    let rule = Rule::new().before_tool_call(|_, call: &ToolCall| {
+        (call.name == "mcp__files__read_file").then(|| Refusal::new("not this one"))
+    });
+    let (interceptors, _) = served(rule).await;
+    assert_eq!(invoke(&interceptors, "hookhost/check", "request", call("a")).await["result"]["valid"], false);
+    let other = json!({ "name": "list", "arguments": {} });
+    assert_eq!(invoke(&interceptors, "hookhost/check", "request", other.clone()).await["result"]["valid"], true);
+    for key in ["Arguments", "NAME", "nam\u{65}\u{0}", "Method"] {
+        let mut twin = other.clone();
+        twin[key] = json!({ "path": "a" });
+        let checked = invoke(&interceptors, "hookhost/check", "request", twin).await;
+        assert_eq!(checked["result"]["valid"] == true, key.ends_with('\0'), "{key:?} {checked}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_that_is_sent_twice_is_asked_about_twice() {
     let (interceptors, log) = served(rule()).await;
     for times in 1..=2 {

@@ -157,6 +157,21 @@ async fn a_project_that_is_moved_or_linked_elsewhere_takes_no_approved_rules_awa
 }
 
 #[tokio::test]
+async fn a_session_that_was_elsewhere_before_it_entered_a_project_keeps_its_rules_there_from_the_first_call_on() {
+    let moves = Moves::new().await;
+    for directory in ["d0", "d1"] {
+        fs::create_dir_all(moves.path(directory)).unwrap();
+        assert_eq!(moves.decides(directory, directory).await, "none");
+    }
+    assert_eq!(moves.asked("d0", "d0", &json!({ "agent_id": "7" })).await.0, "none");
+    assert_eq!(moves.decides("project", "project").await, "ask");
+    for directory in ["d0", "d1"] {
+        assert_eq!(moves.decides(directory, directory).await, "deny", "{directory}");
+    }
+    assert_eq!(moves.asked("d0", "d0", &json!({ "agent_id": "7" })).await.0, "deny");
+}
+
+#[tokio::test]
 async fn a_part_of_a_project_that_is_linked_elsewhere_keeps_its_rules_and_other_parts_have_their_own() {
     let moves = Moves::new().await;
     moves.projects.0.lock().unwrap().clear();

@@ -19,7 +19,7 @@ pub(crate) fn init(server: &str) -> Result<Exit, CliError> {
     let mut definitions: Definitions = held.into_iter().map(|(tool, held)| (tool, held.definition)).collect();
     definitions.extend(lock.servers.get(server.as_str()).cloned().unwrap_or_default());
     // What no rule can name, a person has to look at.
-    definitions.retain(|tool, _| !tool.contains(|c: char| c.is_whitespace() || hookhost::is_unseen(c)));
+    definitions.retain(|tool, _| !tool.contains(|c: char| c == '*' || c.is_whitespace() || hookhost::is_unseen(c)));
     if definitions.is_empty() {
         let why = format!("nothing is known of {server}: start an agent that uses it through the proxy, and try again");
         return Err(CliError::usage(why).advise("hookhost mcp list"));
