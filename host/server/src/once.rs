@@ -219,7 +219,7 @@ mod tests {
     use super::{MAX_BYTES, Once, Settled};
     use crate::call_key::{CallKey, KEPT, KEPT_AFTER_YES};
     use hookhost_adapters::{Answer, Outcome};
-    use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+    use std::time::{Duration, Instant};
 
     fn key(number: u32) -> CallKey {
         CallKey { call: crate::call_key::digest(&[&number.to_string()]), terms: [0; 32] }

@@ -1,6 +1,6 @@
 //! One engine for many hosts and rule sets of a process.
 
-use crate::support::{bash, host, plugin, spec};
+use crate::support::{bash, plugin, spec};
 use hookhost::config::{Entry, Settings};
 use hookhost::contract::GateOutcome;
 use hookhost::{Config, Engine, Host, Session};

@@ -10,7 +10,7 @@ use hookhost::config::{Entry, Limits, OnFailure, Settings};
 use hookhost::contract::{Cause, ToolCall};
 use hookhost::replay::replay;
 use hookhost::store::Log;
-use hookhost::{Config, Engine, FailureKind, GateOutcome, Host, Session, TransformOutcome};
+use hookhost::{Config, FailureKind, GateOutcome, Host, Session, TransformOutcome};
 use serde_json::{Value, json};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::{Arc, Mutex};

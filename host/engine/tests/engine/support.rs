@@ -7,7 +7,7 @@ use hookhost::config::{Digest, Entry, ModelGrant, Settings, StateGrant};
 use hookhost::contract::OutcomeKind;
 use hookhost::session::Notice;
 use hookhost::store::Log;
-use hookhost::{Config, Engine, Host, HostBuilder, Session, SessionSpec};
+use hookhost::{Config, Host, HostBuilder, Session, SessionSpec};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
