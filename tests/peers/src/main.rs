@@ -1,7 +1,8 @@
 //! What people use today, beside hookhost, on the same machine and the same call: hooks of Claude Code as whole processes, and
 //! policy engines in a program. `cargo xtask peers` builds it with what it compares, and runs it: `peers DIRECTORY [PART]…`.
 //!
-//! What is measured is theirs, the reference is ours, and a ratio above 1 means that ours takes less.
+//! What is measured is theirs, the reference is ours, and a ratio above 1 means that ours takes less. All refuse `git push --force`,
+//! one rule that each of them can express. A verdict that differs from ours ends the run with an error.
 
 mod asked;
 mod call;
