@@ -69,11 +69,8 @@ macro_rules! targets {
 targets!(loader components hostile configuration payload provider log schemas session shell messages frames mcp);
 
 #[test]
-fn every_target_is_handed_to_the_fuzzer_and_is_in_the_decision_page() {
+fn every_target_is_handed_to_the_fuzzer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("../docs/decisions/0013-fuzzing.md")).expect("the page");
-    let rows: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-    assert_eq!(rows, TARGETS.map(|(name, _)| name));
     for (name, _) in TARGETS {
         let file = root.join("fuzz_targets").join(format!("{name}.rs"));
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

@@ -35,6 +35,9 @@
 //! The command goes to the model as data, apart from the instructions, whatever it says. A model can still be talked into an
 //! `allow`: it judges only what no rule knows, so that nothing which a rule refuses gets past by its word. An answer is remembered
 //! for one command in one directory, under one prompt; an error is never remembered.
+//!
+//! It is a component of its own, because imports must be granted: with a cargo feature, one build of all plugins would make
+//! `shell-guard` import `model` too.
 
 mod classifier;
 

@@ -1,6 +1,6 @@
 //! Plots of what a cost grows with: both axes logarithmic, so that a power of the size is a straight line, and the slope of
-//! the line is its exponent. Written as SVG, in the reader's light or dark colours. Why by hand:
-//! docs/decisions/0045-plots.md
+//! the line is its exponent. Written as SVG, in the reader's light or dark colours. A crate would need
+//! two files for these, or has no logarithmic axis (docs/decisions/0027-kept-crates.md).
 
 use std::fmt::Write as _;
 

@@ -20,7 +20,7 @@ mod warnings;
 use mimalloc::MiMalloc;
 use std::process::ExitCode;
 
-/// The C library's allocator takes longer: docs/decisions/0049-allocator.md
+/// The threads of the C library's allocator wait for each other where one frees what another has allocated.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

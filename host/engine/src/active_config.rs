@@ -1,7 +1,8 @@
 //! The active configuration: the loaded plugins in chain order, the ask rules and the settings.
 //!
 //! An active configuration never changes. A new one is built separately and replaces the old one between events: each
-//! event is settled, recorded and dispatched to observers under the configuration that it began with.
+//! event is settled, recorded and dispatched to observers under the configuration that it began with. With a lock in place of
+//! the swap, a change would wait for the slowest event; a change of one plugin at a time would have orders that nobody wrote.
 
 use crate::audit::LoadedPlugin;
 use crate::config::{AskRule, Code, Config, Entry, Settings};

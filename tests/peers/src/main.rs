@@ -1,7 +1,9 @@
 //! What people use today, beside hookhost, on the same machine and the same call: hooks of Claude Code as whole processes, and
 //! policy engines in a program. `cargo xtask peers` builds it with what it compares, and runs it: `peers DIRECTORY [PART]…`.
 //!
-//! What is measured is theirs, the reference is ours, and a ratio above 1 means that ours takes less.
+//! What is measured is theirs, the reference is ours, and a ratio above 1 means that ours takes less. The rule is
+//! one that each of them can express: no `git push --force`. A script or policy with another verdict than ours ends the run with an
+//! error; a guard with rules of its own is measured with the verdict that it has.
 
 mod asked;
 mod call;

@@ -1,7 +1,8 @@
 //! Schedules the tool calls of one answer, in a task beside the stream. Plugins are asked about
 //! each call as soon as it is complete, in call order and one at a time. An allowed call starts at
 //! once, beside the others. A call that writes files runs alone: it waits for the calls before it,
-//! and the calls after it wait for it.
+//! and the calls after it wait for it. Commands run side by side, since nobody knows whether they write. After a call, a broken
+//! stream is not requested again: the model would ask for the call twice.
 
 use super::AgentEvent;
 use super::limits::Limits;

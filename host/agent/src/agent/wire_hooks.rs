@@ -1,5 +1,6 @@
 //! The raw side of a request: the body that is sent passes `request-send`, the answer that came
-//! passes `response-receive`, each only where a plugin subscribes to it.
+//! passes `response-receive`, each only where a plugin subscribes to it. Each request holds the whole conversation, so a log
+//! of all of them would grow with the square of the session.
 
 use super::AgentEvent;
 use super::request::Outgoing;

@@ -5,6 +5,9 @@
 //! is run, and no rule is read from it. What a project brings is read within the project: a
 //! symbolic link that leads out of it is not followed. Every bound that cuts something, and every
 //! file that cannot be used, is reported once.
+//!
+//! Directories above the repository's root are not looked at: they belong to somebody else. All is read when a run begins, so
+//! an agent that edits a skill changes the next run.
 
 mod files;
 mod instructions;

@@ -1,7 +1,8 @@
 //! Observers: they get an event after its outcome, outside of the event's path, through a bounded queue.
 //!
 //! Observers get the events of one session in order; sessions do not wait for each other. Events that the queue has no room
-//! for are counted, recorded and reported.
+//! for are counted, recorded and reported: a queue without a bound would grow for as long as a model streams faster than a
+//! plugin computes. Failures of observers count apart from those of gates, because they come at some later time.
 
 use super::SessionInner;
 use super::dispatch::Dispatch;

@@ -1,7 +1,9 @@
 //! An answer as it streams in: which of its text may be shown now, and which has to wait.
 //!
 //! What is shown has passed `stream-delta` in whole lines where a plugin subscribes to it, and nothing is shown that
-//! `finalize-content` may still withhold.
+//! `finalize-content` may still withhold. The engine does this, because a program that forgets a reload or a cancellation shows
+//! text that a plugin withholds a moment later. A stricter rule counts at once and a looser one from the next answer on, so a
+//! configuration that is saved twice in a row opens no gap.
 
 use super::{Session, SessionInner, Settled};
 use crate::contract::{Cause, EventKind, Rejection, TransformOutcome};

@@ -1,4 +1,5 @@
-//! Records for the embedding program, beside the database.
+//! Records for the embedding program, beside the database. The sink is asked before the database, so nothing of an event is
+//! committed where the sink refuses its record.
 
 use super::StoreError;
 use crate::audit::AuditSink;

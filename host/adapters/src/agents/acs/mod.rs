@@ -2,7 +2,7 @@
 //! decision. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
 //!
 //! The envelope (JSON-RPC, handshake, signatures, replays, the chain of hashes) is the server's. A message here is the `params` of
-//! a request, and its hook point is the method.
+//! a request, and its hook point is the method. It is an adapter like the others, so that its rules are those of the agents.
 
 mod content;
 mod decode;

@@ -1,5 +1,9 @@
 //! What the host compiles at all. A compilation cannot be interrupted, so what it may cost is bounded beforehand, by a look
-//! at the file that is linear in its size. `docs/decisions/0012-compile-bounds.md` has what was measured.
+//! at the file that is linear in its size.
+//!
+//! The host does not compile in a child process under limits of the operating system: a library cannot start itself in an
+//! embedder's program, the compiled code would return over a channel that has to be trusted, and limits on address space
+//! conflict with wasmtime's reservations.
 
 use crate::plugin::ContractError;
 use crate::plugin::component_file::MAX_BYTES as FILE;

@@ -2,7 +2,10 @@
 //!
 //! wasmtime's pre-initialiser instruments the component so that its memories and globals can be read, and writes what
 //! they hold after `configure` back into it. A component of a shape that it does not know has `configure` run in each
-//! instance instead: the same meaning, merely slower.
+//! instance instead: the same meaning, merely slower. The driver of `wasmtime-wizer` is not used, because it needs wasmtime's
+//! features `cache`, `gc`, `threads` and `wave`.
+//!
+//! Random numbers that the guest drew during `configure` are part of the image, which a replay needs.
 
 use crate::config::Entry;
 use crate::plugin::configure::configured;

@@ -1,4 +1,7 @@
 //! The capabilities of the embedding program: interfaces of its own WIT packages, called with values as JSON.
+//!
+//! As JSON, calls are recorded, masked and replayed without code of the program. With wasmtime's linker in its place, each
+//! release of wasmtime would break programs, and recording and deadlines would be their work.
 
 use super::Interface;
 use super::embedder_json;
