@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The page of an agent.
-pub(super) fn path_of(adapter: &dyn Adapter) -> String {
+fn path_of(adapter: &dyn Adapter) -> String {
     format!("docs/agents/{}.md", adapter.agent().name)
 }
 
@@ -40,19 +40,6 @@ fn sentence(text: &str) -> String {
         text.replace_range(..1, &first.to_uppercase());
     }
     text + "."
-}
-
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
-fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let line =
-        |cells: &[String]| format!("| {} |\n", cells.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | "));
-    let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
-    let mut text = line(&heads) + &"|---".repeat(heads.len()) + "|\n";
-    rows.into_iter().for_each(|row| text.push_str(&line(&row)));
-    text
 }
 
 /// Paths that share a directory as one: `directory/{a,b}`.
@@ -228,28 +215,24 @@ fn proof(adapter: &dyn Adapter) -> String {
     }
 }
 
-/// How an agent can be proven, in a word or two.
-fn proven_by(adapter: &dyn Adapter) -> &'static str {
-    match (adapter.canary("", Path::new("/")), adapter.headless("")) {
-        (Some(_), Some(_)) => "its hook, and the agent itself",
-        (Some(_), None) => "its hook",
-        (None, Some(_)) => "the agent itself",
-        (None, None) => "a call of yours",
-    }
-}
-
-/// All agents.
+/// All agents, with what is not gated.
 fn overview() -> String {
-    let rows = all().iter().map(|adapter| {
+    let mut text = String::new();
+    for adapter in all() {
         let agent = adapter.agent();
         let kinds = |covered| {
             let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
             kinds.map(|coverage| coverage.tools).collect::<Vec<_>>().join("; ")
         };
-        let link = format!("[{}](agents/{}.md)", agent.title, agent.name);
-        vec![link, kinds(Covered::Observed), kinds(Covered::Blind), proven_by(*adapter).to_owned()]
-    });
-    table(&["agent", "only observed", "blind", "proven by"], rows)
+        let _ = write!(text, "- [{}](agents/{}.md)", agent.title, agent.name);
+        for (label, kinds) in [("observed", kinds(Covered::Observed)), ("blind", kinds(Covered::Blind))] {
+            if !kinds.is_empty() {
+                let _ = write!(text, ", {label}: {kinds}");
+            }
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// The page with these parts written; every part that the page has is one of them, and the other way round.
