@@ -1,8 +1,7 @@
 //! Fuzz targets, as functions of bytes: whatever these are, none may panic, abort, or take long.
 //!
 //! The fuzzer calls them from `fuzz_targets/`; the tests of this crate call them with what is in `corpus/`, so that what
-//! was found once stays fixed, also where nobody has a nightly toolchain. Targets use the whole path of an input (files, host,
-//! runtime, socket), which finds faults that parsers alone do not have. `cargo xtask fuzz` runs the fuzzer; `docs/contributing.md` tells how.
+//! was found once stays fixed. `cargo xtask fuzz` runs the fuzzer; `docs/maintaining.md` tells how.
 
 mod configuration;
 mod frames;

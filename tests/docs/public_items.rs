@@ -47,7 +47,7 @@ fn used_or_shown() -> BTreeSet<String> {
             text.lines().map(str::trim_start).filter(|line| line.starts_with("///") || line.starts_with("//!"));
         words(&comments.collect::<Vec<_>>().join("\n"), &mut found);
     }
-    for guide in ["README.md", "docs/embedding.md", "docs/failures.md", "docs/using.md"] {
+    for guide in ["README.md", "docs/embedding.md", "docs/failures.md", "docs/configuration.md", "docs/run-agent.md"] {
         words(&page(guide), &mut found);
     }
     found

@@ -98,12 +98,12 @@ fn what_is_not_in_the_table_is_refused() {
 
 #[test]
 fn what_bounds_an_import_is_a_limit_that_can_be_set() {
-    let using = page("docs/using.md");
+    let limits_page = page("docs/configuration.md");
     for Row { import, limits, .. } in rows() {
         assert!(!limits.is_empty(), "{import} is not bounded");
         for limit in limits {
             assert!(
-                using.contains(&format!("`{limit}`")) || using.contains(&format!("{limit} = ")),
+                limits_page.contains(&format!("`{limit}`")) || limits_page.contains(&format!("{limit} = ")),
                 "{import}: {limit}"
             );
         }

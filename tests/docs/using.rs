@@ -1,4 +1,4 @@
-//! `docs/using.md`: its TOML is what the engine reads, its tables have every key, its commands run.
+//! The pages for users: their TOML is what the engine reads, their tables have every key, their commands run.
 
 use crate::guide::{blocks_of, page, run_commands, section};
 use hookhost::config::{
@@ -9,13 +9,20 @@ use hookhost_agent::mcp::McpSection;
 use hookhost_tests::User;
 use regex_lite::Regex;
 
+/// The pages for users, one after the other.
+fn pages() -> String {
+    ["using", "configuration", "questions", "audit-log", "run-agent"]
+        .map(|name| page(&format!("docs/{name}.md")))
+        .concat()
+}
+
 fn configs() -> Vec<Config> {
     let source = Source::new("/home/me/.config/hookhost/hookhost.toml", Layer::User);
     let source = source.with_home(Some("/home/me".into()));
     let parse = |text: &String| {
         Config::parse(text, &source, &["agent", "agents", "mcp"]).unwrap_or_else(|error| panic!("{error}\n{text}"))
     };
-    blocks_of(&page("docs/using.md"), "toml").iter().map(parse).collect()
+    blocks_of(&pages(), "toml").iter().map(parse).collect()
 }
 
 #[test]
@@ -33,7 +40,7 @@ fn the_limits_that_are_called_defaults_are_the_defaults() {
     let configs = configs();
     let entry = configs.iter().flat_map(Config::entries).find(|entry| entry.grants == Grants::default());
     assert_eq!(entry.expect("an entry without grants").limits, Limits::default());
-    let shown = page("docs/using.md");
+    let shown = pages();
     for (limit, value) in written_limits(&shown) {
         let text = format!(
             "[[plugin]]\nname = 'x'\npath = 'x'\nsha256 = '{}'\n[plugin.limits]\n{limit} = {value}\n",
@@ -51,7 +58,7 @@ fn the_limits_that_are_called_defaults_are_the_defaults() {
 
 #[test]
 fn the_settings_that_are_called_defaults_are_the_defaults_and_all_of_them() {
-    let page = page("docs/using.md");
+    let page = pages();
     let block = blocks_of(&page, "toml").into_iter().find(|text| text.contains("[settings]")).expect("a block");
     let config = Config::parse(&block, &Source::new("/x.toml", Layer::User), &[]).expect("settings");
     assert_eq!(config.settings(), &Settings::default());
@@ -94,7 +101,7 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
     let (provider, limits) = (ProviderSection::default(), ModelLimits::default());
     let debug = format!("{entry:?} {ask} {settings} {agent} {servers} {provider:?} {limits:?}");
     let fields = Regex::new(r"(?:\{|,) (\w+): ").expect("a pattern");
-    let page = page("docs/using.md");
+    let page = pages();
     for found in fields.captures_iter(&debug) {
         let key = found[1].replace('_', "-");
         let key = match key.as_str() {
@@ -115,7 +122,7 @@ fn every_key_of_the_file_is_in_a_table_and_no_other() {
 #[test]
 fn the_skill_that_is_shown_is_one() {
     let user = User::new();
-    let skills = blocks_of(&page("docs/using.md"), "markdown");
+    let skills = blocks_of(&pages(), "markdown");
     let [skill] = skills.as_slice() else { panic!("{skills:?}") };
     user.write(".agents/skills/release/SKILL.md", skill);
     user.write("script.toml", "[[turn]]\ntext = \"Bye.\"\n");
@@ -127,7 +134,7 @@ fn the_skill_that_is_shown_is_one() {
 #[test]
 fn every_command_runs() {
     let user = User::new();
-    let printed = run_commands(&user, &page("docs/using.md"), &["path-guard", "shell-guard", "token-budget"]);
+    let printed = run_commands(&user, &pages(), &["path-guard", "shell-guard", "token-budget"]);
     assert!(printed.contains("runs:\n  cargo check --target-dir target-shared && ls\n"), "{printed}");
     assert!(
         printed.contains("\n  git push -f origin main\n  ^^^^^^^") && printed.contains("exit code 3\n"),
@@ -137,8 +144,8 @@ fn every_command_runs() {
 
 #[test]
 fn the_page_names_what_is_hidden_by_default() {
-    let page = page("docs/using.md");
-    let listed = section(&page, "### What tools start");
+    let page = pages();
+    let listed = section(&page, "## What tools start");
     for pattern in hookhost_agent::config::HIDDEN_BY_DEFAULT {
         assert!(listed.contains(&format!("`{pattern}`")), "{pattern}");
     }

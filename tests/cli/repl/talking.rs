@@ -205,9 +205,9 @@ fn fits(shown: &str, line: &str) -> bool {
 
 #[test]
 fn the_conversation_of_the_guide_is_as_it_is_shown() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/using.md");
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/run-agent.md");
     let guide = std::fs::read_to_string(guide).unwrap();
-    let section = guide.split_once("### At the terminal\n").unwrap().1.split("\n### ").next().unwrap();
+    let section = guide.split_once("## At the terminal\n").unwrap().1.split("\n## ").next().unwrap();
     let block = |fence: &str| section.split_once(fence).unwrap().1.split_once("```").unwrap().0;
     let user = User::new();
     let made = std::process::Command::new("sh").args(["-ec", block("```sh\n")]).current_dir(user.project()).status();

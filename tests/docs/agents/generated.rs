@@ -2,6 +2,7 @@
 //! `HOOKHOST_WRITE_GOLDENS=1 cargo test --workspace --test docs agents::` writes them, and a review sees what changed.
 
 use crate::guide::{files, page, root};
+use hookhost::contract::EventKind;
 use hookhost_adapters::install::{Context, OnFailure, Plan, Scope};
 use hookhost_adapters::{Abilities, Adapter, Covered, HookPoint, all};
 use std::cell::RefCell;
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The page of an agent.
-pub(super) fn path_of(adapter: &dyn Adapter) -> String {
+fn path_of(adapter: &dyn Adapter) -> String {
     format!("docs/agents/{}.md", adapter.agent().name)
 }
 
@@ -41,46 +42,51 @@ fn sentence(text: &str) -> String {
     text + "."
 }
 
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
+/// Paths that share a directory as one: `directory/{a,b}`.
+fn together(paths: &[String]) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for path in paths {
+        let (directory, name) =
+            path.rsplit_once('/').map_or(("", path.as_str()), |(directory, name)| (directory, name));
+        match groups.last_mut().filter(|(known, _)| known == directory) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((directory.to_owned(), vec![name])),
+        }
+    }
+    let shown = groups.iter().map(|(directory, names)| {
+        let slash = if directory.is_empty() { "" } else { "/" };
+        match names.as_slice() {
+            [name] => format!("`{directory}{slash}{name}`"),
+            names => format!("`{directory}{slash}{{{}}}`", names.join(",")),
+        }
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
-fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let line =
-        |cells: &[String]| format!("| {} |\n", cells.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | "));
-    let heads: Vec<String> = heads.iter().map(|&head| head.to_owned()).collect();
-    let mut text = line(&heads) + &"|---".repeat(heads.len()) + "|\n";
-    rows.into_iter().for_each(|row| text.push_str(&line(&row)));
-    text
-}
-
-/// The files of each scope, and what only a person can do.
+/// The files of each scope, and the steps that only a person can do.
 fn install(adapter: &dyn Adapter) -> String {
     let (user, _) = plan(adapter, Scope::User);
     let user = user.unwrap_or_default();
     let mut text = String::new();
-    let scopes = [
-        ("you", "`--user`, the default", Scope::User),
-        ("a project", "`--project`", Scope::Project),
-        ("the machine", "`--managed`", Scope::Managed),
-    ];
-    if !user.files.is_empty() {
-        let rows = scopes.map(|(for_whom, option, scope)| {
+    if user.files.is_empty() {
+        text += "hookhost edits no file of this agent. Do these steps, and undo them to take hookhost out:\n\n";
+    } else {
+        for (option, scope) in [("user", Scope::User), ("project", Scope::Project), ("managed", Scope::Managed)] {
             let (plan, variables) = plan(adapter, scope);
             let files = match plan {
                 Ok(plan) => {
-                    let files = plan.files.iter().map(|file| format!("`{}`", file.path().display()));
-                    let mut text = files.collect::<Vec<_>>().join(", ");
-                    for variable in variables {
-                        let _ = write!(text, "; `{variable}` can name another place");
-                    }
-                    text
+                    let files: Vec<_> = plan.files.iter().map(|file| file.path().display().to_string()).collect();
+                    let variables: Vec<_> = variables.iter().map(|variable| format!("`{variable}`")).collect();
+                    let elsewhere = match variables.as_slice() {
+                        [] => String::new(),
+                        variables => format!(", or below {}", variables.join(" or ")),
+                    };
+                    together(&files) + &elsewhere
                 }
                 Err(why) => sentence(&why),
             };
-            vec![for_whom.to_owned(), option.to_owned(), files]
-        });
-        text += &table(&["for", "option", "files"], rows);
+            let _ = writeln!(text, "- `--{option}`: {files}");
+        }
     }
     let (project, _) = plan(adapter, Scope::Project);
     let (managed, _) = plan(adapter, Scope::Managed);
@@ -95,7 +101,7 @@ fn install(adapter: &dyn Adapter) -> String {
     steps.extend(further("In a project", project));
     steps.extend(further("On a machine", managed));
     if !steps.is_empty() {
-        text += if text.is_empty() { "What you do:\n\n" } else { "\nWhat only you can do:\n\n" };
+        text += if user.files.is_empty() { "" } else { "\nThen:\n\n" };
         steps.iter().for_each(|step| {
             let _ = writeln!(text, "- {step}");
         });
@@ -103,124 +109,130 @@ fn install(adapter: &dyn Adapter) -> String {
     text
 }
 
-/// The kinds of tools, and what cannot be closed.
+/// The kinds of tools, by how far rules reach them.
 fn coverage(adapter: &dyn Adapter) -> String {
     let agent = adapter.agent();
-    let rows = agent
-        .coverage
-        .iter()
-        .map(|coverage| vec![coverage.tools.to_owned(), coverage.covered.name().to_owned(), coverage.note.to_owned()]);
-    let mut text = table(&["what", "covered", "note"], rows);
-    text += "\nWhat hookhost cannot close here:\n\n";
+    let mut text = String::new();
+    for covered in [Covered::Gated, Covered::Observed, Covered::Blind] {
+        let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
+        let kinds = kinds.map(|coverage| match coverage.note {
+            "" => coverage.tools.to_owned(),
+            note => format!("{} ({note})", coverage.tools),
+        });
+        let kinds: Vec<_> = kinds.collect();
+        if !kinds.is_empty() {
+            let _ = writeln!(text, "- {}: {}.", sentence(covered.name()).trim_end_matches('.'), kinds.join("; "));
+        }
+    }
+    text
+}
+
+/// The gaps that no adapter can close, and the versions that were tried.
+fn gaps(adapter: &dyn Adapter) -> String {
+    let agent = adapter.agent();
+    let mut text = String::new();
     agent.gaps.iter().for_each(|gap| {
         let _ = writeln!(text, "- {}", sentence(gap));
     });
     let known = match agent.versions {
         ("", _) => "No version was tried.".to_owned(),
-        (oldest, "") => format!("The oldest version that is known is {oldest}; no newer one was tried."),
-        (oldest, newest) if oldest == newest => format!("The version that was tried is {oldest}."),
-        (oldest, newest) => {
-            format!("The oldest version that is known is {oldest}, and the newest that was tried {newest}.")
-        }
+        (oldest, "") => format!("Versions: from {oldest}; none was tried."),
+        (oldest, newest) if oldest == newest => format!("Version: {oldest}."),
+        (oldest, newest) => format!("Versions: {oldest} to {newest}."),
     };
     let _ = writeln!(text, "\n{known}");
     text
 }
 
-/// What the agent does with a reply, in words.
+/// The parts of a reply that the agent obeys. `docs/agents.md` defines each word.
 fn abilities(can: Abilities) -> String {
     let words = [
         (can.rejects, "refuse"),
-        (can.changes && !can.merges, "change the call"),
-        (can.changes && can.merges, "change the call, but take no argument out of it"),
-        (can.responds, "answer in place of the tool"),
-        (can.asks, "have its user asked"),
-        (can.replaces, "replace the text or result"),
-        (can.approves, "spare its user a question"),
-        (can.adds_context, "give its model a text"),
-        (can.tells_user, "tell its user"),
-        (can.goes_on, "give it another task"),
-        (can.stops, "end its run"),
+        (can.changes && !can.merges, "change"),
+        (can.changes && can.merges, "merge"),
+        (can.responds, "respond"),
+        (can.asks, "ask"),
+        (can.replaces, "replace"),
+        (can.approves, "approve"),
+        (can.adds_context, "context"),
+        (can.tells_user, "message"),
+        (can.goes_on, "task"),
+        (can.stops, "stop"),
     ];
     let words: Vec<&str> = words.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect();
-    if words.is_empty() { "nothing: it only tells".to_owned() } else { words.join(", ") }
+    words.join(", ")
 }
 
+/// The hook points by the replies that they obey, then those that only report.
 fn points(adapter: &dyn Adapter) -> String {
-    let row =
-        |point: &HookPoint| vec![format!("`{}`", point.name), format!("`{}`", point.event), abilities(point.abilities)];
     let points = adapter.agent().points;
-    let of = |installed| points.iter().filter(move |point| point.installed == installed);
+    let name = |point: &HookPoint| format!("`{}`", point.name);
+    let obeying = |installed: bool| {
+        let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+        for point in points.iter().filter(|point| point.installed == installed) {
+            let can = abilities(point.abilities);
+            match groups.iter_mut().find(|(known, _)| *known == can) {
+                Some((_, names)) => names.push(name(point)),
+                None => groups.push((can, vec![name(point)])),
+            }
+        }
+        let groups = groups.iter().filter(|(can, _)| !can.is_empty());
+        groups.map(|(can, names)| format!("- {}: {can}\n", names.join(", "))).collect::<String>()
+    };
     let has_hook = plan(adapter, Scope::User).0.is_ok_and(|plan| !plan.files.is_empty());
-    let heads = ["hook point", "event", "what a reply can do"];
-    if !has_hook {
-        return table(&heads, points.iter().map(row));
+    let reporting = |is_custom: bool| {
+        let reporting = points.iter().filter(|point| point.installed || !has_hook);
+        let reporting = reporting.filter(|point| abilities(point.abilities).is_empty());
+        let of_kind = reporting.filter(|point| (point.event == EventKind::CustomEvent) == is_custom);
+        of_kind.map(name).collect::<Vec<_>>().join(", ")
+    };
+    let mut text = obeying(true);
+    for (label, names) in [("Only reported", reporting(false)), ("Custom events", reporting(true))] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "- {label}: {names}");
+        }
     }
-    let mut text = table(&heads, of(true).map(row));
-    if of(false).next().is_some() {
-        text += "\nThese are understood, and `hookhost install` leaves them alone:\n\n";
-        text += &table(&heads, of(false).map(row));
+    match (has_hook, obeying(false)) {
+        (false, others) => others + &text,
+        (true, others) if others.is_empty() => text,
+        (true, others) => format!("{text}\nNot installed:\n\n{others}"),
     }
-    text
 }
 
 fn proof(adapter: &dyn Adapter) -> String {
-    let agent = adapter.agent();
-    let title = agent.title;
     if plan(adapter, Scope::User).0.is_ok_and(|plan| plan.files.is_empty()) {
-        return format!(
-            "{title} is a service, and calls no hook that could be run alone: the command says so. To see it obey, send it a \
-             request that your rules reject.\n"
-        );
+        return "To prove it, send a request that your rules reject.\n".to_owned();
     }
     let hook = match adapter.canary("", Path::new("/")) {
-        Some((point, _)) => format!(
-            "The command at the hook point `{point}`, where the agent's file has it as `hookhost install` writes it, is run \
-             twice, with the agent's own message about a shell command: one call has to be denied, and one has to pass."
-        ),
-        None => format!(
-            "{title} does not call its hook as a program that could be run alone, so the command looks at its files, and \
-             says that the hook is unproven."
-        ),
+        Some((point, _)) => format!("`--prove` runs `{point}`"),
+        None => "`--prove` looks at the files alone".to_owned(),
     };
-    let agent_run = match adapter.headless("PROMPT") {
-        Some(words) => format!(
-            "With `--run-agent`, {title} itself makes the call that has to be denied: hookhost runs `{}` in an empty \
-             directory. That asks its model, which may cost something, and asks you nothing.",
-            words.join(" ")
-        ),
+    match adapter.headless("PROMPT") {
+        Some(words) => format!("{hook}; `--run-agent` runs `{}`.\n", words.join(" ")),
         None => format!(
-            "No command is known by which {title} runs without a person. To see it obey, have it run `{}`: that call is \
-             denied under any rules.",
-            hookhost_adapters::canary::DENIED
+            "{hook}. The agent has no known command that runs without a person: [give it the canary](../agents.md#prove-it).\n"
         ),
-    };
-    format!("{hook}\n\n{agent_run}\n")
-}
-
-/// How an agent can be proven, in a word or two.
-fn proven_by(adapter: &dyn Adapter) -> &'static str {
-    match (adapter.canary("", Path::new("/")), adapter.headless("")) {
-        (Some(_), Some(_)) => "its hook, and the agent itself",
-        (Some(_), None) => "its hook",
-        (None, Some(_)) => "the agent itself",
-        (None, None) => "a call of yours",
     }
 }
 
-/// All agents.
+/// All agents, with what is not gated.
 fn overview() -> String {
-    let rows = all().iter().map(|adapter| {
+    let mut text = String::new();
+    for adapter in all() {
         let agent = adapter.agent();
         let kinds = |covered| {
             let kinds = agent.coverage.iter().filter(|coverage| coverage.covered == covered);
             kinds.map(|coverage| coverage.tools).collect::<Vec<_>>().join("; ")
         };
-        let link = format!("[{}](agents/{}.md)", agent.title, agent.name);
-        let proof = proven_by(*adapter).to_owned();
-        vec![link, kinds(Covered::Gated), kinds(Covered::Observed), kinds(Covered::Blind), proof]
-    });
-    table(&["agent", "gated", "observed", "blind", "proven by"], rows)
+        let _ = write!(text, "- [{}](agents/{}.md)", agent.title, agent.name);
+        for (label, kinds) in [("observed", kinds(Covered::Observed)), ("blind", kinds(Covered::Blind))] {
+            if !kinds.is_empty() {
+                let _ = write!(text, ", {label}: {kinds}");
+            }
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// The page with these parts written; every part that the page has is one of them, and the other way round.
@@ -247,12 +259,17 @@ fn filled(name: &str, text: &str, parts: &[(&str, String)]) -> String {
 fn the_generated_parts_of_the_pages_are_what_the_adapters_say() {
     let writes = std::env::var_os("HOOKHOST_WRITE_GOLDENS").is_some();
     let parts_of = |adapter: &dyn Adapter| {
-        vec![
-            ("install", install(adapter)),
-            ("coverage", coverage(adapter)),
-            ("hook points", points(adapter)),
-            ("proof", proof(adapter)),
-        ]
+        vec![(
+            "page",
+            format!(
+                "## Files\n\n{}\n{}\n## Reach\n\n{}\n## Gaps\n\n{}\n## Hook points\n\n{}",
+                install(adapter),
+                proof(adapter),
+                coverage(adapter),
+                gaps(adapter),
+                points(adapter)
+            ),
+        )]
     };
     let mut pages: Vec<_> = all().iter().map(|adapter| (path_of(*adapter), parts_of(*adapter))).collect();
     pages.push(("docs/agents.md".to_owned(), vec![("agents", overview())]));
@@ -277,6 +294,9 @@ fn every_agent_has_a_page_and_every_page_an_agent() {
     assert_eq!(pages, all().iter().map(|adapter| path_of(*adapter)).collect());
     for adapter in all() {
         let title = adapter.agent().title;
-        assert!(page(&path_of(*adapter)).starts_with(&format!("# {title}\n")), "{title}");
+        let text = page(&path_of(*adapter));
+        assert!(text.starts_with(&format!("# {title}\n")), "{title}");
+        let words = text.split_whitespace().count();
+        assert!(words <= 300, "the page of {title} has {words} words");
     }
 }

@@ -72,24 +72,13 @@ const SUBJECTS: [Subject; 6] = [
 const BEGIN: &str = "\
 # How costs grow
 
-What an event costs, and what the log costs, as things become many. Both axes of each plot are logarithmic, so that
-what grows as a power of the size is a straight line, and the line's slope is the exponent:
+What an event and the log cost as things become many. Both axes of each plot are logarithmic: what grows as a power of the size is a
+straight line, and its slope is the exponent. At 0 the cost stays the same; at 1 ten times as many cost ten times as much; above 1
+each one more costs more than the one before.
 
-| slope | it means |
-|---|---|
-| 0 | the cost stays the same, however many there are |
-| between 0 and 1 | ten times as many cost less than ten times as much |
-| 1 | ten times as many cost ten times as much: each costs the same |
-| above 1 | each one more costs more than the one before |
-
-Two slopes are stated: that of all sizes, which is in the plot as well, and that of the largest sizes, from a tenth of the
-largest on. At small sizes a cost that does not grow hides the one that grows. Points are medians; a bar through a point is where
-90 % of the measurements are. The figures beside each plot, as a table, are the file that is named below it.
-
-`cargo xtask growth` measures all of it again and writes this page. Most of its time and several gigabytes below the directory
-of temporary files are the largest log, of ten million records. `--quick` ends with a log of a million, `--only log` measures
-that part alone, and `--draw` draws again what was measured before. Absolute times are those of the machine. Slopes are what to
-look at, and those of a busy machine say little.
+Two slopes are stated: that of all sizes, and that of the largest ones, from a tenth of the largest on. Points are medians; a bar is
+where 90 % of the measurements are. The file below each plot has the figures. `cargo xtask growth` measures again and writes this
+page; most of its time and several gigabytes are the log of ten million records. Slopes of a busy machine say little.
 ";
 
 /// Writes the plots and the page, once each plot has its figures.

@@ -27,9 +27,26 @@ struct Row {
 fn rows() -> Vec<Row> {
     let row = |cells: Vec<&str>| {
         let [name, _, does, sees] = cells[..] else { panic!("{cells:?}") };
-        Row { name: bare(name), does: bare(does), sees: (sees != "nothing").then(|| bare(sees)) }
+        Row {
+            name: bare(name),
+            does: bare(does),
+            sees: (sees != "nothing").then(|| sentence(&bare(does), &bare(sees))),
+        }
     };
     rows_under("shape", ["what it does", "what the host does", "what the user sees"]).into_iter().map(row).collect()
+}
+
+/// The whole sentence: the page leaves out the beginning that all sentences of a kind share.
+fn sentence(does: &str, cell: &str) -> String {
+    let opening = match does {
+        "not loaded" if cell.starts_with("since ") => "plugin … is not loaded, ",
+        "compute" | "deadline" | "out-of-fuel" if cell.starts_with("it ") => {
+            "Rejected because the plugin … timed out: "
+        }
+        _ if cell.starts_with("it ") => "Rejected because the plugin … failed: ",
+        _ => "",
+    };
+    format!("{opening}{cell}")
 }
 
 /// The cells of each row of the page's table with these columns.

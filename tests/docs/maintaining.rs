@@ -1,4 +1,4 @@
-//! The guide for contributors shows a diff that adds an event: it must fit the repository as it is.
+//! `docs/maintaining.md` shows a diff that adds an event: it must fit the repository as it is.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 #[test]
 fn the_diff_that_adds_an_event_applies_and_touches_its_places() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let guide = std::fs::read_to_string(root.join("docs/contributing.md")).expect("the guide");
+    let guide = std::fs::read_to_string(root.join("docs/maintaining.md")).expect("the guide");
     let diff = guide.split("```diff\n").nth(1).and_then(|rest| rest.split("```\n").next()).expect("a diff");
 
     let mut git = Command::new("git")
@@ -17,7 +17,7 @@ fn the_diff_that_adds_an_event_applies_and_touches_its_places() {
         .spawn()
         .expect("git");
     git.stdin.take().expect("a pipe").write_all(diff.as_bytes()).expect("the diff");
-    assert!(git.wait().expect("git ends").success(), "the diff in docs/contributing.md does not apply any more");
+    assert!(git.wait().expect("git ends").success(), "the diff in docs/maintaining.md does not apply any more");
 
     let places: Vec<&str> = diff.lines().filter_map(|line| line.strip_prefix("+++ b/")).collect();
     assert_eq!(
