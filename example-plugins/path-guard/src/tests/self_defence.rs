@@ -109,7 +109,7 @@ const CAUGHT: [(&str, &str); 106] = [
     ("environment", "~/.config/environment.d/x.conf"),
     ("hookhost", "/srv/hh/trust.json"),
     ("hookhost", "/srv/hh/hookhost.db"),
-    ("hookhost", "/srv/hh/run/claims/x"),
+    ("hookhost", "/srv/hh/run/host.path"),
     ("hookhost", "/srv/hh/keys.toml"),
     ("hookhost", "/opt/hh/hookhost-hook"),
     ("hookhost", "~/.local/bin/hookhost-hook"),

@@ -533,10 +533,10 @@ fn the_workspace_is_not_moved_away_from_its_rules() {
 
 #[test]
 fn a_common_name_counts_outside_of_the_workspace_or_with_a_variable() {
-    for path in ["/srv/hh/trust.json", "/srv/hh/keys.toml", "/srv/hh/run/claims/x", "/opt/hh/hookhost-hook"] {
+    for path in ["/srv/hh/trust.json", "/srv/hh/keys.toml", "/srv/hh/run/host.path", "/opt/hh/hookhost-hook"] {
         assert_eq!(owner(path, false), Some("hookhost"), "{path}");
     }
-    for path in ["trust.json", "a/keys.toml", "run/claims/x", "target/debug/hookhost-hook"] {
+    for path in ["trust.json", "a/keys.toml", "run/host.path", "target/debug/hookhost-hook"] {
         assert_eq!(owner(path, false), None, "{path}");
     }
     for (command, expected) in [
