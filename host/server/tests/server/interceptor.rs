@@ -101,7 +101,7 @@ async fn what_was_changed_is_checked_without_asking_plugins_twice() {
     }
     let Record::Event(event) = &log.records()[1] else { panic!("{:?}", log.records()) };
     let original: Value = serde_json::from_str(event.original.get()).unwrap();
-    assert_eq!(original["action"], json!({ "read-file": "original" }));
+    assert_eq!(original["action"], json!({ "mcp": { "server": "files", "tool": "read_file" } }));
 }
 
 #[tokio::test]

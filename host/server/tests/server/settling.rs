@@ -329,11 +329,12 @@ async fn arguments_of_calls_that_never_report_an_end_take_no_room() {
         lab.said(&call(number)).await;
     }
     let before = resident();
-    for number in 4..20 {
+    for number in 4..40 {
         lab.said(&call(number)).await;
     }
     let more = resident().saturating_sub(before) / 1024;
-    assert!(more < 40, "16 calls of 4 MiB took {more} MiB");
+    // Other tests of this process run meanwhile.
+    assert!(more < 72, "36 calls of 4 MiB took {more} MiB");
 }
 
 #[tokio::test]
