@@ -113,9 +113,7 @@ impl Built {
             Ok::<_, String>(copy)
         };
         let programs = match self.programs {
-            Some(Programs { hookhost, hook }) => {
-                Some(Programs { hookhost: copied(&hookhost)?, hook: copied(&hook)? })
-            }
+            Some(Programs { hookhost, hook }) => Some(Programs { hookhost: copied(&hookhost)?, hook: copied(&hook)? }),
             None => None,
         };
         Ok(Self { programs, ..self })

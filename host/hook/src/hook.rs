@@ -212,7 +212,9 @@ enum Attempt {
     /// There is none, or it has ended before its answer.
     Died,
     /// It takes connections and sends nothing, or another version of the protocol.
-    Stuck { process: Option<u32> },
+    Stuck {
+        process: Option<u32>,
+    },
 }
 
 /// Has the resident host settle a message, over a connection that is open, or over a new one.

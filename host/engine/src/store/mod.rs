@@ -15,9 +15,7 @@ mod turns;
 
 pub use error::StoreError;
 pub use rows::KeptOutcome;
-pub(crate) use rows::{
-    Changed, FirstAnswer, OpenQuestion, OutcomeChange, QuestionChange, SessionChanges, SessionRow,
-};
+pub(crate) use rows::{Changed, FirstAnswer, OpenQuestion, OutcomeChange, QuestionChange, SessionChanges, SessionRow};
 #[cfg(feature = "store")]
 pub use sqlite::{Lines, Log, LogError};
 pub(crate) use turns::{Turn, TurnQueue};

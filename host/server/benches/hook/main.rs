@@ -131,7 +131,8 @@ fn processes(table: &mut Table, home: &Home) {
     }
     drop(resident);
 
-    let what = "the first call after a boot: the hook starts the resident host, which loads the plugin and settles the event";
+    let what =
+        "the first call after a boot: the hook starts the resident host, which loads the plugin and settles the event";
     let row = Row { what, component: "no-force-push", log: "on", why: "" };
     let first = |runs: u32| {
         let times = (0..runs).map(|_| {
@@ -143,9 +144,11 @@ fn processes(table: &mut Table, home: &Home) {
         });
         times.sum()
     };
-    for (reference, program, words) in
-        [("`bash -c :`", "bash", ["-c", ":"]), ("`python3 -c ''`", "python3", ["-c", ""]), ("`node -e ''`", "node", ["-e", ""])]
-    {
+    for (reference, program, words) in [
+        ("`bash -c :`", "bash", ["-c", ":"]),
+        ("`python3 -c ''`", "python3", ["-c", ""]),
+        ("`node -e ''`", "node", ["-e", ""]),
+    ] {
         let nothing = || Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::null()).status();
         if nothing().is_err() {
             continue;

@@ -20,7 +20,8 @@ pub use log::{Lines, Log, LogError};
 use super::identity::Identity;
 use super::turns::Turns;
 use super::{
-    Backend, FirstAnswer, KeptOutcome, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError, Unit,
+    Backend, FirstAnswer, KeptOutcome, LateWrite, OpenQuestion, QuestionChange, SessionChanges, SessionRow, StoreError,
+    Unit,
 };
 use crate::state::{Lineage, Source, Time};
 use database::Created;
