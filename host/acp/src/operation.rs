@@ -107,8 +107,7 @@ impl Operation {
         Ok(Self { method, session, params: value })
     }
 
-    /// Returns the parameters with these arguments in place of their own. In them, `command` may be a list of the command and its
-    /// words.
+    /// Returns the parameters with these arguments in place of their own. In them, `command` may be a list with its words.
     ///
     /// # Errors
     /// One sentence, if such a request cannot carry them.

@@ -25,7 +25,7 @@ const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 /// Time without a frame after which the other side counts as dead. A resident host that works on an event sends one each second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Further time for a frame after [`SILENCE_TIMEOUT`]: where both processes were stopped, the other side continues a moment later.
+/// Further time for a frame after [`SILENCE_TIMEOUT`]: if both processes were stopped, the other side continues a moment later.
 pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Bytes that a pipe accepts without blocking once `poll` reports it writable: `PIPE_BUF` of POSIX.

@@ -211,7 +211,7 @@ enum Attempt {
     Answered(Result<Response, ConnectionError>),
     /// No host runs, or it ended before its answer.
     Died,
-    /// The host accepts connections and sends nothing, or it speaks another version of the protocol.
+    /// The host accepts connections and sends nothing, or speaks another version of the protocol.
     Stuck { process: Option<u32> },
 }
 

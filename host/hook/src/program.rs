@@ -79,7 +79,7 @@ pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFai
     code
 }
 
-/// Prints the reply in one write. Returns the exit code, which means a denial if the reply cannot be printed.
+/// Prints the reply. Returns the exit code, which means a denial if the reply cannot be printed.
 #[must_use]
 pub fn say(reply: &Reply) -> u8 {
     let printed = printed(&reply.stdout);

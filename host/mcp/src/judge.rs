@@ -100,7 +100,7 @@ struct Known {
     left_out: HashSet<String>,
     /// The approved definitions and the policy at the last listing.
     seen: Option<(Option<Definitions>, Policy)>,
-    /// How often `seen` has changed.
+    /// Number of changes of `seen`.
     changes: u64,
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,

@@ -333,7 +333,7 @@ impl Shared {
         let (shared, ended) = (Arc::downgrade(self), id.clone());
         let session = Session::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
             judge.end_session().await;
-            // If the session is dropped first, this task is aborted.
+            // Removing the session can drop it, which aborts this task.
             if let Some(shared) = shared.upgrade() {
                 shared.sessions().remove(&ended);
             }

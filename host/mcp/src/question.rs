@@ -81,7 +81,7 @@ pub enum BadState {
     OtherRequest,
 }
 
-/// The key, and the states that have come back.
+/// Creates and verifies states. Holds the key, and the states that have come back.
 #[derive(Debug)]
 pub struct Seals {
     key: [u8; 32],

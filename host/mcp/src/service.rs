@@ -34,7 +34,7 @@ const FOR_THE_END: Duration = Duration::from_secs(2);
 /// The first and the longest pause before a stream of the service is opened again.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// How often in a row a stream may end without an event before it is given up.
+/// Number of times in a row that a stream may end without an event before it is given up.
 const MAX_SILENT: u32 = 5;
 
 /// Minimum pause before a stream is requested again, whatever the service asks for.
@@ -517,7 +517,7 @@ impl Service {
     async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<Option<Answered>, String> {
         let session = response.headers().get(SESSION).cloned();
         let mut events = Events::default();
-        // How often in a row the stream ended without an event.
+        // Number of times in a row that the stream ended without an event.
         let mut silent = 0;
         loop {
             let part = response.chunk().await;

@@ -28,7 +28,7 @@ pub const MAX_ID: usize = 1024;
 /// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
-    /// A number.
+    /// A number, compared by value.
     Number(Number),
     /// A text.
     Text(String),

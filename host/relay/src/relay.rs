@@ -24,7 +24,7 @@ const FOR_THE_END: Duration = Duration::from_secs(2);
 /// Time that a request stays open after the server sent an unreadable line that may be its answer.
 const FOR_AN_ANSWER: Duration = Duration::from_secs(5);
 
-/// Time that a server has to end if its client has closed its input and waits for no answer.
+/// Time that a server has to end if its client has closed its output and waits for no answer.
 const FOR_AN_IDLE_SERVER: Duration = Duration::from_secs(2);
 
 /// Poll interval for conditions without a notification.
@@ -37,7 +37,7 @@ const BUFFER: usize = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
-    /// The client has closed its input.
+    /// The client has closed its output.
     Client,
     /// The client has gone.
     Vanished,
@@ -83,7 +83,7 @@ pub struct Server<R, W> {
     pub input: W,
 }
 
-/// Relays until one of both sides ends. After the client has closed its input, the server has `patience` to answer, and ends soon
+/// Relays until one of both sides ends. After the client has closed its output, the server has `patience` to answer, and ends soon
 /// after the last answer. Its messages are forwarded until then.
 pub async fn run<H, R, W>(
     handler: Arc<H>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Time for which an outcome is kept for a second report of its call.
 pub(crate) const KEPT: Duration = Duration::from_secs(60);
 
-/// The same after a person's yes. Hook files that report a call twice do so at once, and a yes must count only once.
+/// Time for which an outcome is kept after a person's yes, which must count only once. Hook files report a call twice at once.
 pub(crate) const KEPT_AFTER_YES: Duration = Duration::from_secs(10);
 
 /// Digest of a session and the number of a call in it, without the call's content.

@@ -55,7 +55,7 @@ pub enum ResidentError {
     Socket {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }

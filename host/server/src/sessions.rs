@@ -31,7 +31,7 @@ const MAX_SAID: usize = 1024;
 /// Maximum size of the tasks, and of the notices, that wait for the agent or its user, in bytes.
 const MAX_OWED: usize = 1024 * 1024;
 
-/// How often in a row plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
+/// Maximum number of times in a row that plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
 pub const MAX_CONTINUED: u32 = 8;
 
 /// Maximum length of an identifier of the engine's sessions, in bytes.
@@ -76,7 +76,7 @@ struct Memory {
     notices: Vec<String>,
     /// Digests of texts that the model or the user has read.
     said: HashSet<[u8; 32]>,
-    /// How often in a row the agent was kept from stopping.
+    /// Number of times in a row that the agent was kept from stopping.
     continued: u32,
 }
 

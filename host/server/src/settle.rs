@@ -53,7 +53,7 @@ pub struct Settler {
     ends: watch::Sender<bool>,
 }
 
-/// An event that an agent reports.
+/// An event that an agent reports, and the deadline for others.
 #[derive(Clone, Copy)]
 struct Reported<'a> {
     adapter: &'static dyn Adapter,
@@ -215,7 +215,7 @@ impl Settler {
     /// Forgets the outcomes of calls that have run.
     fn forget(&self, calls: &[CallId]) {
         for call in self.once.end(calls) {
-            // An outcome that stays in the store expires.
+            // An outcome that cannot be removed from the store expires there.
             let _ = self.host.forget_outcome(call);
         }
     }
@@ -254,8 +254,7 @@ impl Settler {
         }
     }
 
-    /// Settles each event of a message, in order; `rules` are those of the first. Makes outcomes stricter that the agent cannot
-    /// express.
+    /// Settles each event of a message, in order; `rules` are those of the first. Outcomes for which the agent has no form become stricter.
     async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<Outcome>, String> {
         if reported.call.further.is_empty() {
             return Ok(vec![self.one_settled(reported, rules).await?]);

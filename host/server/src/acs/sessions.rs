@@ -35,7 +35,7 @@ struct State {
     of_each: HashMap<String, usize>,
 }
 
-/// The end of a session's chain.
+/// The length and the head of a session's chain.
 #[derive(Debug, Default)]
 struct Session {
     entries: u64,
