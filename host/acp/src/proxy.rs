@@ -80,7 +80,7 @@ pub enum Expected {
     Anything,
     /// The answer that a session begins or continues.
     Opened {
-        ///  The session, if the request names it.
+        /// The session, if the request names it.
         session: Option<String>,
         /// Its directory.
         cwd: PathBuf,
@@ -93,7 +93,7 @@ pub enum Expected {
         session: String,
         /// The call.
         call: Value,
-        ///  The options that the agent offers.
+        /// The options that the agent offers.
         options: Options,
     },
     /// The result of an operation of the editor.

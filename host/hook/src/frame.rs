@@ -65,7 +65,7 @@ pub struct HookRequest {
 pub enum Response {
     /// The host works on the event. It sends this each second until the reply.
     Waiting {
-        ///  Maximum time until the reply, in seconds, while a person or a model is asked. 0 keeps the deadline as it is.
+        /// Maximum time until the reply, in seconds, while a person or a model is asked. 0 keeps the deadline as it is.
         seconds: u32,
     },
     /// The hook's reply to the agent.

@@ -152,27 +152,27 @@ pub enum Expected {
     Question,
     /// A listing of tools.
     Listing {
-        ///  The requested page; `None` for the first one.
+        /// The requested page; `None` for the first one.
         cursor: Option<String>,
     },
     /// The result of a request about which rules were asked.
     Result {
-        ///  The request as it was forwarded.
+        /// The request as it was forwarded.
         operation: Operation,
-        ///  The identifier of the event, unique in the session.
+        /// The identifier of the event, unique in the session.
         event: String,
-        ///  True if each result names its type.
+        /// True if each result names its type.
         is_stateless: bool,
     },
     /// The state of a task, which can contain the result of the request that started it.
     Task {
-        ///  The request that started the task.
+        /// The request that started the task.
         operation: Operation,
-        ///  The identifier of the event, unique in the session.
+        /// The identifier of the event, unique in the session.
         event: String,
-        ///  True if each result names its type.
+        /// True if each result names its type.
         is_stateless: bool,
-        ///  The identifier of the task.
+        /// The identifier of the task.
         task: String,
     },
 }
@@ -192,7 +192,7 @@ pub enum Begun {
         answer: Bytes,
         /// The tool.
         tool: String,
-        ///  The reason.
+        /// The reason.
         why: &'static str,
     },
 }
@@ -214,9 +214,9 @@ pub struct Request {
 pub enum Decision {
     /// The request is forwarded.
     Passed {
-        ///  The bytes to forward.
+        /// The bytes to forward.
         bytes: Bytes,
-        ///  The expected answer.
+        /// The expected answer.
         expected: Expected,
     },
     /// The proxy answers the request.

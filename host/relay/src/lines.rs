@@ -15,9 +15,9 @@ pub enum Line {
     Whole(Bytes),
     /// A line that is longer than a message may be. It was skipped, except for its ends.
     TooLong {
-        ///  The first [`KEPT`] bytes.
+        /// The first [`KEPT`] bytes.
         head: Bytes,
-        ///  The last [`KEPT`] bytes.
+        /// The last [`KEPT`] bytes.
         tail: Bytes,
     },
     /// The end of the stream.

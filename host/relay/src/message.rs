@@ -205,19 +205,19 @@ fn id_in(text: &[u8]) -> Option<Id> {
 pub enum Kind {
     /// A request, which expects an answer.
     Request {
-        ///  The identifier, which the answer repeats.
+        /// The identifier, which the answer repeats.
         id: Id,
-        ///  The method.
+        /// The method.
         method: String,
     },
     /// A notification, which expects no answer.
     Notification {
-        ///  The method.
+        /// The method.
         method: String,
     },
     /// An answer to a request.
     Response {
-        ///  The identifier of the request.
+        /// The identifier of the request.
         id: Id,
     },
     /// An error about a request whose identifier could not be read.

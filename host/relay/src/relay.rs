@@ -1,5 +1,4 @@
-//! The relay between a client and a server that both speak lines. It processes each side's messages in order and forwards them in that
-//! order.
+//! The relay between a client and a server that both speak lines. It forwards each side's messages in their order.
 
 use crate::busy::Busy;
 use crate::handler::{Asking, Begun, Decision, Handler, Notified, Side};
@@ -363,7 +362,7 @@ impl<H: Handler> Relay<H> {
         from == Side::Server && self.0.questions.has(id)
     }
 
-    /// Returns the identifier unless it is that of a request under way, whose answer the error would seem to be.
+    /// Returns the identifier, unless it belongs to a request under way: an error with it would be taken for that request's answer.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }

@@ -53,7 +53,7 @@ pub struct Settler {
     ends: watch::Sender<bool>,
 }
 
-/// An event that an agent reports, and the deadline for others.
+/// An event that an agent reports.
 #[derive(Clone, Copy)]
 struct Reported<'a> {
     adapter: &'static dyn Adapter,
@@ -63,7 +63,7 @@ struct Reported<'a> {
     waits: Waits<'a>,
 }
 
-/// The use of the settler.
+/// Counters of the settler's use.
 #[derive(Debug)]
 struct Usage {
     under_way: usize,
