@@ -134,7 +134,7 @@ impl Pins<'_> {
         Ok(listed)
     }
 
-    /// Returns why a definition is held back, as the end of a sentence, and true if for ever. Returns `None` if it is listed.
+    /// Returns why a definition is held back, as the end of a sentence, and true if no approval helps; `None` if it is listed.
     fn objection(
         &self,
         name: &str,

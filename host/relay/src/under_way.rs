@@ -43,7 +43,7 @@ pub struct UnderWay<E> {
     requests: HashMap<Id, Request<E>>,
     /// The number of requests so far.
     count: u64,
-    /// True if an identifier was ever a number; the next field, if one was ever a text that spells a number.
+    /// True if any identifier so far was a number. The next field is true if any was a text that spells a number.
     has_numbers: bool,
     has_texts_of_numbers: bool,
     bytes: usize,
