@@ -1,16 +1,16 @@
-//! Objects that two readers could read differently: some take no heed of case.
+//! Checks objects for keys that two readers could read differently, since some readers ignore case.
 
 use hookhost_relay::name::folded;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Data of an agent's own within the protocol's objects: nobody but the agent reads their keys.
+/// Members with an agent's own data within the protocol's objects: only the agent reads their keys.
 const OPAQUE: &[&str] = &["_meta", "rawInput", "rawOutput"];
 
-/// Why an object is refused: somewhere in it two keys differ in case alone, or one differs so from a key that is `known` at its top.
+/// Checks that no two keys within an object differ only in case, and that no key at its top differs only in case from a `known` one.
 ///
 /// # Errors
-/// As the end of a sentence.
+/// The reason, as the end of a sentence.
 pub fn check(value: &Value, known: &[&str]) -> Result<(), String> {
     match value {
         Value::Object(fields) => {

@@ -1,11 +1,11 @@
-//! The files and commands that the agent leaves to the editor. What the editor does is written from the arguments as rules left them.
+//! The files and commands that the agent leaves to the editor. The forwarded request is rebuilt from the arguments as rules left them.
 
 use crate::keys;
 use hookhost_adapters::acp_proxy::reading::Readings;
 use hookhost_relay::message::{Members, raw};
 use serde_json::Value;
 
-/// What the editor is asked for.
+/// The kinds of request that the agent sends to the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// `fs/read_text_file`.
@@ -17,10 +17,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them.
+    /// All kinds.
     pub const ALL: &[Self] = &[Self::ReadFile, Self::WriteFile, Self::RunCommand];
 
-    /// The protocol's name of it.
+    /// Returns the protocol's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,13 +30,13 @@ impl Method {
         }
     }
 
-    /// The one of this name.
+    /// Returns the kind of this name.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|method| method.name() == name)
     }
 
-    /// The members of its parameters, and which of them there have to be.
+    /// Returns the members of the parameters: name, type, and true if required.
     const fn members(self) -> &'static [(&'static str, Is, bool)] {
         match self {
             Self::ReadFile => &[("path", Is::Text, true), ("line", Is::Number, false), ("limit", Is::Number, false)],
@@ -52,7 +52,7 @@ impl Method {
     }
 }
 
-/// What a member is.
+/// The type of a member.
 #[derive(Clone, Copy)]
 enum Is {
     Text,
@@ -78,7 +78,7 @@ impl Is {
 /// A request that the agent leaves to the editor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
-    /// What is asked for.
+    /// The kind of request.
     pub method: Method,
     /// The session.
     pub session: String,
@@ -87,7 +87,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// What a request of this method with these parameters asks for.
+    /// Reads a request of this method from its parameters.
     ///
     /// # Errors
     /// One sentence, if the parameters are not what the method needs.
@@ -107,7 +107,7 @@ impl Operation {
         Ok(Self { method, session, params: value })
     }
 
-    /// The parameters with these arguments in place of what they had. A command with its words is one list among the arguments.
+    /// Returns the parameters with these arguments in place of their own. In them, `command` may be a list with its words.
     ///
     /// # Errors
     /// One sentence, if such a request cannot carry them.
@@ -136,7 +136,7 @@ impl Operation {
                 None => written.without(key),
             };
         }
-        // What the protocol does not know of is the agent's own, and no rule has read it.
+        // Members unknown to the protocol are the agent's own, and no rule has read them.
         let stays =
             |key: &str| members.iter().any(|(known, ..)| *known == key) || ["sessionId", "_meta"].contains(&key);
         let others: Vec<String> = written.keys().filter(|key| !stays(key)).map(str::to_owned).collect();
@@ -148,15 +148,15 @@ impl Operation {
     }
 }
 
-/// Whether every editor runs the command that rules have judged.
+/// Returns true if every editor runs the command as the rules have judged it.
 fn has_one_meaning(written: &Members) -> bool {
     let Ok(params) = written.to_value() else { return false };
     let readings = Readings::of_request(Method::RunCommand.name(), &params);
     readings.is_some_and(|readings| readings.all.len() == 1) || is_plain_script(&params)
 }
 
-/// Whether a command is `sh -c` with plain words, which is how a changed command line is written. An editor that joins the words has
-/// the shell run the first of them alone.
+/// Returns true if a command is `sh -c` with plain words, the form of a changed command line. An editor that joins these words makes
+/// the shell run only the first word of the script.
 fn is_plain_script(params: &Value) -> bool {
     let is_of_words = |script: &str| script.chars().all(|c| c.is_ascii_alphanumeric() || " -_./=:,@%+".contains(c));
     let has_variables = params.get("env").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -169,7 +169,7 @@ fn is_plain_script(params: &Value) -> bool {
     is_shell && !has_variables && script.is_some_and(is_of_words)
 }
 
-/// The member of a result that is a text which rules read; `None` where they read none.
+/// Returns the member of a result that rules read as a text; `None` if they read none.
 #[must_use]
 pub fn text_key(method: &str) -> Option<&'static str> {
     match method {

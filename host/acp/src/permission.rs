@@ -1,15 +1,15 @@
-//! What a question for permission is answered with. Only what counts once is chosen: a rule answers each call on its own.
+//! Answers to questions for permission. Only options that apply once are chosen, since a rule decides about each call separately.
 
 use bytes::Bytes;
 use hookhost_relay::message::{self, Id};
 use serde_json::{Value, json};
 
-/// The answers that the agent offers.
+/// The options that the agent offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options(Vec<(String, String)>);
 
 impl Options {
-    /// Those of the parameters of `session/request_permission`. One that cannot be read is left out.
+    /// Reads the options from the parameters of `session/request_permission`. Skips options that cannot be read.
     #[must_use]
     pub fn of(params: &Value) -> Self {
         let options = params.get("options").and_then(Value::as_array).into_iter().flatten();
@@ -17,21 +17,21 @@ impl Options {
         Self(options.filter_map(|option| Some((text(option, "optionId")?, text(option, "kind")?))).collect())
     }
 
-    /// The option of this kind; `None` where it means two things to the agent.
+    /// Returns the option of this kind; `None` if its id also stands for another kind.
     fn of_kind(&self, kind: &str) -> Option<&str> {
         let (id, _) = self.0.iter().find(|(_, known)| known == kind)?;
         let is_clear = self.0.iter().filter(|(known, _)| known == id).all(|(_, known)| known == kind);
         is_clear.then_some(id)
     }
 
-    /// The answer that lets this call run; `None` where the agent offers none that counts once.
+    /// Returns the answer that allows this call; `None` if the agent offers no option that applies once.
     #[must_use]
     pub fn yes(&self, id: &Id) -> Option<Bytes> {
         let option = self.of_kind("allow_once")?;
         Some(message::result(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } })))
     }
 
-    /// The answer that does not, with the reason for an agent that reads it.
+    /// Returns the answer that rejects this call, with the reason for an agent that reads it.
     #[must_use]
     pub fn no(&self, id: &Id, why: &str) -> Bytes {
         let outcome = match self.of_kind("reject_once") {
@@ -41,7 +41,7 @@ impl Options {
         message::result(id, &json!({ "outcome": outcome, "_meta": { "hookhost": { "reason": why } } }))
     }
 
-    /// What an answer of the editor's means: the kind of the option, or `cancelled`.
+    /// Returns the meaning of the editor's answer: the kind of the option, `cancelled`, `unknown` or `error`.
     #[must_use]
     pub fn meaning(&self, result: Option<&Value>) -> String {
         let outcome = result.and_then(|result| result.get("outcome"));
@@ -56,7 +56,7 @@ impl Options {
     }
 }
 
-/// The answer to a question of a prompt that was cancelled.
+/// Returns the answer to a question of a cancelled prompt.
 #[must_use]
 pub fn cancelled(id: &Id) -> Bytes {
     message::result(id, &json!({ "outcome": { "outcome": "cancelled" } }))

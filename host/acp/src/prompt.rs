@@ -1,11 +1,11 @@
-//! A prompt as a text that rules read, and back. A prompt is a list of blocks: texts, resources with their texts, links, images.
+//! Converts a prompt to a text that rules read, and back. A prompt is a list of blocks: texts, resources, links, images.
 //!
-//! Rules read all of it as one text. A text that they put in its place is one block, in the place of all that was read: what was
-//! judged is what the agent gets. Images, audio and binary resources are no text, and stay.
+//! Rules read the whole prompt as one text. If they change the text, one block takes the place of all the blocks that were read, so
+//! that the agent gets only what was judged. Images, audio and binary resources have no text, and stay.
 
 use serde_json::{Value, json};
 
-/// The members of a block of each kind that this version knows, beside those of [`OF_ALL`].
+/// The members of each known kind of block, in addition to [`OF_ALL`].
 const MEMBERS: &[(&str, &[&str])] = &[
     ("text", &["text"]),
     ("image", &["data", "mimeType", "uri"]),
@@ -20,10 +20,10 @@ const OF_ALL: &[&str] = &["type", "_meta", "annotations"];
 /// The members of a resource within a block.
 const OF_RESOURCE: &[&str] = &["uri", "text", "blob", "mimeType"];
 
-/// What of a link an agent shows its model.
+/// The members of a link that an agent shows its model.
 const OF_LINK: &[&str] = &["name", "title", "description"];
 
-/// Whether the block and the resource in it have nothing but what this version knows.
+/// Returns true if the block and its resource have only known members.
 fn is_known(block: &Value) -> bool {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
     let Some((_, members)) = MEMBERS.iter().find(|(known, _)| *known == kind) else { return false };
@@ -34,9 +34,9 @@ fn is_known(block: &Value) -> bool {
     has_only(block, members) && block.get("resource").is_none_or(|resource| has_only(resource, OF_RESOURCE))
 }
 
-/// A block's text as rules read it; `None` for one that is no text.
+/// Returns a block's text as rules read it; `None` if it has none.
 fn text_of(block: &Value) -> Option<String> {
-    // An agent may give its model what this version does not know: rules read it as it is.
+    // An agent may show its model unknown members, so rules read the block as raw JSON.
     if !is_known(block) {
         return Some(block.to_string());
     }
@@ -53,15 +53,15 @@ fn text_of(block: &Value) -> Option<String> {
             let uri = resource.get("uri").and_then(Value::as_str).unwrap_or_default();
             resource.get("text").and_then(Value::as_str).map(|text| format!("[{uri}]\n{text}"))
         }
-        // Images and audio.
+        // Images, audio and binary resources.
         _ => None,
     }
 }
 
-/// The text of a prompt.
+/// Returns the text of a prompt.
 ///
 /// # Errors
-/// As the end of a sentence, if it is no list of blocks.
+/// If it is no list of blocks. The error is the end of a sentence.
 pub fn text(prompt: &Value) -> Result<String, String> {
     let blocks = prompt.as_array().ok_or("is no list")?;
     if let Some(odd) = blocks.iter().find(|block| !is_block(block)) {
@@ -70,7 +70,7 @@ pub fn text(prompt: &Value) -> Result<String, String> {
     Ok(blocks.iter().filter_map(text_of).collect::<Vec<_>>().join("\n"))
 }
 
-/// Whether each member that rules read of a block is what it should be: an agent may read something else of one that is not.
+/// Returns true if each member that rules read has the expected type. An agent may read other members in another way.
 fn is_block(block: &Value) -> bool {
     let is_text = |value: Option<&Value>| value.is_some_and(Value::is_string);
     let can_be_text = |value: Option<&Value>| value.is_none_or(|value| value.is_string() || value.is_null());
@@ -88,7 +88,7 @@ fn is_block(block: &Value) -> bool {
     }
 }
 
-/// The prompt with this text in the place of its own.
+/// Returns the prompt with this text in place of its own.
 #[must_use]
 pub fn with_text(prompt: &Value, text: &str) -> Value {
     let mut blocks = Vec::new();

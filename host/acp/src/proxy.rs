@@ -1,4 +1,4 @@
-//! What happens to the messages of both sides.
+//! Handles the messages of both sides.
 
 mod asked;
 mod observed;
@@ -28,22 +28,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The requests by which a session begins or continues.
 const OPENING: &[&str] = &["session/new", "session/load", "session/resume", "session/fork"];
 
-/// The requests by which it ends.
+/// The requests by which a session ends.
 const CLOSING: &[&str] = &["session/close", "session/delete"];
 
-/// The user's prompt.
+/// The method of the user's prompt.
 const PROMPT: &str = "session/prompt";
 
-/// The agent's question for permission.
+/// The method of the agent's question for permission.
 const PERMISSION: &str = "session/request_permission";
 
-/// The code by which a request is answered that was taken back.
+/// The error code of a cancelled request.
 const CANCELLED: i64 = -32_800;
 
-/// Says something to the user.
+/// Shows a text to the user.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What happens to the messages of an editor and of an agent.
+/// The proxy between one editor and one agent.
 pub struct Proxy {
     agent: String,
     connection: String,
@@ -55,17 +55,17 @@ pub struct Proxy {
     tell: Tell,
 }
 
-/// What is remembered of the connection.
+/// The remembered state of the connection.
 #[derive(Debug)]
 struct State {
     sessions: Sessions,
     calls: ToolCalls,
     summary: Summary,
-    /// What is asked about now.
+    /// The requests about which rules are being asked, each with its session.
     pending: HashMap<(Side, Id), (String, Pending)>,
 }
 
-/// What a request is that is asked about.
+/// The kind of a pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pending {
     Prompt,
@@ -73,36 +73,36 @@ enum Pending {
     Operation,
 }
 
-/// What is expected in answer to a request that was passed on.
+/// The expected answer to a forwarded request.
 #[derive(Clone, Debug)]
 pub enum Expected {
-    /// Anything: it passes as it is.
+    /// Any answer. It is forwarded unchanged.
     Anything,
-    /// A session that begins or continues.
+    /// The answer that a session begins or continues.
     Opened {
-        /// The session, where the request names it.
+        /// The session, if the request names it.
         session: Option<String>,
         /// Its directory.
         cwd: PathBuf,
     },
-    /// The end of this session.
+    /// The answer that this session has ended.
     Closed(String),
-    /// What the user says about a call.
+    /// The user's decision about a call.
     Permission {
         /// The session.
         session: String,
         /// The call.
         call: Value,
-        /// The answers that the agent offers.
+        /// The options that the agent offers.
         options: Options,
     },
-    /// What the editor has done.
+    /// The result of an operation of the editor.
     Done(Operation),
-    /// What a terminal shows of the command that it runs.
+    /// The output of a terminal. The operation is the command that it runs.
     Output(Operation),
 }
 
-/// A request that is asked about.
+/// A request to ask rules about.
 #[derive(Debug)]
 pub struct Asked {
     id: Id,
@@ -128,7 +128,7 @@ enum What {
     Operation(Operation),
 }
 
-/// Takes a request out of those that are asked about.
+/// Removes a request from the pending ones when it is dropped.
 #[derive(Debug)]
 struct Guard {
     state: Arc<Mutex<State>>,
@@ -146,7 +146,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Proxy {
-    /// For an agent of this name, started in this directory. To be called within the runtime.
+    /// Creates a proxy for an agent of this name, started in this directory. Must be called within the runtime.
     #[must_use]
     pub fn new(agent: String, cwd: PathBuf, resident: Arc<Resident>, program: Program, tell: Tell) -> Self {
         let connection = uuid::Uuid::now_v7().to_string();
@@ -165,7 +165,7 @@ impl Proxy {
         lock(&self.state)
     }
 
-    /// An event of a session, with the next number.
+    /// Creates an event of a session, with the next number.
     fn event(&self, point: Point, session: &str, method: &str, arguments: Value) -> Event {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let (session, cwd) = self.state().sessions.of(session);
@@ -187,7 +187,7 @@ impl Proxy {
         settled.unwrap_or_else(|why| Settled::Failed { why })
     }
 
-    /// Records the last events, and returns what happened.
+    /// Records the last events, and returns the summary of the connection.
     pub async fn finish(&self) -> Summary {
         let (summary, sessions) = {
             let mut state = self.state();
@@ -203,7 +203,7 @@ impl Proxy {
         Summary { unrecorded: self.records.lost(), ..summary }
     }
 
-    /// A session begins or continues: its servers are put behind the proxy.
+    /// Begins or continues a session, and puts its servers behind the MCP proxy.
     fn open(&self, method: &str, message: &Message, params: &Members) -> Result<Begun<Expected, Asked>, String> {
         let value = params.to_value().map_err(|why| format!("`params` of {method} {why}"))?;
         let known = ["sessionId", "cwd", "mcpServers", "additionalDirectories", "_meta"];
@@ -247,7 +247,7 @@ impl Proxy {
         Begun::Asked(Asked { id: id.clone(), message: message.clone(), params, what, _pending: guard })
     }
 
-    /// How one of the requests begins that this proxy knows; `None` for another one.
+    /// Decides about a request that this proxy knows. Returns `None` for other requests.
     fn known_request(
         &self,
         from: Side,
@@ -318,7 +318,7 @@ impl Proxy {
         }
     }
 
-    /// The answer to a question about a call that is not known whole: rules would read less of it than the agent has said.
+    /// Rejects a question about a call that is not known whole: rules would read less of it than the agent has reported.
     fn too_much(&self, id: &Id, options: &Options, call: &Value) -> Begun<Expected, Asked> {
         let why = "the agent has said more of its calls than is kept, so rules cannot read this one whole";
         self.count(|summary| {
@@ -329,7 +329,7 @@ impl Proxy {
         Begun::answered(options.no(id, why))
     }
 
-    /// The requests of a session that are asked about when its prompt is cancelled, and their answers.
+    /// Returns the pending requests of a session, with the answers that they get when its prompt is cancelled.
     fn cancelled(&self, session: &str) -> Vec<Unsent> {
         let state = self.state();
         let of_session = state.pending.iter().filter(|(_, (of, _))| of == session);
@@ -345,17 +345,17 @@ impl Proxy {
     }
 }
 
-/// Whether a method is one that this proxy asks about or changes.
+/// Returns true if this proxy asks rules about a method or changes its requests.
 fn is_ours(method: &str) -> bool {
     OPENING.contains(&method) || [PROMPT, PERMISSION].contains(&method) || Method::of(method).is_some()
 }
 
-/// What its reader reads where something cannot be judged.
+/// Returns the text for the reader of an answer that could not be judged.
 fn failed(why: &str) -> String {
     format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
 }
 
-/// What its reader reads where the resident host has not settled something.
+/// Returns the text for the reader of an answer that the resident host has not settled.
 fn unsettled(why: &str) -> String {
     failed(why) + " `hookhost serve --status` says more."
 }

@@ -1,4 +1,4 @@
-//! Events about which nobody waits: what has happened is told to the resident host in its order, beside the messages.
+//! Records events in the background: sends them to the resident host in order, while messages are forwarded.
 
 use crate::weight::weight;
 use hookhost_adapters::acp_proxy::{Event, NAME};
@@ -11,30 +11,30 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Upper bound of the events that wait.
+/// Maximum number of waiting events.
 const MAX_WAITING: usize = 256;
 
-/// Upper bound of what they take, in bytes: 32 MiB.
+/// Maximum size of waiting events, in bytes: 32 MiB.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// How long the last ones have at the end.
+/// Time that the last events have at the end.
 const FOR_THE_LAST: Duration = Duration::from_secs(5);
 
-/// What there is to do.
+/// A task of the recorder.
 enum Work {
-    /// The event, and what it takes.
+    /// Record this event of this size.
     Record(Box<Event>, usize),
     Flush(oneshot::Sender<()>),
 }
 
-/// Where events are handed in.
+/// The sending end of the recorder.
 pub struct Records {
     work: mpsc::Sender<Work>,
     waiting: Arc<AtomicUsize>,
     losses: Arc<Losses>,
 }
 
-/// The events that were lost, of which the user is told the first.
+/// Counts lost events, and tells the user about the first one.
 struct Losses {
     count: AtomicUsize,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -49,7 +49,7 @@ impl Losses {
 }
 
 impl Records {
-    /// Tells them to this resident host; what rules say to it is told to the user. To be called within the runtime.
+    /// Starts a recorder to this resident host. `tell` gets the notices of rules. Must be called within the runtime.
     pub fn new(resident: Arc<Resident>, tell: Arc<dyn Fn(&str) + Send + Sync>) -> Self {
         let (send, work) = mpsc::channel(MAX_WAITING);
         let records = Self::over(send, Arc::clone(&tell));
@@ -63,7 +63,7 @@ impl Records {
         Self { work, waiting: Arc::default(), losses: Arc::new(losses) }
     }
 
-    /// Hands an event in. Where too many wait, or too large ones, it is lost, and counted.
+    /// Queues an event. If too many or too large events wait, the event is lost and counted.
     pub fn add(&self, event: Event) {
         let bytes = weight_of(&event);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
@@ -74,13 +74,13 @@ impl Records {
         }
     }
 
-    /// How many events were lost.
+    /// Returns the number of lost events.
     #[must_use]
     pub fn lost(&self) -> usize {
         self.losses.count.load(Ordering::Relaxed)
     }
 
-    /// Hands the last events in, and waits until all are recorded, or a moment.
+    /// Queues the last events, and waits until all are recorded or a time limit has passed.
     pub async fn finish(&self, last: Vec<Event>) {
         let (flushed, done) = oneshot::channel();
         let all = async {
@@ -100,7 +100,7 @@ impl fmt::Debug for Records {
     }
 }
 
-/// Has events recorded one after the other, until no more come.
+/// Has events recorded one after the other, until the sending end is dropped.
 async fn record(
     mut work: mpsc::Receiver<Work>,
     resident: Arc<Resident>,
@@ -127,7 +127,7 @@ async fn record(
     }
 }
 
-/// About how many bytes of memory an event takes.
+/// Returns the approximate memory that an event takes, in bytes.
 fn weight_of(event: &Event) -> usize {
     let of_result = event
         .result

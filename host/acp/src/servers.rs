@@ -1,5 +1,5 @@
-//! The MCP servers of a session, each behind the proxy for them, as `hookhost install --mcp` does it in an agent's own file. A server
-//! that cannot be put behind it is left out: the agent does not reach it past the rules.
+//! Puts each MCP server of a session behind the MCP proxy, as `hookhost install --mcp` does in an agent's own file. A server for which
+//! that fails is left out, so that the agent cannot reach it past the rules.
 
 use hookhost_adapters::directories::DIRECTORY_VARIABLES;
 use hookhost_adapters::mcp_servers::{between, starts_proxy};
@@ -7,30 +7,30 @@ use hookhost_relay::name::ServerName;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The program that is the proxy, and what it needs to find the user's settings.
+/// The program of the proxy, and the variables with which it finds the user's settings.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// `hookhost`.
+    /// The path of `hookhost`.
     pub path: String,
-    /// The variables that say where hookhost's directories are.
+    /// The variables that name hookhost's directories.
     pub variables: Vec<(String, String)>,
 }
 
 /// The servers of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Servers {
-    /// Those that the agent gets.
+    /// The entries that the agent gets.
     pub entries: Vec<Value>,
-    /// How many of them are behind the proxy.
+    /// The number of servers behind the proxy.
     pub proxied: usize,
-    /// Those that it does not get, a sentence each.
+    /// The servers that the agent does not get, a sentence each.
     pub left_out: Vec<String>,
-    /// What the user has to know of others, a sentence each.
+    /// Notes for the user about other servers, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl Servers {
-    /// Those of this list, behind the proxy.
+    /// Puts the servers of this list behind the proxy.
     #[must_use]
     pub fn behind(list: &[Value], program: &Program) -> Self {
         let mut servers = Self::default();
@@ -56,20 +56,20 @@ fn name_of(entry: &Value) -> Option<&str> {
     entry.get("name").and_then(Value::as_str)
 }
 
-/// The program of an entry and its arguments.
+/// Returns the program of an entry and its arguments.
 fn words_of(entry: &Value) -> Result<Vec<String>, String> {
     let command = entry.get("command").and_then(Value::as_str).ok_or("it has no command")?;
     let arguments = texts(entry.get("args")).ok_or("its arguments are no texts")?;
     Ok([&[command.to_owned()], arguments.as_slice()].concat())
 }
 
-/// Whether these words start this very proxy: another program may have its name.
+/// Returns true if these words start this very proxy. Other programs can have its name.
 fn is_behind(words: &[String], program: &Program) -> bool {
     starts_proxy(words, program.path.as_ref())
 }
 
-/// The name for rules of each server, which no other server of the session has. A server that has a name exactly has it before one
-/// whose name is made into it.
+/// Returns a name for rules for each server, unique in the session. A server with exactly this name has precedence over one whose name
+/// is converted to it.
 fn names_for_rules(list: &[Value], program: &Program) -> Vec<Result<ServerName, String>> {
     let is_second = |index: usize| list[..index].iter().any(|entry| name_of(entry) == name_of(&list[index]));
     let own_words = |entry: &Value| words_of(entry).ok().filter(|words| is_behind(words, program));
@@ -98,7 +98,7 @@ fn names_for_rules(list: &[Value], program: &Program) -> Vec<Result<ServerName, 
     all.into_iter().map(|name| name.unwrap_or_else(|| Err("it has no name".to_owned()))).collect()
 }
 
-/// A server's entry that starts the proxy. It is made of what is known of an entry: an agent may read another member otherwise.
+/// Returns a server's entry that starts the proxy. It contains only known members, since an agent may read others in another way.
 fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, String> {
     let fields = entry.as_object().ok_or("its entry is no object")?;
     let kind = match fields.get("type") {
@@ -121,7 +121,7 @@ fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, 
         _ => return Err("its kind is not known".to_owned()),
     };
     let mut made = Map::new();
-    // The agent knows it by the name that the editor has given it.
+    // The agent knows the server by the name that the editor has given it.
     made.insert("name".to_owned(), fields.get("name").cloned().unwrap_or_default());
     made.insert("command".to_owned(), json!(program.path));
     made.insert("args".to_owned(), json!(words));
@@ -132,7 +132,7 @@ fn behind(entry: &Value, name: &ServerName, program: &Program) -> Result<Value, 
     Ok(Value::Object(made))
 }
 
-/// The arguments and the variables of the proxy before a service.
+/// Returns the arguments and the variables of the proxy for an HTTP service.
 fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String>, Value), String> {
     let url = fields.get("url").and_then(Value::as_str).ok_or("it has no address")?;
     if has_secret_part(url) {
@@ -143,7 +143,7 @@ fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String
     let mut words = vec!["mcp".to_owned(), "--name".to_owned(), name.to_string(), "--http".to_owned(), url.to_owned()];
     let mut variables = Vec::new();
     for (index, (header, value)) in headers(fields)?.into_iter().enumerate() {
-        // The value is no argument: every user of the machine can read those.
+        // The value is not put into an argument: every user of the machine can read those.
         let variable = format!("HOOKHOST_ACP_HEADER_{index}");
         words.extend(["--header-variable".to_owned(), format!("{header}={variable}")]);
         variables.push(json!({ "name": variable, "value": value }));
@@ -151,14 +151,14 @@ fn service(fields: &Map<String, Value>, name: &ServerName) -> Result<(Vec<String
     Ok((words, Value::Array(variables)))
 }
 
-/// Whether an address has a part in which keys are.
+/// Returns true if an address has a query or a user, which can contain keys.
 fn has_secret_part(url: &str) -> bool {
     let after_scheme = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
     let authority = after_scheme.split(['/', '\\', '?', '#']).next().unwrap_or_default();
     url.contains('?') || authority.contains('@')
 }
 
-/// The name for rules, which no other server of the session has.
+/// Returns a name for rules that no other server of the session has.
 fn rule_name(name: &str, names: &mut BTreeSet<ServerName>) -> Result<ServerName, String> {
     let made = ServerName::new(name).ok().or_else(|| ServerName::made_of(name));
     let made = made.ok_or("its name cannot be one for rules")?;
@@ -169,7 +169,7 @@ fn rule_name(name: &str, names: &mut BTreeSet<ServerName>) -> Result<ServerName,
     Ok(name)
 }
 
-/// Headers with a value, by their names.
+/// Returns the headers of an entry as names and values, without those that have no value.
 fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String> {
     let list = match fields.get("headers") {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -184,7 +184,7 @@ fn headers(fields: &Map<String, Value>) -> Result<Vec<(String, String)>, String>
     Ok(all.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect())
 }
 
-/// A list of variables with the proxy's own, where the editor has not set them.
+/// Returns a list of variables with the proxy's own added, except those that the editor has set.
 fn with_variables(list: Value, program: &Program) -> Result<Value, String> {
     let mut list = match list {
         Value::Array(list) => list,
@@ -194,7 +194,7 @@ fn with_variables(list: Value, program: &Program) -> Result<Value, String> {
     let variable = |variable: &Value| Some((text_of(variable, "name")?, text_of(variable, "value")?));
     let set: Option<Vec<_>> = list.iter().map(variable).collect();
     for (name, value) in set.ok_or("a variable of it has no name or no value")? {
-        // The proxy would ask another resident host, with other rules.
+        // With another directory, the proxy would ask another resident host, with other rules.
         let is_own = program.variables.iter().any(|(own, known)| *own == name && *known == value);
         if DIRECTORY_VARIABLES.contains(&name.as_str()) && !is_own {
             return Err(format!("its variable {name} says where hookhost's own files are"));

@@ -1,37 +1,37 @@
-//! The sessions of the connection, each with the directory whose rules count.
+//! The sessions of the connection, each with the directory whose rules are active.
 
 use crate::weight::weight;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Upper bound of the sessions that are known.
+/// Maximum number of sessions.
 pub const MAX_SESSIONS: usize = 1000;
 
-/// Upper bound of the terminals that are known.
+/// Maximum number of terminals.
 pub const MAX_TERMINALS: usize = 1000;
 
-/// Upper bound of what their commands take, in bytes: 32 MiB.
+/// Maximum memory of the terminals' commands, in bytes: 32 MiB.
 pub const MAX_COMMANDS: usize = 32 * 1024 * 1024;
 
-/// Longest name of a session or a terminal, in bytes.
+/// Maximum length of a session's or a terminal's name, in bytes.
 pub const MAX_NAME: usize = 1024;
 
-/// Longest path of a directory, in bytes: no system knows a longer one.
+/// Maximum length of a directory's path, in bytes: `PATH_MAX` of Linux.
 pub const MAX_PATH: usize = 4096;
 
-/// What is known of them.
+/// The sessions and terminals of a connection.
 #[derive(Debug)]
 pub struct Sessions {
-    /// What tells this connection from others.
+    /// The identifier of this connection.
     connection: String,
-    /// The directory of what belongs to no session that is known.
+    /// The directory of events outside known sessions.
     cwd: PathBuf,
     known: HashMap<String, Session>,
-    /// The directories of those that begin now, whose names only the agent knows.
+    /// The directories of new sessions whose names the agent has not sent yet.
     beginning: Vec<PathBuf>,
     terminals: HashMap<(String, String), Value>,
-    /// What the commands of the terminals take.
+    /// Memory of the terminals' commands, in bytes.
     bytes: usize,
 }
 
@@ -41,35 +41,35 @@ struct Session {
     loading: Option<Loading>,
 }
 
-/// The agent has been asked to continue a session, and has not answered yet.
+/// A session that the agent was asked to continue, without an answer yet.
 #[derive(Debug)]
 struct Loading {
-    /// Whether it replays what was said in it.
+    /// True if the agent replays the session's earlier messages.
     replays: bool,
-    /// The session's directory before, where it was open already.
+    /// The session's directory before, if it was already open.
     before: Option<PathBuf>,
 }
 
 impl Sessions {
-    /// None yet.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(connection: String, cwd: PathBuf) -> Self {
         let (known, terminals) = Default::default();
         Self { connection, cwd, known, beginning: Vec::new(), terminals, bytes: 0 }
     }
 
-    /// A session has begun, or continues, in this directory.
+    /// Adds a session that has begun or continues in this directory.
     ///
     /// # Errors
-    /// One sentence, if it cannot be known. Then nothing of it is allowed.
+    /// One sentence, if there is no room for it. Nothing of it is then allowed.
     pub fn open(&mut self, id: &str, cwd: &Path) -> Result<(), String> {
         self.insert(id, Session { cwd: cwd.to_owned(), loading: None })
     }
 
-    /// The editor has a session continue in this directory, upon which the agent replays it, or does not.
+    /// Adds a session that the editor continues in this directory. `replays` is true if the agent replays it.
     ///
     /// # Errors
-    /// One sentence, if it cannot be known, or continues just now.
+    /// One sentence, if there is no room for it, or it is already being continued.
     pub fn load(&mut self, id: &str, cwd: &Path, replays: bool) -> Result<(), String> {
         let before = self.known.get(id);
         if before.is_some_and(|session| session.loading.is_some()) {
@@ -93,7 +93,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The agent has not continued a session; `false` where it is not known any more therefore.
+    /// Notes that the agent has not continued a session. Returns false if this removes the session.
     pub fn not_loaded(&mut self, id: &str) -> bool {
         let Some(session) = self.known.get_mut(id) else { return false };
         match session.loading.take() {
@@ -109,7 +109,7 @@ impl Sessions {
         }
     }
 
-    /// A session begins in this directory whose name the agent has not said yet.
+    /// Notes that a session begins in this directory. The agent has not sent its name yet.
     ///
     /// # Errors
     /// One sentence, if the path of the directory is too long.
@@ -121,14 +121,14 @@ impl Sessions {
         Ok(())
     }
 
-    /// The agent has answered whether a session has begun in this directory.
+    /// Notes that the agent has answered the request for a new session in this directory.
     pub fn begun(&mut self, cwd: &Path) {
         if let Some(at) = self.beginning.iter().position(|beginning| beginning == cwd) {
             self.beginning.swap_remove(at);
         }
     }
 
-    /// Whether the directory of a session is known: it is open, or can be one that begins now.
+    /// Returns true if the directory of a session is known: the session is open, or can only be one that begins now.
     #[must_use]
     pub fn can_be(&self, id: &str) -> bool {
         let mut beginning = self.beginning.iter();
@@ -136,21 +136,21 @@ impl Sessions {
         begins || self.known.contains_key(id)
     }
 
-    /// A session ends; `false` where it is not known.
+    /// Removes a session and its terminals. Returns false if the session is not known.
     pub fn close(&mut self, id: &str) -> bool {
         self.terminals.retain(|(session, _), _| session != id);
         self.bytes = self.terminals.values().map(weight).sum();
         self.known.remove(id).is_some()
     }
 
-    /// Whether the agent replays what was said in a session.
+    /// Returns true if the agent is replaying a session's earlier messages.
     #[must_use]
     pub fn is_loading(&self, id: &str) -> bool {
         let loading = self.known.get(id).and_then(|session| session.loading.as_ref());
         loading.is_some_and(|loading| loading.replays)
     }
 
-    /// The name of a session for rules and the log, and its directory. Agents number theirs, each in its own way.
+    /// Returns a session's directory, and its name for rules and the log, which is unique across connections.
     #[must_use]
     pub fn of(&self, id: &str) -> (String, PathBuf) {
         let open = self.known.get(id).map(|session| &session.cwd);
@@ -159,7 +159,7 @@ impl Sessions {
         (name, cwd.clone())
     }
 
-    /// The sessions that are open.
+    /// Returns the names of the open sessions.
     #[must_use]
     pub fn open_ones(&self) -> Vec<String> {
         let is_open = |session: &Session| session.loading.as_ref().is_none_or(|loading| loading.before.is_some());
@@ -169,13 +169,13 @@ impl Sessions {
         all
     }
 
-    /// Whether a terminal that runs the command of these parameters could be known.
+    /// Returns true if there is room for a terminal that runs the command of these parameters.
     #[must_use]
     pub fn has_room(&self, params: &Value) -> bool {
         self.terminals.len() < MAX_TERMINALS && self.bytes + weight(params) <= MAX_COMMANDS
     }
 
-    /// A terminal runs the command of these parameters; `false` where it cannot be known. Then nobody gets what it shows.
+    /// Adds a terminal that runs the command of these parameters. Returns false if there is no room; its output is then withheld.
     pub fn add_terminal(&mut self, session: &str, terminal: &str, params: Value) -> bool {
         if terminal.len() > MAX_NAME || !self.has_room(&params) {
             return false;
@@ -186,13 +186,13 @@ impl Sessions {
         true
     }
 
-    /// What a terminal runs.
+    /// Returns the parameters of the command that a terminal runs.
     #[must_use]
     pub fn terminal(&self, session: &str, terminal: &str) -> Option<Value> {
         self.terminals.get(&(session.to_owned(), terminal.to_owned())).cloned()
     }
 
-    /// A terminal is not used any more.
+    /// Removes a terminal that is no longer used.
     pub fn release_terminal(&mut self, session: &str, terminal: &str) {
         let released = self.terminals.remove(&(session.to_owned(), terminal.to_owned()));
         self.bytes -= released.as_ref().map_or(0, weight);

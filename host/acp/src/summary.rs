@@ -1,44 +1,44 @@
-//! How much of what the agent did was asked about. It says which ways of asking worked for this agent, and what passed them.
+//! Counts how much of its work the agent asked about, by each way of asking, and how many calls ran without a question.
 
 use serde_json::{Value, json};
 
-/// Counts of one connection.
+/// The counts of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
     /// Questions for permission.
     pub permissions: Asked,
-    /// Those that the editor's user was asked.
+    /// Those that were put to the editor's user.
     pub to_the_user: usize,
     /// Prompts.
     pub prompts: Asked,
-    /// MCP servers that were put behind the proxy.
+    /// MCP servers behind the proxy.
     pub servers: usize,
     /// MCP servers that were left out.
     pub servers_left_out: usize,
-    /// Files that the agent had the editor read or write.
+    /// Files that the agent asked the editor to read or write.
     pub files: Asked,
-    /// Commands that it had the editor run.
+    /// Commands that the agent asked the editor to run.
     pub commands: Asked,
-    /// Calls of tools that the agent reported as run.
+    /// Tool calls that the agent reported as run.
     pub calls: usize,
-    /// Those about which it had not asked.
+    /// Those that ran without a question.
     pub ungated: usize,
-    /// Those among them of which only a part is recorded, since the agent said more of its calls than is kept.
+    /// Those that are recorded only in part, since the agent reported more of its calls than is kept.
     pub cut: usize,
     /// Events that could not be recorded.
     pub unrecorded: usize,
 }
 
-/// How often something was asked about.
+/// The counts of one kind of question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Asked {
-    /// In all.
+    /// Number of questions.
     pub all: usize,
-    /// How many were rejected.
+    /// Number of rejected ones.
     pub rejected: usize,
-    /// How many were changed.
+    /// Number of changed ones.
     pub changed: usize,
 }
 
@@ -59,13 +59,13 @@ impl Asked {
 }
 
 impl Summary {
-    /// Whether anything happened.
+    /// Returns true if all counts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// As a text for people: a sentence, and a line for each way of asking.
+    /// Returns a text for people: a sentence, and a line for each way of asking.
     #[must_use]
     pub fn to_text(&self, agent: &str) -> String {
         let Self { servers, servers_left_out, calls, ungated, cut, unrecorded, .. } = self;
@@ -86,7 +86,7 @@ impl Summary {
         lines.join("\n")
     }
 
-    /// For the log.
+    /// Returns the counts as JSON for the log.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

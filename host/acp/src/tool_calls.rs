@@ -1,7 +1,7 @@
-//! The calls that the agent has reported. It reports only what changes of one, so what is known of it is kept until it has run.
+//! The calls that the agent has reported. The agent reports only changes of a call, so its fields are kept until it has run.
 //!
-//! What is kept is bounded. Of a call that said too much it is still known that it was there, and whether the agent had asked about
-//! it: a question about it is refused, since rules would read less than the agent has said.
+//! The memory is bounded. Of a call that exceeds it, only its existence is kept, and whether the agent has asked about it. Later
+//! questions about it are refused, since rules would read less than the agent has reported.
 
 use crate::weight::weight;
 use hookhost_adapters::acp_proxy::reading::{Reading, Readings};
@@ -10,31 +10,31 @@ use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher as _;
 
-/// Upper bound of the calls that are known. One that has run makes room for another one.
+/// Maximum number of calls. A call that has run makes room for another one.
 pub const MAX_CALLS: usize = 10_000;
 
-/// Upper bound of what is known of one call, in bytes: 16 MiB, which is that of a message.
+/// Maximum memory of one call, in bytes: 16 MiB, as for a message.
 pub const MAX_CALL_BYTES: usize = 16 * 1024 * 1024;
 
-/// Upper bound of what is known of all of them, in bytes: 32 MiB. The oldest is cut first.
+/// Maximum memory of all calls, in bytes: 32 MiB. The oldest call is cut first.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Upper bound of what else one call has been reported as.
+/// Maximum number of earlier versions of one call.
 const MAX_EARLIER: usize = 8;
 
-/// What of an agent's identifiers is kept: those have any length.
+/// A hash of an agent's identifier, which can have any length.
 type Key = u64;
 
-/// What is known of the calls of a connection.
+/// The calls of a connection.
 #[derive(Debug, Default)]
 pub struct ToolCalls {
     calls: HashMap<Key, Known>,
-    /// Those with fields, the oldest first.
+    /// The calls with fields, the oldest first.
     order: VecDeque<Key>,
-    /// Those that have run, the oldest first.
+    /// The calls that have run, the oldest first.
     ended: VecDeque<Key>,
     bytes: usize,
-    /// Nobody else knows its keys, so that no agent makes two calls one.
+    /// Randomly keyed, so that no agent can make two calls collide.
     hasher: RandomState,
 }
 
@@ -42,27 +42,27 @@ pub struct ToolCalls {
 struct Known {
     session: Key,
     fields: Map<String, Value>,
-    /// What the agent has reported it as, and has not asked about, before it reported it as another call.
+    /// Earlier versions of the call that the agent has reported and not asked about.
     earlier: Vec<Value>,
-    /// Whether the agent has asked about it as it is now.
+    /// True if the agent has asked about the current version.
     is_answered: bool,
     bytes: usize,
     is_asked: bool,
     has_run: bool,
-    /// Whether it said more than was kept.
+    /// True if the agent reported more than was kept.
     is_cut: bool,
 }
 
 /// A call that has run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What is known of it.
+    /// The call as far as it is known.
     pub call: Value,
-    /// Whether the agent had asked for permission.
+    /// True if the agent asked for permission.
     pub is_asked: bool,
-    /// Whether it failed.
+    /// True if the call failed.
     pub is_failed: bool,
-    /// Whether it said more than is known.
+    /// True if the agent reported more than is known.
     pub is_cut: bool,
 }
 
@@ -71,21 +71,21 @@ pub struct Run {
 pub struct AskedCall {
     /// The whole call.
     pub call: Value,
-    /// What else the agent has reported it as.
+    /// Other versions of the call that the agent has reported.
     pub earlier: Vec<Value>,
 }
 
-/// The agent has said more of a call, or of all of them, than is kept.
+/// An error: the agent has reported more of a call, or of all calls, than is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuch;
 
 impl ToolCalls {
-    /// Takes up what the agent says of a call; the call, where that says for the first time that it has run.
+    /// Merges a report about a call. Returns the call if this is the first report that it has run.
     pub fn update(&mut self, session: &str, update: &Value) -> Option<Run> {
         let status = update.get("status").and_then(Value::as_str).map(str::to_owned);
         let key = match self.merge(session, update)? {
             Ok(key) => key,
-            // Nothing is known of it but this.
+            // Only this report of the call is known.
             Err(TooMuch) => {
                 let is_failed = is_end(status.as_deref())?;
                 return Some(Run { call: update.clone(), is_asked: false, is_failed, is_cut: true });
@@ -106,10 +106,10 @@ impl ToolCalls {
         Some(Run { call, is_asked, is_failed, is_cut })
     }
 
-    /// The call about which the agent asks.
+    /// Returns the call about which the agent asks.
     ///
     /// # Errors
-    /// If it is not known whole.
+    /// If the call is not known whole.
     pub fn ask(&mut self, session: &str, call: &Value) -> Result<AskedCall, TooMuch> {
         let Some(key) = self.merge(session, call) else {
             return Ok(AskedCall { call: call.clone(), earlier: Vec::new() });
@@ -135,7 +135,7 @@ impl ToolCalls {
         self.ended.retain(|key| calls.contains_key(key));
     }
 
-    /// What is known of a call, with what is said now; `None` where that names no call.
+    /// Merges a report into the known call. Returns `None` if it names no call.
     fn merge(&mut self, session: &str, said: &Value) -> Option<Result<Key, TooMuch>> {
         let id = said.get("toolCallId")?.as_str()?;
         let key = self.hasher.hash_one((session, id));
@@ -174,7 +174,7 @@ impl ToolCalls {
         Some(Ok(key))
     }
 
-    /// Whether there is room for one more call. One that has run makes room.
+    /// Returns true if there is room for one more call. Drops calls that have run if necessary.
     fn has_room(&mut self) -> bool {
         if self.order.len() >= 2 * MAX_CALLS {
             let calls = &self.calls;
@@ -189,7 +189,7 @@ impl ToolCalls {
         true
     }
 
-    /// Cuts the oldest calls but this one, until what is known of all is no more than it may be.
+    /// Cuts the oldest calls, except this one, until all calls fit into the memory.
     fn shrink(&mut self, key: Key) {
         let mut kept = false;
         while self.bytes > MAX_BYTES {
@@ -205,7 +205,7 @@ impl ToolCalls {
         }
     }
 
-    /// Forgets what a call has said, but not that it is there.
+    /// Forgets the fields of a call, but not the call.
     fn cut(&mut self, key: Key) {
         let Some(known) = self.calls.get_mut(&key).filter(|known| !known.fields.is_empty()) else { return };
         (known.fields, known.earlier) = (Map::new(), Vec::new());
@@ -220,12 +220,12 @@ impl Known {
         Self { session, fields, earlier, is_answered: false, bytes: 0, is_asked: false, has_run: false, is_cut: false }
     }
 
-    /// What rules know the call by.
+    /// Returns the members by which rules know the call.
     fn judged(&self) -> Value {
         let member = |key: &&str| Some(((*key).to_owned(), self.fields.get(*key)?.clone()));
         let mut judged: Map<String, Value> =
             ["title", "kind", "rawInput", "locations"].iter().filter_map(member).collect();
-        // What a call has said besides is far more, and grows.
+        // The other content can be large and grows.
         let parts = self.fields.get("content").and_then(Value::as_array).into_iter().flatten();
         let diffs = parts.filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         let diffs: Vec<Value> = diffs.map(|diff| json!({ "type": "diff", "path": diff.get("path") })).collect();
@@ -233,7 +233,7 @@ impl Known {
         Value::Object(judged)
     }
 
-    /// Takes up that the call was reported as this one before; whether both are too much to be compared.
+    /// Notes that the call was reported as `earlier` before. Returns true if the versions are too large to be compared.
     fn change_from(&mut self, earlier: Value) -> bool {
         let now = self.judged();
         if earlier == now {
@@ -244,7 +244,7 @@ impl Known {
         }
         let was_answered = std::mem::take(&mut self.is_answered);
         if was_answered && Readings::of_tool_call(&earlier).is_stated && !is_within(&now, &earlier) {
-            // What the agent has asked about is another call.
+            // The agent has asked about another call than this one.
             self.is_asked = false;
         }
         if !was_answered && !is_within(&earlier, &now) {
@@ -255,26 +255,25 @@ impl Known {
     }
 }
 
-/// Whether what rules know a call by takes too much memory to be read: it is there once for each place.
+/// Returns true if the members of a call take too much memory to be read: each place gets a copy of them.
 fn is_costly(judged: &Value) -> bool {
     let places = ["locations", "content"].iter().filter_map(|key| judged.get(*key)?.as_array()).map(Vec::len);
     weight(judged).saturating_mul(1 + places.sum::<usize>()) > MAX_BYTES
 }
 
-/// The members of a call by which rules know what it does.
+/// The members of a call by which rules know its effect.
 const JUDGED: &[&str] = &["kind", "rawInput", "locations", "content"];
 
-/// What rules look at among the arguments of a call.
+/// The arguments of a call that rules judge.
 const DECISIVE: &[&str] = &["command", "cwd", "path", "url"];
 
-/// Whether all that an earlier report of a call does is something that the call does as it is now. Of one that does not say what it
-/// does, nothing is known.
+/// Returns true if the call as it is now does all that an earlier report states. A report that states nothing is always included.
 fn is_within(earlier: &Value, call: &Value) -> bool {
     let (earlier, now) = (Readings::of_tool_call(earlier), Readings::of_tool_call(call));
     !earlier.is_stated || earlier.all.iter().all(|one| now.all.iter().any(|other| is_part_of(one, other)))
 }
 
-/// Whether two readings are the same, or the first one is what an agent has reported of the other one while a model wrote it.
+/// Returns true if two readings are the same, or the first one is a part of the second, reported while a model was writing it.
 fn is_part_of(one: &Reading, other: &Reading) -> bool {
     let begins = |key: &str| match (one.arguments.get(key), other.arguments.get(key)) {
         (None, _) => true,
@@ -286,7 +285,7 @@ fn is_part_of(one: &Reading, other: &Reading) -> bool {
     one.name == other.name && DECISIVE.iter().all(|key| begins(key)) && is_same
 }
 
-/// Whether a call with this status has failed; `None` where it has not run.
+/// Returns true if a call with this status has failed, false if it has succeeded, and `None` if it has not run.
 fn is_end(status: Option<&str>) -> Option<bool> {
     match status {
         Some("completed") => Some(false),

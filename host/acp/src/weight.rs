@@ -1,12 +1,12 @@
-//! How much of the memory a value takes. What is kept of a connection is bounded by that, and not by the bytes of its messages:
-//! many small values take far more than their text.
+//! Estimates the memory of a value. It bounds the state of a connection, instead of the length of messages, since many small values
+//! take far more memory than their text.
 
 use serde_json::Value;
 
-/// What a value takes beside its text, in bytes.
+/// Bytes that each value takes in addition to its text.
 const OF_A_VALUE: usize = 64;
 
-/// About how many bytes of memory a value takes.
+/// Returns the approximate memory that a value takes, in bytes.
 #[must_use]
 pub fn weight(value: &Value) -> usize {
     let within = match value {

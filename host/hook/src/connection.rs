@@ -1,4 +1,4 @@
-//! A connection to the resident host, or anything else that is waited for with a deadline.
+//! A connection to the resident host, and deadlines for it and for pipes.
 
 use crate::frame::{FrameError, MAX_FRAME, Request, Response};
 use crate::json_end::JsonEnd;
@@ -12,67 +12,67 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The interval at which it is looked whether the hook was asked to end.
+/// Poll interval for a signal that asks the hook to end.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The interval at which a connection is tried again, where as many wait for the host as may.
+/// Retry interval for a connection while the host's accept queue is full.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const QUEUE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long an answer may take on its way after that time is over.
+/// Time that an answer may take on its way after the host's own time is over.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
 /// Time without a frame after which the other side counts as dead. A resident host that works on an event sends one each second.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Further time for a frame after [`SILENCE_TIMEOUT`]: where both processes were stopped, the other side continues a moment later.
+/// Further time for a frame after [`SILENCE_TIMEOUT`]: if both processes were stopped, the other side continues a moment later.
 pub const RESUME_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How much a pipe takes without waiting, in bytes, where `poll` says that it takes something: `PIPE_BUF` of POSIX.
+/// Bytes that a pipe accepts without blocking once `poll` reports it writable: `PIPE_BUF` of POSIX.
 const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
-/// Bytes that are read at once.
+/// Maximum number of bytes per read.
 const CHUNK_SIZE: usize = 64 * 1024;
 
-/// Why the resident host has not answered.
+/// The reason why the resident host has not answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
-    /// No resident host is there: no socket, or nobody behind it.
+    /// No resident host runs: there is no socket, or no process listens on it.
     #[error("no resident host answers at {}", .0.display())]
     NotThere(PathBuf),
-    /// The socket belongs to another user, or another user's program is behind it.
+    /// The socket belongs to another user, or a process of another user listens on it.
     #[error(
         "the socket {} belongs to another user: remove it, and look who can write to its directory", .0.display()
     )]
     NotMine(PathBuf),
-    /// The time is over.
+    /// The deadline has passed.
     #[error("there was no answer within {} seconds", .0.as_secs_f32())]
     TooLate(Duration),
-    /// Somebody accepts connections and sends nothing.
+    /// A process accepts connections and sends nothing.
     #[error("the resident host has sent nothing for {} seconds: end its process", SILENCE_TIMEOUT.as_secs())]
     Silent {
-        /// The process behind the socket, where the system names it.
+        /// The process that listens on the socket, if the system names it.
         process: Option<u32>,
     },
     /// No resident host could be started.
     #[error("no resident host could be started: {0}")]
     NotStarted(String),
-    /// The process was asked to end.
+    /// The hook was asked to end.
     #[error("the hook was asked to end before there was an answer")]
     Interrupted,
     /// The other side has closed the connection.
     #[error("the resident host ended before it answered")]
     Closed,
-    /// The other side does not speak our language.
+    /// The other side speaks another protocol, or another version of it.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The system says no.
+    /// A system call failed.
     #[error("the resident host cannot be reached: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Until when something is waited for.
+/// A deadline for reads, writes and connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline<'a> {
     began: Instant,
@@ -81,25 +81,25 @@ pub struct Deadline<'a> {
 }
 
 impl<'a> Deadline<'a> {
-    /// So long from now on; also over once `interrupted` is set, which a signal handler may do.
+    /// Creates a deadline that passes after `within` from now, or once `interrupted` is set, which a signal handler may do.
     #[must_use]
     pub fn within(within: Duration, interrupted: Option<&'a AtomicBool>) -> Self {
         Self { began: Instant::now(), within, interrupted }
     }
 
-    /// The same from now on with another length.
+    /// Returns a deadline of another length, which begins now.
     #[must_use]
     pub fn again(self, within: Duration) -> Self {
         Self { began: Instant::now(), within, ..self }
     }
 
-    /// Returns the earlier of this one and one of this length from now on.
+    /// Returns the earlier of this deadline and one that passes after `within` from now.
     #[must_use]
     pub fn at_most(self, within: Duration) -> Self {
         self.again(within.min(self.within.saturating_sub(self.began.elapsed())))
     }
 
-    /// From now on, as long as the resident host says that it takes, and some seconds more; unchanged for 0 seconds.
+    /// Returns a deadline for an answer that takes `seconds`, plus the time for its way. For 0 seconds, returns `self`.
     #[must_use]
     pub fn that_takes_long(self, seconds: u32) -> Self {
         if seconds == 0 {
@@ -108,10 +108,10 @@ impl<'a> Deadline<'a> {
         self.again(Duration::from_secs(u64::from(seconds)) + FOR_THE_ANSWER)
     }
 
-    /// How long is left; an error if nothing is, or the process was asked to end.
+    /// Returns the time that is left.
     ///
     /// # Errors
-    /// [`ConnectionError::TooLate`] or [`ConnectionError::Interrupted`].
+    /// [`ConnectionError::TooLate`] if no time is left, [`ConnectionError::Interrupted`] if the process was asked to end.
     pub fn left(&self) -> Result<Duration, ConnectionError> {
         if self.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(ConnectionError::Interrupted);
@@ -123,7 +123,7 @@ impl<'a> Deadline<'a> {
     /// Waits until `file` can be read or written, as `flags` say.
     ///
     /// # Errors
-    /// As [`Self::left`].
+    /// The errors of [`Self::left`], and those of the system.
     pub fn wait(&self, file: &impl AsFd, flags: PollFlags) -> Result<(), ConnectionError> {
         loop {
             let slice = self.left()?.min(SIGNAL_INTERVAL);
@@ -136,12 +136,12 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Reads a JSON text and returns at most `most` bytes of it. It ends with its outermost object or array, since some agents keep
-    /// their end of the pipe open; what has arrived behind that is part of it, and so makes it unreadable. Bytes beyond `most` are
-    /// read and forgotten: their writer could be ended by a pipe that closes.
+    /// Reads one JSON text and returns at most `most` bytes of it. The text ends with its outermost object or array, since some agents
+    /// keep their end of the pipe open. Bytes that have already arrived behind it belong to it and make it unreadable. Bytes beyond
+    /// `most` are read and discarded: a closed pipe could end the writer.
     ///
     /// # Errors
-    /// As [`Self::wait`], and where the system says no.
+    /// The errors of [`Self::wait`], and those of the system.
     pub fn read_json(&self, from: &mut (impl Read + AsFd), most: usize) -> Result<Vec<u8>, ConnectionError> {
         let mut all = Vec::new();
         let mut chunk = vec![0; CHUNK_SIZE];
@@ -166,14 +166,14 @@ impl<'a> Deadline<'a> {
         Ok(all)
     }
 
-    /// Writes all.
+    /// Writes all bytes.
     ///
     /// # Errors
-    /// As [`Self::wait`], and where the system says no.
+    /// The errors of [`Self::wait`], and those of the system.
     pub fn write_all(&self, to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> Result<(), ConnectionError> {
         while !bytes.is_empty() {
             self.wait(to, PollFlags::POLLOUT)?;
-            // A pipe that can be written to has room for so much: a write of more could wait for ever.
+            // A writable pipe has room for this many bytes. A larger write could block for ever.
             match to.write(bytes.get(..PIPE_BUF).unwrap_or(bytes)) {
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if is_for_later(&error) => {}
@@ -184,7 +184,7 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// Returns true if a read would not wait.
+/// Returns true if a read would not block.
 fn has_arrived(file: &impl AsFd) -> bool {
     poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
 }
@@ -200,10 +200,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects. The program behind the socket must be of the same user, or root's.
+    /// Connects to the resident host. Its process must belong to the same user or to root.
     ///
     /// # Errors
-    /// [`ConnectionError::NotThere`] where nobody is behind the socket, and others.
+    /// [`ConnectionError::NotThere`] if no process listens on the socket, and others.
     pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<Self, ConnectionError> {
         Ok(Self { stream: open(place, deadline)? })
     }
@@ -211,7 +211,7 @@ impl Connection {
     /// Sends a request.
     ///
     /// # Errors
-    /// If it is not taken in time.
+    /// If the host does not accept it in time.
     pub fn send(&mut self, request: &Request, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
         deadline.write_all(&mut self.stream, &request.to_frame()).map_err(closed)
     }
@@ -219,15 +219,15 @@ impl Connection {
     /// Waits for the next response.
     ///
     /// # Errors
-    /// If there is none in time, or it is not one.
+    /// If no response arrives in time, or the frame is not a response.
     pub fn receive(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         receive_from(&mut self.stream, deadline)
     }
 
-    /// Waits for the next response of a resident host that is at work on an event, and so is not silent for long.
+    /// Waits for the next response of a resident host that works on an event. Such a host sends a frame each second.
     ///
     /// # Errors
-    /// As [`Self::receive`], and [`ConnectionError::Silent`].
+    /// The errors of [`Self::receive`], and [`ConnectionError::Silent`].
     pub fn receive_at_work(&mut self, deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let arrives = |within| deadline.at_most(within).wait(&self.stream, PollFlags::POLLIN);
         match arrives(SILENCE_TIMEOUT).or_else(|_| arrives(RESUME_TIMEOUT)) {
@@ -239,17 +239,17 @@ impl Connection {
         }
     }
 
-    /// Returns the process behind the socket, where the system names it.
+    /// Returns the process that listens on the socket, if the system names it.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         peer_process(&self.stream)
     }
 }
 
-/// A connected socket that does not block, for a program with a runtime. Who is behind it was looked at.
+/// Connects like [`Connection::open`] and returns the non-blocking socket, for a program with an async runtime.
 ///
 /// # Errors
-/// As [`Connection::open`].
+/// The errors of [`Connection::open`].
 pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = place.socket();
     let stream = connect(place, deadline).map_err(|error| match error {
@@ -270,7 +270,7 @@ pub fn open(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, Connect
 /// Waits for the next response from a connection or a pipe.
 ///
 /// # Errors
-/// If there is none in time, or it is not one.
+/// If no response arrives in time, or the frame is not a response.
 pub fn receive_from(from: &mut (impl Read + AsFd), deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
     let length = read_exactly(from, 4, deadline)?;
     let length = length.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
@@ -301,7 +301,7 @@ fn read_exactly(
     Ok(bytes)
 }
 
-/// A connection that the other side has closed while it was written or read.
+/// Turns the error of a connection that broke during a read or write into [`ConnectionError::Closed`].
 fn closed(error: ConnectionError) -> ConnectionError {
     match error {
         ConnectionError::Io(error)
@@ -313,7 +313,7 @@ fn closed(error: ConnectionError) -> ConnectionError {
     }
 }
 
-/// Connects to the socket in the place's directory, or to the one that the place names where its file system holds no socket.
+/// Connects to the socket in the place's directory, or if there is none, to the one that the place names elsewhere.
 fn connect(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     match connect_below(place, deadline) {
         Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match place.other_socket() {
@@ -324,7 +324,7 @@ fn connect(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, Connecti
     }
 }
 
-/// A socket whose path is too long for its address is reached by the directory that is open.
+/// Connects to the socket in the place's directory, through the open directory if the path is too long for an address.
 fn connect_below(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     let socket = place.socket();
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -334,7 +334,7 @@ fn connect_below(place: &Place, deadline: Deadline<'_>) -> Result<UnixStream, Co
     connect_to(&short(&directory), deadline)
 }
 
-/// Connects without being held: where a host hangs, and as many wait for it as may, connecting would otherwise take for ever.
+/// Connects without blocking. A blocking connect to a hung host with a full queue would take for ever.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket as new_socket};
@@ -345,7 +345,7 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
     loop {
         match connect(stream.as_raw_fd(), &address) {
             Ok(()) => return Ok(stream.into()),
-            // There is nothing by which to wait for a place in the queue.
+            // The system offers no event to wait for when the queue is full.
             Err(Errno::EAGAIN) => std::thread::sleep(deadline.left()?.min(QUEUE_INTERVAL)),
             Err(Errno::EINTR) => {}
             Err(error) => return Err(io::Error::from(error).into()),
@@ -353,26 +353,26 @@ fn connect_to(socket: &Path, deadline: Deadline<'_>) -> Result<UnixStream, Conne
     }
 }
 
-/// Elsewhere a full queue refuses at once.
+/// Other systems refuse at once if the queue is full.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn connect_to(socket: &Path, _: Deadline<'_>) -> Result<UnixStream, ConnectionError> {
     Ok(UnixStream::connect(socket)?)
 }
 
-/// The socket below an open directory, as a path that is short.
+/// Returns a short path to the socket below an open directory.
 #[must_use]
 pub fn short(directory: &std::fs::File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     PathBuf::from(format!("/proc/self/fd/{}/host.sock", directory.as_raw_fd()))
 }
 
-/// Whether a process of this user may settle our events, or send us some: our own user, or root, who can do anything.
+/// Returns true if processes of `user` may settle our events or send us events: our own user, and root, which can do anything.
 #[must_use]
 pub fn is_trusted(user: u32) -> bool {
     user == nix::unistd::geteuid().as_raw() || user == 0
 }
 
-/// The user whose process is on the other side.
+/// Returns the user whose process is on the other side.
 ///
 /// # Errors
 /// If the system does not say.
@@ -382,7 +382,7 @@ pub fn peer(stream: &impl AsFd) -> io::Result<u32> {
     Ok(credentials.uid())
 }
 
-/// The process on the other side: of a listening socket, the one that has begun to listen.
+/// Returns the process on the other side. For a listening socket, this is the process that called `listen`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn peer_process(stream: &impl AsFd) -> Option<u32> {
     let credentials = nix::sys::socket::getsockopt(stream, nix::sys::socket::sockopt::PeerCredentials).ok()?;
@@ -394,7 +394,7 @@ fn peer_process(_: &impl AsFd) -> Option<u32> {
     None
 }
 
-/// The user whose process is on the other side.
+/// Returns the user whose process is on the other side.
 ///
 /// # Errors
 /// If the system does not say.

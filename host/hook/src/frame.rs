@@ -1,46 +1,46 @@
-//! What is sent over the socket. A frame is its length, four bytes in little-endian order, and as many bytes.
+//! The protocol of the socket. A frame is a length, four bytes in little-endian order, followed by that number of bytes.
 //!
-//! A request begins with [`MAGIC`], whose last byte is the version of this language. Texts and byte strings have their
-//! length, four bytes in little-endian order, before them.
+//! A request begins with [`MAGIC`], whose last byte is the version of the protocol. Texts and byte strings are preceded by their
+//! length, four bytes in little-endian order.
 
 use std::path::PathBuf;
 
-/// How a request begins: three letters, and the version of the language.
+/// The beginning of a request: three letters, and the version of the protocol.
 pub const MAGIC: [u8; 4] = *b"HKH\x01";
 
-/// Upper bound of a frame, in bytes: a message of 16 MiB, and room for what is around it.
+/// Maximum length of a frame, in bytes: a message of 16 MiB, and room for the fields around it.
 pub const MAX_FRAME: usize = 18 * 1024 * 1024;
 
-/// What is asked of the resident host.
+/// A request to the resident host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// An agent's message is settled.
+    /// Settle an agent's message.
     Hook(HookRequest),
-    /// What the resident host knows of itself, as JSON, for the rules that count in this directory.
+    /// Report the host's status as JSON, with the rules that are active in this directory.
     Status {
         /// The directory.
         directory: PathBuf,
     },
-    /// The resident host ends, once the events under way are settled.
+    /// End, once the events under way are settled.
     Stop,
-    /// The connection is kept: from here on each frame to the resident host is a [`Numbered`], and each from it a response with
-    /// the number of its message before it, eight bytes in little-endian order.
+    /// Keep the connection. From here on each frame to the resident host is a [`Numbered`]. Each frame from it is a response, preceded
+    /// by the number of its message, eight bytes in little-endian order.
     Keep,
 }
 
-/// What is sent on a connection that is kept.
+/// A frame to the resident host on a kept connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Numbered {
-    /// A message is settled. No other one under way on the connection has its number.
+    /// Settle a message. Its number differs from those of all messages under way on the connection.
     Hook {
         /// The number.
         number: u64,
         /// The message.
         request: HookRequest,
     },
-    /// Nobody waits for the answer to a message any more.
+    /// The sender no longer waits for the answer to a message.
     Gone {
-        /// Its number.
+        /// The number of the message.
         number: u64,
     },
 }
@@ -50,25 +50,25 @@ pub enum Numbered {
 pub struct HookRequest {
     /// The agent, as the command line names it.
     pub agent: String,
-    /// The hook point, where the command line names it; otherwise empty.
+    /// The hook point, if the command line names it; otherwise empty.
     pub point: String,
     /// The directory in which the hook was started.
     pub directory: PathBuf,
-    /// Variables of the hook's environment that say where the project is.
+    /// Environment variables of the hook that tell the project's directory.
     pub variables: Vec<(String, String)>,
     /// The message.
     pub message: Vec<u8>,
 }
 
-/// What the resident host says.
+/// A response of the resident host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// It is at work on the event. One comes each second until the reply.
+    /// The host works on the event. It sends this each second until the reply.
     Waiting {
-        /// Seconds in which the reply comes at most, where a person or a model is asked; 0 leaves the deadline as it is.
+        /// Maximum time until the reply, in seconds, while a person or a model is asked. 0 keeps the deadline as it is.
         seconds: u32,
     },
-    /// What the agent gets.
+    /// The hook's reply to the agent.
     Reply {
         /// The hook's exit code.
         exit: u8,
@@ -77,26 +77,26 @@ pub enum Response {
         /// Standard error.
         stderr: Vec<u8>,
     },
-    /// The resident host does not settle it, and why.
+    /// The host does not settle the message, for this reason.
     Refused(String),
-    /// Its status, a JSON object.
+    /// The host's status, a JSON object.
     Status(String),
 }
 
-/// Why bytes are no frame.
+/// The reason why bytes are no frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The other side speaks another language, or another version of this one.
+    /// The other side speaks another protocol, or another version of this one.
     #[error("the other side speaks another version of the protocol")]
     OtherVersion,
-    /// The bytes end too early, continue too long, or hold what they cannot.
+    /// The bytes end too early, continue too long, or contain an invalid value.
     #[error("the other side sent what is not a frame")]
     Garbage,
 }
 
 impl Request {
-    /// The frame, its length first.
+    /// Encodes the request as a frame with its length.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = MAGIC.to_vec();
@@ -154,7 +154,7 @@ impl HookRequest {
         let (agent, point) = (reader.text()?, reader.text()?);
         let directory = reader.path()?;
         let count = reader.count()?;
-        // Each has eight bytes at least, so a count that lies does not reserve much.
+        // Each variable takes at least eight bytes, so a false count cannot reserve much memory.
         let mut variables = Vec::with_capacity(count.min(reader.rest.len() / 8));
         for _ in 0..count {
             variables.push((reader.text()?, reader.text()?));
@@ -165,7 +165,7 @@ impl HookRequest {
 }
 
 impl Numbered {
-    /// The frame, its length first.
+    /// Encodes the message as a frame with its length.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
@@ -186,7 +186,7 @@ impl Numbered {
     /// Reads the body of a frame.
     ///
     /// # Errors
-    /// If it is neither of both.
+    /// If it is neither variant.
     pub fn from_body(body: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader { rest: body };
         let numbered = match reader.byte()? {
@@ -199,7 +199,7 @@ impl Numbered {
 }
 
 impl Response {
-    /// The frame, its length first.
+    /// Encodes the response as a frame with its length.
     #[must_use]
     pub fn to_frame(&self) -> Vec<u8> {
         let mut body = Vec::new();
@@ -207,7 +207,7 @@ impl Response {
         framed(&body)
     }
 
-    /// The frame on a connection that is kept, its length first.
+    /// Encodes the response as a frame for a kept connection, with its length.
     #[must_use]
     pub fn to_numbered_frame(&self, number: u64) -> Vec<u8> {
         let mut body = number.to_le_bytes().to_vec();
@@ -215,7 +215,7 @@ impl Response {
         framed(&body)
     }
 
-    /// Reads the body of a frame on a connection that is kept: the number of a message, and the response to it.
+    /// Reads the body of a frame on a kept connection: the number of a message, and the response to it.
     ///
     /// # Errors
     /// If it is no such response.
@@ -278,7 +278,7 @@ fn put(to: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 fn put_count(to: &mut Vec<u8>, count: usize) {
-    // A longer one than MAX_FRAME is refused by the other side.
+    // The other side refuses a frame longer than MAX_FRAME.
     to.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 

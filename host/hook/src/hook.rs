@@ -1,4 +1,4 @@
-//! The hook: one message of an agent, and its reply, whatever happens meanwhile.
+//! The hook: takes one message of an agent and always returns a reply, even if the resident host fails meanwhile.
 
 use crate::connection::{Connection, ConnectionError, Deadline, SILENCE_TIMEOUT};
 use crate::frame::{FrameError, HookRequest, Request, Response};
@@ -16,44 +16,44 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long a call may take, where the agent waits longer and the resident host does not say that this one takes long.
+/// Time limit of a call, unless the agent waits for less time or the resident host says that this call takes long.
 pub const WITHIN: Duration = Duration::from_secs(10);
 
-/// The interval at which it is looked whether a resident host that ends has ended.
+/// Poll interval while a resident host ends.
 const STOP_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time in which a resident host that a hook starts has to listen. It does not count towards the event's deadline.
+/// Time that a resident host may take to listen after a hook has started it. This time does not count towards the event's deadline.
 const START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Timeout of one connection to a host that starts: a program that takes no connections may be at its socket before.
+/// Timeout of one connection to a host that starts: before it, a program that accepts no connections may hold the socket.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Poll interval while a resident host starts: the first, and the longest, since each is twice the one before.
+/// Poll intervals while a resident host starts: the first and the longest one. Each interval is twice the one before.
 const START_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
-/// Upper bound of the resident hosts that settle one event in turn, each after the one before has died.
+/// Maximum number of resident hosts that one event is sent to, each after the one before has died.
 const MAX_HOSTS: u32 = 3;
 
-/// A hook as its command line says.
+/// A hook, configured by its command line.
 pub struct Hook<'a> {
     /// The agent that the command line names.
     pub adapter: &'static dyn Adapter,
-    /// The hook point that it names.
+    /// The hook point that the command line names.
     pub point: Option<&'a str>,
-    /// What counts where nobody answers.
+    /// The reply if no resident host answers.
     pub on_failure: OnFailure,
-    /// The directories that it fixes.
+    /// The directories that the command line fixes.
     pub fixed: Directories,
     /// Set when the process is asked to end.
     pub interrupted: &'a AtomicBool,
 }
 
-/// The reply of a hook, and what is noted once the agent has it.
+/// The reply of a hook, and the record to write once the agent has the reply.
 #[derive(Debug)]
 pub struct HookReply {
     /// The reply.
     pub reply: Reply,
-    /// The call, where nobody answered it.
+    /// The call, if no resident host answered it.
     pub unanswered: Option<Unanswered>,
 }
 
@@ -62,7 +62,7 @@ impl Hook<'_> {
     pub fn run(&self, mut input: impl Read + AsFd) -> HookReply {
         let deadline = Deadline::within(self.within(), Some(self.interrupted));
         let directory = std::env::current_dir().unwrap_or_default();
-        // One byte more than is read, so that a message that is too long is known as one.
+        // One byte above the limit, so that a message that is too long is recognised as such.
         let message = match deadline.read_json(&mut input, MAX_BYTES + 1) {
             Ok(message) => message,
             Err(error) => {
@@ -71,7 +71,7 @@ impl Hook<'_> {
         };
         if let Some(contradiction) = self.fixed.contradiction(&|name| std::env::var_os(name)) {
             let why = self.contradicted(&contradiction);
-            // One who sets the environment must not have the call run.
+            // A program that can set the environment must not get the call allowed.
             return Self { on_failure: OnFailure::Deny, fixed: self.fixed.clone(), ..*self }
                 .unanswered(&message, &directory, &why);
         }
@@ -101,12 +101,12 @@ impl Hook<'_> {
         }
     }
 
-    /// Returns the directories of hookhost's files: those of the command line before those of the environment.
+    /// Returns the directories of hookhost's files. Those of the command line take precedence over those of the environment.
     fn directories(&self) -> Directories {
         self.fixed.clone().or(place::directories())
     }
 
-    /// Returns the place of the resident host; absent where no directory for it is known.
+    /// Returns the place of the resident host, or `None` if no state directory is known.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
         self.directories().state.map(|state| Place::below(&state))
@@ -122,19 +122,19 @@ impl Hook<'_> {
         )
     }
 
-    /// The time for a call in which no person is asked.
+    /// Returns the time limit of a call about which no person is asked.
     fn within(&self) -> Duration {
         WITHIN.min(self.agents_time())
     }
 
-    /// All the time that there is: well below that of the agent.
+    /// Returns the maximum time for this call: 70 % of the time that the agent waits.
     fn agents_time(&self) -> Duration {
         let point = self.point.and_then(|point| self.adapter.agent().point(point));
         point.map_or(WITHIN, |point| Duration::from_secs(u64::from(point.timeout))).mul_f32(0.7)
     }
 
-    /// Has the resident host settle the message; one that is started for it, where none is there. If the host dies meanwhile, the next one
-    /// gets the same message. The store knows the calls that were settled already.
+    /// Has the resident host settle the message, and starts a host if none runs. If the host dies meanwhile, the next one gets the
+    /// same message. The store knows the calls that are already settled.
     fn ask(&self, request: &HookRequest, mut deadline: Deadline<'_>) -> Result<Response, ConnectionError> {
         let began = Instant::now();
         let Some(place) = self.place() else {
@@ -155,7 +155,7 @@ impl Hook<'_> {
         Err(ConnectionError::Closed)
     }
 
-    /// Connects to a resident host that this hook or another one starts, and not to the process that is `stuck`.
+    /// Connects to a resident host that this hook or another one starts. Ignores the process that is `stuck`.
     fn started(&self, place: &Place, stuck: Option<u32>) -> Result<Connection, ConnectionError> {
         let deadline = Deadline::within(START_TIMEOUT.min(self.agents_time()), Some(self.interrupted));
         let program = start::program()?;
@@ -182,7 +182,7 @@ impl Hook<'_> {
         }
     }
 
-    /// Returns the reply where nobody answered: no, unless the operator chose otherwise.
+    /// Returns the reply to a call that no resident host answered: a denial, unless the operator chose otherwise.
     #[must_use]
     pub fn unanswered(&self, message: &[u8], directory: &Path, why: &str) -> HookReply {
         let mut sent = Message::new(message, directory);
@@ -206,18 +206,18 @@ impl Hook<'_> {
     }
 }
 
-/// What came of one resident host.
+/// The result of sending an event to one resident host.
 enum Attempt {
     Answered(Result<Response, ConnectionError>),
-    /// There is none, or it has ended before its answer.
+    /// No host runs, or it ended before its answer.
     Died,
-    /// It takes connections and sends nothing, or another version of the protocol.
+    /// The host accepts connections and sends nothing, or speaks another version of the protocol.
     Stuck {
         process: Option<u32>,
     },
 }
 
-/// Has the resident host settle a message, over a connection that is open, or over a new one.
+/// Has the resident host settle a message, over the open connection or a new one.
 fn settled(
     place: &Place,
     connection: Option<Connection>,
@@ -246,17 +246,17 @@ fn attempt(received: Result<Response, ConnectionError>, deadline: Deadline<'_>, 
     match received {
         Err(ConnectionError::NotThere(_) | ConnectionError::Closed) => Attempt::Died,
         Err(ConnectionError::Silent { .. } | ConnectionError::Frame(_)) => Attempt::Stuck { process },
-        // Not all of the time is over, but that for one step of a host that is well.
+        // The event's deadline has not passed, only that of a single step, which a healthy host meets.
         Err(ConnectionError::TooLate(_)) if deadline.left().is_ok() => Attempt::Stuck { process },
         Ok(Response::Refused(why)) if why == FrameError::OtherVersion.to_string() => Attempt::Stuck { process },
         answered => Attempt::Answered(answered),
     }
 }
 
-/// What the resident host says of itself and of the rules that count in `directory`, a JSON object.
+/// Returns the status of the resident host and the rules that are active in `directory`, as a JSON object.
 ///
 /// # Errors
-/// If none is there, or it does not answer.
+/// If no resident host runs, or it does not answer.
 pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<String, ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut connection = Connection::open(place, deadline)?;
@@ -267,16 +267,16 @@ pub fn status(place: &Place, directory: &Path, within: Duration) -> Result<Strin
     }
 }
 
-/// Has the resident host end, once the events under way are settled. Returns when it has ended; also where it was ending already.
+/// Tells the resident host to end once the events under way are settled. Waits until it has ended, even if it was already ending.
 ///
 /// # Errors
-/// If none is there, or it does not end in time.
+/// If no resident host runs, or it does not end in time.
 pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
     let deadline = Deadline::within(within, None);
     let mut was_there = false;
     loop {
         match told_to_stop(place, deadline) {
-            // One that ends has no socket any more, and another program may come after it in the same process.
+            // A host that ends has no socket any more, and its successor may start in the same process.
             Err(ConnectionError::NotThere(_)) if is_locked(place) => was_there = true,
             Err(ConnectionError::NotThere(_)) if was_there => return Ok(()),
             Err(ConnectionError::Closed) if !is_locked(place) => return Ok(()),
@@ -287,7 +287,7 @@ pub fn stop(place: &Place, within: Duration) -> Result<(), ConnectionError> {
     }
 }
 
-/// Waits until the connection is closed: then it has ended.
+/// Sends the request to stop, and waits until the host closes the connection, which it does at its end.
 fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionError> {
     let mut connection = Connection::open(place, deadline)?;
     connection.send(&Request::Stop, deadline)?;
@@ -297,7 +297,7 @@ fn told_to_stop(place: &Place, deadline: Deadline<'_>) -> Result<(), ConnectionE
     }
 }
 
-/// Whether somebody is the resident host.
+/// Returns true if a process holds the lock of the resident host.
 fn is_locked(place: &Place) -> bool {
     let lock = std::fs::File::open(place.lock());
     lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))

@@ -1,6 +1,6 @@
-//! Finds the end of a JSON text that arrives in pieces.
+//! Finds the end of a JSON text that arrives in chunks.
 
-/// A scanner that looks at each byte once. It knows brackets and strings alone: a reader says whether the text is valid.
+/// A scanner that looks at each byte once. It knows only brackets and strings; it does not validate the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct JsonEnd {
     depth: usize,
@@ -10,7 +10,7 @@ pub(crate) struct JsonEnd {
 }
 
 impl JsonEnd {
-    /// Takes the next piece.
+    /// Scans the next chunk.
     pub(crate) fn look_through(&mut self, piece: &[u8]) {
         for byte in piece {
             match byte {

@@ -1,4 +1,4 @@
-//! How a hook talks with the resident host: one message there, one reply back, over a socket that is the user's alone.
+//! The hook's side of the protocol with the resident host: one message, one reply, over a socket that only the user can reach.
 //!
 //! The crate knows nothing of plugins and has no runtime: the program `hookhost-hook` starts in less time than a shell.
 //!
@@ -6,14 +6,14 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`place`] | where the socket is |
-//! | [`frame`] | what is sent over it |
-//! | `json_end` | the end of a message that arrives in pieces |
+//! | [`place`] | the paths of the socket, the locks and the log |
+//! | [`frame`] | the protocol of the socket |
+//! | `json_end` | the end of a message that arrives in chunks |
 //! | [`connection`] | a connection, with a deadline for each step |
-//! | [`unanswered`] | what the resident host is told later: calls that nobody answered |
-//! | [`start`] | starting the resident host, and ending one that is stuck |
-//! | [`hook`] | the hook from its message to its reply |
-//! | [`program`] | a program that is a hook, from its standard input to its exit code |
+//! | [`unanswered`] | calls that no resident host answered, noted for the next one |
+//! | [`start`] | starts the resident host, and ends one that is stuck |
+//! | [`hook`] | the hook, from its message to its reply |
+//! | [`program`] | a hook program, from its standard input to its exit code |
 
 #![deny(missing_docs)]
 #![cfg(unix)]

@@ -1,5 +1,5 @@
-//! `hookhost-hook AGENT [POINT] [FLAGS]`: an agent's message on the standard input, its reply on the standard output. Flags are
-//! `--on-failure=deny|allow` and those of [`Directories`]. It reads no configuration and loads no plugin: the resident host does.
+//! `hookhost-hook AGENT [POINT] [FLAGS]`: reads an agent's message and prints the reply. Flags are `--on-failure=deny|allow` and those
+//! of [`Directories`]. The program reads no configuration and loads no plugin: the resident host does.
 
 use hookhost_adapters::directories::Directories;
 use hookhost_adapters::install::OnFailure;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What the command line says.
+/// The parsed command line.
 struct Parsed<'a> {
     adapter: &'static dyn Adapter,
     point: Option<&'a str>,

@@ -1,10 +1,10 @@
-//! Where the resident host of a user is reached: a directory that is the user's alone.
+//! The place of a user's resident host: a directory that only the user can reach.
 
 use hookhost_adapters::directories::{DIRECTORY_VARIABLES, Directories};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Returns the directories of hookhost's files to which the environment of this process leads.
+/// Returns the directories of hookhost's files as this process's environment sets them.
 #[must_use]
 pub fn directories() -> Directories {
     Directories::of_environment(&|name| std::env::var_os(name))
@@ -17,10 +17,10 @@ pub fn variables() -> Vec<(String, String)> {
     DIRECTORY_VARIABLES.into_iter().filter_map(value).collect()
 }
 
-/// Upper bound of a socket's path, in bytes: `sockaddr_un` has 108 on Linux and 104 on macOS, one of them for its end.
+/// Maximum length of a socket's path, in bytes: `sockaddr_un` has 108 on Linux and 104 on macOS, one of them for the final NUL.
 pub const MAX_SOCKET_PATH: usize = 103;
 
-/// Upper bound of a path, in bytes: `PATH_MAX` of Linux.
+/// Maximum length of a path, in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: u64 = 4096;
 
 /// The directory of the resident host's socket and of its locks.
@@ -30,7 +30,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place below a directory of state.
+    /// Returns the place below a state directory.
     #[must_use]
     pub fn below(state: &Path) -> Self {
         Self { directory: state.join("run") }
@@ -42,31 +42,31 @@ impl Place {
         &self.directory
     }
 
-    /// The socket.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.directory.join("host.sock")
     }
 
-    /// The lock that the resident host holds as long as it lives.
+    /// Returns the path of the lock that the resident host holds as long as it runs.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.directory.join("host.lock")
     }
 
-    /// The lock of anyone who starts the resident host.
+    /// Returns the path of the lock that a process holds while it starts the resident host.
     #[must_use]
     pub fn starting(&self) -> PathBuf {
         self.directory.join("starting.lock")
     }
 
-    /// What a resident host that a hook has started says of what goes wrong.
+    /// Returns the path of the log, to which a resident host that a hook has started prints its errors.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.directory.join("host.log")
     }
 
-    /// The file that names a socket elsewhere, where the file system of the directory holds none.
+    /// Returns the path of the file that names a socket elsewhere, if the file system of the directory cannot hold one.
     #[must_use]
     pub fn socket_name(&self) -> PathBuf {
         self.directory.join("host.path")
@@ -81,13 +81,13 @@ impl Place {
         Some(PathBuf::from(name)).filter(|path| path.is_absolute())
     }
 
-    /// The path of the user's own file, written once the file has counted.
+    /// Returns the path of the note that the user's own configuration file has been active.
     #[must_use]
     pub fn users_file(&self) -> PathBuf {
         self.directory.join("users-file")
     }
 
-    /// The calls that nobody answered, a line each.
+    /// Returns the path of the file of calls that no resident host answered, one per line.
     #[must_use]
     pub fn unanswered(&self) -> PathBuf {
         self.directory.join("unanswered.jsonl")

@@ -1,4 +1,4 @@
-//! A program that is a hook: one message in, one reply out, and an exit code that no agent reads as a hook that failed.
+//! A hook program: one message in, one reply out, and an exit code that no agent reads as a failed hook.
 
 use crate::hook::{Hook, HookReply};
 use hookhost_adapters::directories::Directories;
@@ -13,10 +13,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
-/// The exit code that most agents read as a no.
+/// The exit code that most agents read as a denial.
 const NO: u8 = 2;
 
-/// The signals whose default is to end the process, and which ask it to end: those of users, timers and terminals.
+/// The signals that end the process by default and ask it to end: those of users, timers and terminals.
 const ENDING: [i32; 10] = [
     signal::SIGTERM,
     signal::SIGINT,
@@ -30,35 +30,35 @@ const ENDING: [i32; 10] = [
     signal::SIGIO,
 ];
 
-/// Takes note of signals that ask the process to end, from the first call on. What is returned is set once there was one.
+/// Registers handlers for the signals that ask the process to end. The returned flag is set once one has arrived.
 pub fn watch_signals() -> &'static AtomicBool {
     static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in ENDING {
-            // Without it the process ends at once on that signal, as it would anyway.
+            // Without a handler the signal ends the process at once, which is its default anyway.
             let _ = flag::register(signal, Arc::clone(&interrupted));
         }
-        // Memory that cannot be allocated, and a stack that overflows, abort the process.
+        // A failed allocation and a stack overflow abort the process.
         let _ = flag::register_conditional_shutdown(signal::SIGABRT, NO.into(), Arc::new(AtomicBool::new(true)));
         interrupted
     });
     &INTERRUPTED
 }
 
-/// Has a write beyond the limit of a file's size fail with an error, and the soft limit of processor time pass: by default both end
-/// the process. A handler does so, since what this process starts would inherit a signal that is ignored.
+/// Makes a write beyond the file size limit fail with an error, and ignores the soft limit of processor time: by default both end the
+/// process. Uses handlers, since child processes would inherit an ignored signal.
 pub fn survive_limits() {
     for signal in [signal::SIGXFSZ, signal::SIGXCPU] {
-        // Without it the process ends at the limit, as it would anyway.
+        // Without a handler the limit ends the process, which is the default anyway.
         let _ = flag::register(signal, Arc::default());
     }
 }
 
-/// Answers the message on the standard input, and returns the exit code of the process, which is to end now. Signals that ask
-/// the process to end, and panics, are a no as well. `fixed` are the directories that the command line names.
+/// Answers the message on the standard input, and returns the exit code with which the process must end now. Signals that ask the
+/// process to end, and panics, lead to a denial. `fixed` are the directories that the command line names.
 #[must_use]
 pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFailure, fixed: Directories) -> u8 {
-    // What the agent reads is the reply alone.
+    // The agent must read only the reply, and no panic message.
     set_hook(Box::new(|_| {}));
     let hook = Hook { adapter, point, on_failure, fixed, interrupted: watch_signals() };
     let answered = catch_unwind(AssertUnwindSafe(|| hook.run(io::stdin().lock())));
@@ -68,7 +68,7 @@ pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFai
         answered.unwrap_or_else(|_| HookReply { reply: Reply::exit_2(why), unanswered: None })
     });
     let code = say(&reply);
-    // Only now: whatever ends this process meanwhile, the agent has its reply.
+    // Notes the call last: whatever ends this process meanwhile, the agent has its reply.
     let noted = unanswered.map(|call| match hook.place() {
         Some(place) => call.note(&place),
         None => Err(io::Error::other("no directory for it is known")),
@@ -79,8 +79,7 @@ pub fn run(adapter: &'static dyn Adapter, point: Option<&str>, on_failure: OnFai
     code
 }
 
-/// Prints the reply at once, and last: half a reply would be read as none. Returns the exit code, which says no where the reply
-/// cannot be printed.
+/// Prints the reply. Returns the exit code, which means a denial if the reply cannot be printed.
 #[must_use]
 pub fn say(reply: &Reply) -> u8 {
     let printed = printed(&reply.stdout);
@@ -99,7 +98,7 @@ fn printed(text: &str) -> io::Result<()> {
         return Ok(());
     }
     let mut stdout = io::stdout();
-    // So it is, too, where the standard output was closed: Rust opens it for each program that begins without one.
+    // A closed standard output also leads here: Rust opens `/dev/null` for each program that starts without one.
     if is_nowhere(stdout.as_fd())? {
         return Err(io::Error::other("nobody reads the standard output"));
     }
@@ -108,7 +107,7 @@ fn printed(text: &str) -> io::Result<()> {
 }
 
 fn is_nowhere(output: BorrowedFd<'_>) -> io::Result<bool> {
-    // Without a further file: there may be no number for one.
+    // Opens no file: the process may have no descriptor left.
     let output = fstat(output)?;
     let is_device = output.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFCHR.bits();
     Ok(is_device && output.st_rdev == stat("/dev/null")?.st_rdev)

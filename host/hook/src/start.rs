@@ -1,4 +1,4 @@
-//! Starting the resident host, and ending one that is stuck.
+//! Starts the resident host, and ends one that is stuck.
 
 use crate::connection::ConnectionError;
 use crate::place::Place;
@@ -11,15 +11,15 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Upper bound of what the resident host's log keeps when one is started, in bytes.
+/// Maximum size of the resident host's log at a start, in bytes. A larger log is emptied.
 const MAX_LOG: u64 = 1024 * 1024;
 
-/// Returns the path of the program `hookhost`, which is beside this one.
+/// Returns the path of the program `hookhost`, which lies beside this one.
 ///
 /// # Errors
-/// If it is not there.
+/// If it does not exist.
 pub fn program() -> io::Result<PathBuf> {
-    // Not by the PATH or a variable: who can change those could have another program answer.
+    // Not by PATH or a variable: a program that can change those could have another program answer.
     let program = std::env::current_exe()?.with_file_name("hookhost");
     if program.is_file() {
         return Ok(program);
@@ -28,7 +28,7 @@ pub fn program() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, why))
 }
 
-/// A resident host that this process is starting. Nobody else starts one as long as this is there.
+/// A resident host that this process is starting. As long as this value exists, no other process starts one.
 #[derive(Debug)]
 pub struct StartingHost {
     process: Child,
@@ -39,8 +39,8 @@ pub struct StartingHost {
 }
 
 impl StartingHost {
-    /// Starts the resident host, which lives on after this process, with the directories that are fixed. Absent where another process
-    /// is starting one.
+    /// Starts the resident host with the fixed directories. The host outlives this process. Returns `None` if another process is
+    /// starting one.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -78,7 +78,7 @@ impl StartingHost {
         }
     }
 
-    /// Returns the last error that the process has printed.
+    /// Returns the last error that the process printed.
     fn error(&self) -> Option<String> {
         let mut log = File::open(&self.log).ok()?;
         log.seek(SeekFrom::Start(self.log_length)).ok()?;
@@ -89,7 +89,7 @@ impl StartingHost {
     }
 }
 
-/// Opens the resident host's log at its end. A file that has grown large begins again.
+/// Opens the resident host's log for appending. Empties it if it is larger than [`MAX_LOG`].
 fn log(place: &Place) -> io::Result<File> {
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(place.log())?;
     if log.metadata()?.len() > MAX_LOG {
@@ -98,8 +98,8 @@ fn log(place: &Place) -> io::Result<File> {
     Ok(log)
 }
 
-/// Ends a resident host that is silent or of another version, so that the next one gets its lock. A process that is no `hookhost serve`
-/// is left alone, and so is one of another user.
+/// Ends a resident host that is silent or of another version, so that the next one gets its lock. Leaves the process alone if it is no
+/// `hookhost serve` or belongs to another user.
 pub fn end_stuck(process: Option<u32>, place: &Place) {
     let Some(process) = process.filter(|process| is_resident_host(*process)) else { return };
     let Ok(number) = i32::try_from(process) else { return };
@@ -109,8 +109,8 @@ pub fn end_stuck(process: Option<u32>, place: &Place) {
     }
 }
 
-/// Returns true if the command line of a process is that of a resident host. Its program cannot be read: `/proc/PID/exe` of a process
-/// that is not dumpable is root's.
+/// Returns true if the command line of a process is that of a resident host. Its program file cannot be checked: only root can read
+/// `/proc/PID/exe` of a process that is not dumpable.
 fn is_resident_host(process: u32) -> bool {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let mut words = line.split(|byte| *byte == 0);
@@ -118,8 +118,8 @@ fn is_resident_host(process: u32) -> bool {
     program == Some(b"hookhost") && words.next() == Some(b"serve")
 }
 
-/// Files that this process has inherited are not passed on: who waits for the end of one of them must not wait for a process
-/// that lives on after this one.
+/// Keeps inherited files from the resident host: a process that waits for the end of one of them must not wait for a host that
+/// outlives this process.
 fn keep_inherited_files() {
     close_fds::set_fds_cloexec(3, &[]);
 }

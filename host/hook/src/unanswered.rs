@@ -1,4 +1,4 @@
-//! Calls that nobody answered. The hook writes a line; the resident host records it when it is there again.
+//! Calls that no resident host answered. The hook writes a line for each; the next resident host records them.
 
 use crate::place::Place;
 use nix::fcntl::OFlag;
@@ -9,30 +9,30 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Upper bound of the file, in bytes: 1 MiB. Later calls are not noted, and their agents are told so.
+/// Maximum size of the file, in bytes: 1 MiB. Later calls are not noted, and the hook prints that.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// How often the file is opened again, where it is taken meanwhile.
+/// Number of attempts to open the file while a resident host takes it.
 const TRIES: u32 = 10;
 
-/// A call that nobody answered.
+/// A call that no resident host answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unanswered {
     /// The agent.
     pub agent: String,
-    /// The hook point; empty where it is not known.
+    /// The hook point; empty if it is not known.
     pub point: String,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time of the call, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// Why, one sentence.
+    /// The reason, one sentence.
     pub why: String,
-    /// Whether the agent could continue, since the operator chose so.
+    /// True if the agent could continue, because the operator chose so.
     pub was_allowed: bool,
 }
 
 impl Unanswered {
-    /// A call of now.
+    /// Creates a call with the current time.
     #[must_use]
     pub fn now(agent: &str, point: &str, why: &str, was_allowed: bool) -> Self {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -56,10 +56,10 @@ impl Unanswered {
         })
     }
 
-    /// Notes it, as one line at the end of the file.
+    /// Appends the call to the file, as one line.
     ///
     /// # Errors
-    /// If the system says no. Nobody is left to be told then but the agent.
+    /// If the file cannot be written. Only the agent can then be told.
     pub fn note(&self, place: &Place) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(place.directory())?;
         let mut file = opened(&place.unanswered())?;
@@ -70,14 +70,14 @@ impl Unanswered {
     }
 }
 
-/// The file, open at its end. Nobody takes it as long as it is open.
+/// Opens the file for appending, with a shared lock. As long as it is open, no resident host reads it.
 fn opened(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
-        // A pipe in its place is not waited for.
+        // The open must not wait for a reader if a pipe is in the file's place.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
         match file.try_lock_shared() {
-            // It may have been taken between the two.
+            // The resident host may have renamed the file between open and lock.
             Ok(()) if fs::metadata(path).is_ok_and(|there| is_same(&there, &file)) => return Ok(file),
             Ok(()) | Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
@@ -90,23 +90,23 @@ fn is_same(there: &Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (there.dev(), there.ino()))
 }
 
-/// Calls that were noted. Their file is there until they are recorded, so that a host that is killed meanwhile loses none.
+/// Noted calls. Their file stays until they are recorded, so that a host that is killed meanwhile loses none.
 #[derive(Debug)]
 pub struct Noted {
-    /// The calls, in the order in which they were noted.
+    /// The calls, in the order of the file.
     pub calls: Vec<Unanswered>,
     file: PathBuf,
 }
 
 impl Noted {
-    /// Takes all that were noted; a line that cannot be read is left out. Absent where nothing was noted, or a hook is noting
-    /// something just now. Only the resident host calls it.
+    /// Takes all noted calls. Skips lines that cannot be read. Returns `None` if there are none, or a hook is writing one at this
+    /// moment. Only the resident host calls it.
     ///
     /// # Errors
-    /// If the file is there and cannot be taken.
+    /// If the file exists and cannot be taken.
     pub fn take(place: &Place) -> io::Result<Option<Self>> {
         let file = place.unanswered().with_extension("taken");
-        // One that is there already was not recorded by the host that took it.
+        // A file with this name was taken by a host that did not record it.
         if !file.exists() {
             match fs::rename(place.unanswered(), &file) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,10 +126,10 @@ impl Noted {
         Ok(Some(Self { calls, file }))
     }
 
-    /// They are recorded.
+    /// Removes the file after the calls are recorded.
     ///
     /// # Errors
-    /// If the file cannot be removed. They would be recorded once more then.
+    /// If the file cannot be removed. The calls would then be recorded again.
     pub fn recorded(self) -> io::Result<()> {
         fs::remove_file(self.file)
     }

@@ -1,4 +1,4 @@
-//! What a request is answered with, as a result that plugins read, and back.
+//! Converts the answers to requests into results that plugins read, and back.
 
 use crate::operation::{Method, Operation};
 use bytes::Bytes;
@@ -7,13 +7,13 @@ use hookhost_relay::message::{self, INVALID_PARAMS, Id, Members};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The code by which a client tells a server that its user wants no answer of the model.
+/// The error code by which a client tells a server that its user rejects a request for a model's answer.
 const SAMPLING_REJECTED: i64 = -1;
 
-/// The members of a call's result that text alone has.
+/// The members of a call's result that is only text.
 const OF_TEXT: &[&str] = &["content", "isError", "resultType"];
 
-/// A result as plugins read it. `raw` is the whole result where it is more than text.
+/// Converts a result for plugins. `raw` is the whole result if it contains more than text.
 ///
 /// # Errors
 /// One sentence, if it cannot be read.
@@ -29,7 +29,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
                 Some(block) => put(&mut text, block),
                 None => {}
             }
-            // What is of another type than it should is read as text as well.
+            // A member of the wrong type is read as text too.
             let is_odd = |key: &str, is_as_it_should: fn(&Value) -> bool| {
                 value.get(key).filter(|value| !is_as_it_should(value)).into_iter()
             };
@@ -53,7 +53,7 @@ pub fn read(method: Method, result: &Members) -> Result<ToolResult, String> {
     {
         text = structured.to_string();
     }
-    // What has another type than it should has more in it than the text that was read.
+    // A member of the wrong type may contain more than the text that was read.
     let is_plain = method == Method::CallTool
         && result.keys().all(|key| OF_TEXT.contains(&key))
         && value.get("content").and_then(Value::as_array).is_some_and(|blocks| blocks.iter().all(is_plain_text))
@@ -68,7 +68,7 @@ fn is_result_type(kind: &Value) -> bool {
     ["complete", "input_required", "task"].iter().any(|known| kind == known)
 }
 
-/// What an error says: its message, and what it has besides.
+/// Returns the text of an error: its message and its other members.
 #[must_use]
 pub fn said(error: &Value) -> String {
     let mut text = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -82,7 +82,7 @@ pub fn said(error: &Value) -> String {
     text
 }
 
-/// A block that is text and nothing else.
+/// Returns true if a block is text and nothing else.
 fn is_plain_text(block: &Value) -> bool {
     let Some(fields) = block.as_object() else { return false };
     fields.len() == 2 && fields.get("type") == Some(&json!("text")) && fields.get("text").is_some_and(Value::is_string)
@@ -101,7 +101,7 @@ fn put(text: &mut String, block: &Value) {
             Ok(())
         }
         "resource_link" => write!(text, "[{}]", field("uri")),
-        // Of a kind that this version does not know: plugins read it as it is.
+        // Plugins read a block of an unknown kind as raw JSON.
         _ => write!(text, "{block}"),
     };
 }
@@ -122,11 +122,11 @@ fn begin(text: &mut String) {
     }
 }
 
-/// The result that stands for what plugins made of another one. Where they changed the whole result, that is it; otherwise it
-/// is their text, and nothing of the result as it was.
+/// Returns the result after plugins changed it. If they changed the whole result, returns that; otherwise a new result with their text
+/// and nothing of the original.
 ///
 /// # Errors
-/// One sentence, if a result of this kind cannot be that.
+/// One sentence, if a result of this kind cannot carry the change.
 pub fn write_back(
     operation: &Operation,
     before: &ToolResult,
@@ -143,7 +143,7 @@ pub fn write_back(
     let mut result = match method {
         Method::CallTool | Method::TaskResult => tool_result(text, after.is_error),
         Method::ReadResource => {
-            // The address that was asked for; the other side's could carry what was removed.
+            // The requested address; the one in the server's result could carry the removed text.
             let asked = operation.arguments.get("uri").and_then(Value::as_str).unwrap_or_default();
             json!({ "contents": [{ "uri": asked, "text": text }] })
         }
@@ -157,28 +157,28 @@ pub fn write_back(
         }
         Method::Elicit | Method::UpdateTask => return Err(cannot()),
     };
-    // What says how the answer is to be read stays, where it can say nothing else.
+    // Members that can only say how to treat the answer are kept.
     if let Some(time) = members.value("ttlMs").filter(Value::is_number) {
         result["ttlMs"] = time;
     }
     if let Some(scope) = members.text("cacheScope").filter(|scope| ["public", "private"].contains(&scope.as_str())) {
         result["cacheScope"] = json!(scope);
     }
-    // It asks nothing any more.
+    // The new result contains no questions.
     if members.get("resultType").is_some() {
         result["resultType"] = json!("complete");
     }
     Ok(result)
 }
 
-/// The result of a call that is a text.
+/// Returns a call's result that is a text.
 #[must_use]
 pub fn tool_result(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
 
-/// The answer to a request that was rejected. A call is answered so that the model reads why. `is_stateless`: the request is of
-/// the revision in which each result says its type.
+/// Returns the answer to a rejected request. For a call, it is a result, so that the model reads the reason. `is_stateless` is true
+/// for the revision in which each result names its type.
 #[must_use]
 pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes {
     match method {
@@ -191,16 +191,16 @@ pub fn rejected(method: Method, id: &Id, why: &str, is_stateless: bool) -> Bytes
     }
 }
 
-/// The answer to a call in whose place a plugin gave the result.
+/// Returns the answer to a call for which a plugin gave the result.
 ///
 /// # Errors
-/// One sentence, if a result of this kind cannot be that.
+/// One sentence, if a result of this kind cannot carry it.
 pub fn responded(operation: &Operation, id: &Id, result: &ToolResult, is_stateless: bool) -> Result<Bytes, String> {
     let value = write_back(operation, &ToolResult::text(""), result, &Members::default())?;
     Ok(message::result(id, &typed(value, is_stateless)))
 }
 
-/// The answer to a call of a tool that is not there, be it forbidden or unknown.
+/// Returns the answer to a call of a tool that the client does not have, forbidden or unknown.
 #[must_use]
 pub fn no_such_tool(id: &Id, tool: &str) -> Bytes {
     message::error(Some(id), INVALID_PARAMS, &format!("Unknown tool: {tool}"))

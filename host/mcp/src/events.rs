@@ -1,39 +1,39 @@
-//! Server-sent events, as far as messages are in them. Source: the HTML standard, "Server-sent events".
+//! Parses server-sent events that carry messages. Source: the HTML standard, "Server-sent events".
 
 use bytes::Bytes;
 use hookhost_relay::message::{MAX_BYTES, MAX_ID};
 use std::time::Duration;
 
-/// The mark of the byte order in UTF-8.
+/// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The data of events that are messages, as the bytes of a stream come.
+/// A parser that returns the data of message events from the chunks of a stream.
 #[derive(Debug, Default)]
 pub struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     after_return: bool,
-    /// Whether the event is of another kind than messages are.
+    /// True if the event is of another type than `message`.
     is_other: bool,
-    /// Whether the first line has come: a mark of the byte order can be before it.
+    /// True once the first line was read: a byte order mark can precede it.
     has_begun: bool,
-    /// What tells the last event from others, for a stream that continues after it.
+    /// The identifier of the last event, from which a stream can be resumed.
     last_id: Option<String>,
-    /// How long to wait before the stream is asked for again.
+    /// Time to wait before the stream is requested again.
     retry: Option<Duration>,
 }
 
-/// An event is larger than a message may be.
+/// An error: an event is larger than a message may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event has more than {MAX_BYTES} bytes")]
 pub struct TooLarge;
 
 impl Events {
-    /// Takes bytes up, and returns the data of each event that they end.
+    /// Parses a chunk, and returns the data of each event that ends in it.
     ///
     /// # Errors
-    /// If an event is too large. The stream is of no use then.
+    /// If an event is too large. The stream cannot be used any more.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Bytes>, TooLarge> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -51,13 +51,13 @@ impl Events {
         Ok(events)
     }
 
-    /// The identifier of the last event that has one.
+    /// Returns the identifier of the last event that has one.
     #[must_use]
     pub fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// How long the other side wants the next connection to wait.
+    /// Returns the time that the other side wants the client to wait before it reconnects.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
@@ -76,7 +76,7 @@ impl Events {
             self.is_other = !matches!(kind, "" | "message");
         }
         if let Some(id) = field(line, b"id:") {
-            // What no header can carry cannot be asked for.
+            // An identifier that no header can carry cannot be requested.
             let can_be_sent = id.len() <= MAX_ID && id.bytes().all(|byte| matches!(byte, b' '..=b'~'));
             self.last_id = (!id.is_empty() && can_be_sent).then(|| id.to_owned());
         }
@@ -94,13 +94,13 @@ impl Events {
     }
 }
 
-/// The value of a line with this field.
+/// Returns the value of a line with this field.
 fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a str> {
     let value = std::str::from_utf8(line.strip_prefix(name)?).ok()?;
     Some(value.strip_prefix(' ').unwrap_or(value))
 }
 
-/// A message as an event.
+/// Returns a message as an event.
 #[must_use]
 pub fn event(message: &[u8]) -> Bytes {
     // A message is one line.

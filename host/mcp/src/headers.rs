@@ -1,9 +1,9 @@
-//! What the headers of a request say of where it comes from, and of what it is.
+//! Checks the headers of a request for its origin and its content type.
 
 use hyper::header::{ACCEPT, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, Uri};
 
-/// Whether the client means this machine, and a page of a browser that does so is of this machine.
+/// Returns true if the client addresses this machine. For a page in a browser, the page must also be of this machine.
 #[must_use]
 pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     let is_named = address.authority().is_none_or(|authority| is_loopback(authority.as_str()));
@@ -13,7 +13,7 @@ pub fn is_local(address: &Uri, headers: &HeaderMap) -> bool {
     is_named && host && origin
 }
 
-/// A header by which a request is judged, and which it has more than once: another reader could take the other one.
+/// Returns a header that affects the decision about a request and occurs more than once: readers could pick different values.
 #[must_use]
 pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
     let is_judged = |name: &HeaderName| {
@@ -24,7 +24,7 @@ pub fn repeated(headers: &HeaderMap) -> Option<&HeaderName> {
     judged.find(|name| headers.get_all(*name).iter().nth(1).is_some())
 }
 
-/// Whether a body of this kind is a message.
+/// Returns true if a body of this content type is a message.
 #[must_use]
 pub fn is_json(kind: &HeaderValue) -> bool {
     let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
@@ -46,7 +46,7 @@ fn is_loopback_host(host: &str) -> bool {
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a client takes events for an answer.
+/// Returns true if a client accepts events as an answer.
 #[must_use]
 pub fn accepts_events(headers: &HeaderMap) -> bool {
     let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! What happens to a message: passed on, changed, answered here, or asked about. It knows no transport.
+//! Decides about messages, without knowledge of the transport: to forward, change or answer them, or to ask rules.
 
 mod listings;
 mod questions;
@@ -34,46 +34,46 @@ use tasks::Tasks;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
-/// How long the resident host has to take up the end of a session.
+/// Time that the resident host has to process the end of a session.
 const FOR_THE_END: Duration = Duration::from_secs(2);
 
-/// Where a request says which revision of the protocol it is of.
+/// The member of `_meta` that names the protocol revision of a request.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// Where it says what its client can do.
+/// The member of `_meta` that lists the client's capabilities.
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What the user's configuration says; looked at with each request.
+/// The user's configuration, read at each request.
 pub trait Rules: Send + Sync {
-    /// What counts for the server now.
+    /// Returns the current policy for the server.
     ///
     /// # Errors
-    /// One sentence. Then nothing is passed on.
+    /// One sentence. Then nothing is forwarded.
     fn policy(&self, server: &ServerName) -> Result<Policy, String>;
 
-    /// The lock file that counts.
+    /// Returns the path of the lock file.
     fn lock_file(&self) -> PathBuf;
 }
 
 /// Asks the client's user with these parameters of `elicitation/create`, and returns the answer.
 pub type Elicit<'a> = &'a (dyn Fn(Value) -> Answering<'a> + Send + Sync);
 
-/// An answer that is on its way; `None` where there is none.
+/// A pending answer of the client's user; `None` if there is none.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Option<Value>> + Send + 'a>>;
 
-/// Whether arguments fit a schema, which comes first.
+/// Returns true if arguments, the second value, fit a schema, the first.
 pub type Fits = fn(&Value, &Value) -> bool;
 
-/// What others decide of texts and values.
+/// Checks of texts and values that the caller supplies.
 #[derive(Clone, Copy, Debug)]
 pub struct Checks {
-    /// Whether a person does not see a character.
+    /// Returns true if a person does not see a character.
     pub is_unseen: IsUnseen,
-    /// Whether arguments fit a tool's schema.
+    /// Returns true if arguments fit a tool's schema.
     pub fits: Fits,
 }
 
-/// Who proxies what.
+/// Decides about the messages of one server.
 pub struct Judge {
     /// The server.
     pub server: ServerName,
@@ -90,7 +90,7 @@ pub struct Judge {
     tell: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// What is remembered of the server.
+/// The remembered state of the server.
 #[derive(Default)]
 struct Known {
     lock: Arc<Lock>,
@@ -98,9 +98,9 @@ struct Known {
     held: HeldTools,
     /// Approved tools whose definitions have changed, and for which there is no room among those that are held back.
     left_out: HashSet<String>,
-    /// What decided about the last listing: what was approved of the server, and what the configuration says.
+    /// The approved definitions and the policy at the last listing.
     seen: Option<(Option<Definitions>, Policy)>,
-    /// How often that has changed.
+    /// Number of changes of `seen`.
     changes: u64,
     /// The cursors of the server's first listing, as long as it has more pages.
     first_pages: HashSet<String>,
@@ -108,23 +108,23 @@ struct Known {
     tasks: Tasks,
 }
 
-/// What a client can do, as far as it matters.
+/// The relevant capabilities of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Client {
-    /// Whether its user can be asked by a form.
+    /// True if the client can ask its user by a form.
     pub elicits: bool,
-    /// Whether the request says so itself: then the question is part of the answer, and no request of ours.
+    /// True if the request itself lists the capabilities. The proxy then asks in its answer instead of by a request.
     pub is_stateless: bool,
 }
 
 impl Client {
-    /// What the parameters of `initialize` say.
+    /// Reads the parameters of `initialize`.
     #[must_use]
     pub fn of_initialize(params: &Members) -> Self {
         Self { elicits: elicits(params.value("capabilities").as_ref()), is_stateless: false }
     }
 
-    /// What a request says of its client, where it does.
+    /// Reads the client's capabilities from a request, if it lists them.
     #[must_use]
     pub fn of_request(params: &Members) -> Option<Self> {
         let meta = params.value("_meta")?;
@@ -139,65 +139,65 @@ fn elicits(capabilities: Option<&Value>) -> bool {
     fields.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
 }
 
-/// What is expected in answer to a request that was passed on.
+/// The expected answer to a forwarded request.
 #[derive(Clone, Debug)]
 pub enum Expected {
-    /// Anything: it passes as it is.
+    /// Any answer. It is forwarded unchanged.
     Anything,
-    /// What the server says of itself; it passes as it is.
+    /// The server's capabilities. They are forwarded unchanged.
     Capabilities,
-    /// The end of a subscription; it passes as it is. Until then its notifications pass.
+    /// The end of a subscription. It is forwarded unchanged, as are the subscription's notifications before it.
     Subscription,
-    /// Nothing that passes: it asks the client's user or model something, and is no answer in which that is judged.
+    /// No valid answer: the answer asks the client's user or model something where questions are not judged.
     Question,
     /// A listing of tools.
     Listing {
-        /// The page that was asked for.
+        /// The requested page; `None` for the first one.
         cursor: Option<String>,
     },
-    /// The result of what was asked about.
+    /// The result of a request about which rules were asked.
     Result {
-        /// As it was passed on.
+        /// The request as it was forwarded.
         operation: Operation,
-        /// What tells it from all others of the session.
+        /// The identifier of the event, unique in the session.
         event: String,
-        /// Whether each result says its type.
+        /// True if each result names its type.
         is_stateless: bool,
     },
-    /// The state of a task, in which the result of the request can be that started it.
+    /// The state of a task, which can contain the result of the request that started it.
     Task {
-        /// That request.
+        /// The request that started the task.
         operation: Operation,
-        /// What tells it from all others of the session.
+        /// The identifier of the event, unique in the session.
         event: String,
-        /// Whether each result says its type.
+        /// True if each result names its type.
         is_stateless: bool,
-        /// The task.
+        /// The identifier of the task.
         task: String,
     },
 }
 
-/// How a request begins.
+/// The first decision about a request.
 #[derive(Debug)]
 pub enum Begun {
-    /// It passes as it is.
+    /// The request is forwarded unchanged.
     Passed(Expected),
-    /// It is asked about.
+    /// Rules are asked about the request.
     Asked(Box<Request>),
-    /// It is answered here.
+    /// The proxy answers the request.
     Answered(Bytes),
-    /// It is a call of a tool that the client does not have: it is answered here, and noted.
+    /// The request calls a tool that the client does not have. The proxy answers it and records that.
     Refused {
         /// The answer.
         answer: Bytes,
         /// The tool.
         tool: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// A request that is asked about.
+/// A request to ask rules about.
 #[derive(Debug)]
 pub struct Request {
     id: Id,
@@ -205,29 +205,29 @@ pub struct Request {
     params: Members,
     operation: Operation,
     client: Client,
-    /// Whether the client asks the server, not the other way round.
+    /// True if the client sends the request to the server, false for the other direction.
     is_of_client: bool,
 }
 
-/// What happens to a request.
+/// The final decision about a request.
 #[derive(Debug)]
 pub enum Decision {
-    /// It is passed on.
+    /// The request is forwarded.
     Passed {
-        /// As these bytes.
+        /// The bytes to forward.
         bytes: Bytes,
-        /// What is expected in answer.
+        /// The expected answer.
         expected: Expected,
     },
-    /// It is answered here.
+    /// The proxy answers the request.
     Answered(Bytes),
 }
 
 impl Judge {
-    /// For a server, in a session of its own. `tell` says something to the user.
+    /// Creates a judge for a server, with its own session. `tell` shows a text to the user.
     ///
     /// # Errors
-    /// If the system gives no random number, or it cannot be read what is held back.
+    /// If the system gives no random number, or the held-back definitions cannot be read.
     pub fn new(
         server: ServerName,
         cwd: PathBuf,
@@ -254,15 +254,15 @@ impl Judge {
         })
     }
 
-    /// Says something to the user.
+    /// Shows a text to the user.
     pub fn tell(&self, text: &str) {
         (self.tell)(text);
     }
 
-    /// Tells the resident host that the session begins, once. Each event waits for that.
+    /// Tells the resident host once that the session begins. Each event waits for that.
     ///
     /// # Errors
-    /// One sentence, if it could not be told. Then the next event tells it again.
+    /// One sentence, if that failed. The next event tries again.
     pub async fn begin_session(&self) -> Result<(), String> {
         let begin = async || match self.settle_at_once(&self.event(Point::SessionStart, None), &|_| {}).await {
             Settled::Failed { why } => Err(why),
@@ -271,7 +271,7 @@ impl Judge {
         self.begun.get_or_try_init(begin).await.copied()
     }
 
-    /// Tells the resident host that the session ends, where it has begun, and waits a moment for it.
+    /// Tells the resident host that the session ends, if it has begun, and waits a moment for its reply.
     pub async fn end_session(&self) {
         if self.begun.initialized() {
             let _ = timeout(FOR_THE_END, self.settle(&self.event(Point::SessionEnd, None), &|_| {})).await;
@@ -281,7 +281,7 @@ impl Judge {
     async fn settle(&self, event: &Event, waits: Waits<'_>) -> Settled {
         match self.begin_session().await {
             Ok(()) => self.settle_at_once(event, waits).await,
-            // No rule is asked about a session that has not begun.
+            // No rule is asked in a session that has not begun.
             Err(why) => Settled::Failed { why },
         }
     }
@@ -312,14 +312,14 @@ impl Judge {
         }
     }
 
-    /// How a request begins. `initial` is what the client said of itself at the beginning.
+    /// Decides about a new request. `initial` are the capabilities that the client sent in `initialize`.
     #[must_use]
     pub fn begin(&self, id: &Id, message: &Message, initial: Client, is_of_client: bool) -> Begun {
         let name = message.method().unwrap_or_default();
         let refused = |why: String| Begun::Answered(message::error(Some(id), INVALID_PARAMS, &why));
         let params = match message.params() {
             Ok(params) => params,
-            // Of a method that is not ours, parameters can be a list.
+            // The parameters of other methods can be a list.
             Err(_) if Method::of(name).is_none() && name != "tools/list" => return Begun::Passed(Expected::Anything),
             Err(why) => return refused(why),
         };
@@ -333,7 +333,7 @@ impl Judge {
                     Ok(cursor) => Begun::Passed(Expected::Listing { cursor }),
                     Err(why) => refused(why),
                 },
-                // The states of all tasks: as a result, it is judged whole.
+                // The answer has the states of all tasks. It is judged as one result.
                 "tasks/list" => {
                     let operation = Operation {
                         method: Method::TaskResult,
@@ -346,7 +346,7 @@ impl Judge {
                 "tasks/result" | "tasks/get" | "tasks/cancel" => {
                     self.of_task(name, &params, client.is_stateless, is_of_client).map_or_else(refused, Begun::Passed)
                 }
-                // A request of the other side's has no business here.
+                // The request belongs to the other direction.
                 _ if Method::of(name).is_some() => Begun::Answered(message::error(
                     Some(id),
                     message::INVALID_REQUEST,
@@ -368,7 +368,7 @@ impl Judge {
         Begun::Asked(Box::new(Request { id, message, params, operation, client, is_of_client }))
     }
 
-    /// Asks about a request. `waits` is told before a person is waited for; `elicit` asks the client's user and returns the
+    /// Asks rules about a request. `waits` is called before a wait for a person; `elicit` asks the client's user and returns the
     /// answer.
     pub async fn ask(&self, request: &Request, waits: Waits<'_>, elicit: Elicit<'_>) -> Decision {
         let Request { id, operation, client, is_of_client, .. } = request;
@@ -455,7 +455,7 @@ impl Judge {
         }
     }
 
-    /// Derives what is passed on from the arguments as they were left.
+    /// Builds the forwarded request from the arguments as the rules left them.
     async fn passed(
         &self,
         request: &Request,
@@ -484,7 +484,7 @@ impl Judge {
         };
         let is_as_it_came = arguments.is_none() && params.to_json() == request.params.to_json();
         let bytes = if is_as_it_came { message.bytes.clone() } else { message.with_params(&params) };
-        // The client would wait for an answer to what nobody gets.
+        // The client would wait for ever for an answer to an invalid request.
         if !is_as_it_came && let Err(cannot) = Message::of(bytes.clone()) {
             let why = failed(&format!("a plugin changed the request to what cannot be sent: {cannot}"));
             return Decision::Answered(answer::rejected(operation.method, id, &why, is_stateless));
@@ -496,18 +496,18 @@ impl Judge {
     }
 }
 
-/// What the model reads where the user did not agree.
+/// The text for the model if the user did not agree.
 const NOT_AGREED: &str = "A person has to agree, and has not: do not try to do the same in another way.";
 
-/// What the model reads where nobody can be asked.
+/// The text for the model if no person can be asked.
 const NOT_ASKED: &str = "A person would have to agree, and cannot be asked: do not try to do the same in another way.";
 
-/// What its reader reads where something cannot be judged.
+/// Returns the text for the reader of an answer that could not be judged.
 fn failed(why: &str) -> String {
     format!("hookhost could not settle this, so nothing of it happens: {}.", why.trim_end_matches('.'))
 }
 
-/// What its reader reads where the resident host has not settled something.
+/// Returns the text for the reader of an answer that the resident host has not settled.
 fn unsettled(why: &str) -> String {
     failed(why) + " Tell the user: `hookhost serve --status` says more."
 }

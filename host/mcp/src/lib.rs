@@ -1,28 +1,28 @@
-//! The proxy in front of MCP servers: what goes over the wire is settled as events, by the resident host.
+//! The proxy in front of MCP servers. The resident host settles the messages as events.
 //!
-//! A message that nobody is asked about passes byte for byte. One that is asked about is derived once more from the value as
-//! plugins left it. The process is small: it loads no plugin.
+//! Messages that need no question to the rules pass byte for byte. The others are rebuilt from the value as plugins left it. The
+//! process is small: it loads no plugin.
 //!
-//! Source of what it knows of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
+//! Source of the protocol: the specification of 2025-06-18, of 2025-11-25 and of 2026-07-28.
 //!
 //! Data flows down this list and never back up:
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`operation`] | the requests that are asked about |
-//! | [`answer`] | what they are answered with |
+//! | [`operation`] | the requests about which rules are asked |
+//! | [`answer`] | converts the answers to them for plugins |
 //! | [`policy`] | the section `[mcp-proxy]` |
-//! | [`lock`] | the definitions of tools that were approved, and those that are held back |
+//! | [`lock`] | the approved definitions of tools, and those that are held back |
 //! | [`listing`] | a listing of tools as the client gets it |
-//! | [`question`] | questions that the client's user is asked |
-//! | [`judge`] | what happens to a message |
-//! | [`subscription`] | what is told on a subscription |
+//! | [`question`] | questions to the client's user |
+//! | [`judge`] | decides about each message |
+//! | [`subscription`] | subscriptions and their notifications |
 //! | [`stdio`] | the proxy between two sides that speak lines |
 //! | [`events`] | server-sent events |
-//! | [`mirrored`] | the headers that say again what a request says |
-//! | [`service`] | a service over HTTP, as a server that speaks lines |
-//! | [`headers`] | where a request over HTTP comes from, and what it is |
-//! | [`listen`] | a client over HTTP, as clients that speak lines |
+//! | [`mirrored`] | the headers that repeat parts of a request |
+//! | [`service`] | an HTTP service as a server that speaks lines |
+//! | [`headers`] | checks the origin and content type of HTTP requests |
+//! | [`listen`] | HTTP clients as clients that speak lines |
 
 #![deny(missing_docs)]
 #![cfg(unix)]

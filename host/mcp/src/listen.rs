@@ -1,7 +1,7 @@
-//! A client that speaks streamable HTTP, as clients that speak lines: on loopback, before a service.
+//! HTTP front end: serves each streamable-HTTP client on loopback as a line-based client, in front of a service.
 //!
-//! Each session of a client is a proxy of its own before a session of its own. A request that says itself which revision it is of
-//! needs no session: it has a proxy for itself, as long as its answer takes.
+//! Each session of a client has its own proxy and its own session with the service. A request that names its protocol revision needs
+//! no session: it has a proxy of its own until it is answered.
 
 use crate::events::event;
 use crate::headers;
@@ -42,57 +42,57 @@ use tokio::time::{sleep, timeout};
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
 
-/// How long a client may take to send the head of a request.
+/// Time that a client may take to send the head of a request.
 const FOR_A_HEAD: Duration = Duration::from_secs(10);
 
-/// How long a service has to end once its client has nothing more to say.
+/// Time that a service has to end after its client has closed.
 const FOR_THE_SERVICE: Duration = Duration::from_secs(10);
 
-/// How long the body of a request may take.
+/// Time that the body of a request may take.
 const FOR_A_BODY: Duration = Duration::from_secs(30);
 
-/// The interval at which it is looked whether a session has ended.
+/// Poll interval for the end of a session.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Upper bound of the connections at once.
+/// Maximum number of simultaneous connections.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Upper bound of the headers of a request: those of a tool's arguments, and others.
+/// Maximum number of headers of a request: those of a tool's arguments, and others.
 const MAX_HEADERS_OF_REQUEST: usize = MAX_HEADERS + 100;
 
-/// Upper bound of the sessions at once.
+/// Maximum number of simultaneous sessions.
 const MAX_SESSIONS: usize = 64;
 
-/// Upper bound of the messages on their way to one stream of a client; one that does not read loses its stream.
+/// Maximum number of queued messages for one stream of a client. A stream that the client does not read is dropped.
 const MAX_MESSAGES: usize = 1024;
 
-/// Upper bound of the bodies that are taken in at once, in KiB: 64 MiB.
+/// Maximum size of the bodies that are read at the same time, in KiB: 64 MiB.
 const MAX_BODIES_KIB: u32 = 64 * 1024;
 
-/// Upper bound of the messages on their way to the streams of one client, in KiB: 32 MiB.
+/// Maximum size of the queued messages for the streams of one client, in KiB: 32 MiB.
 const MAX_KIB: u32 = 32 * 1024;
 
-/// Upper bound of what is kept of one client's messages while nobody reads, in bytes: 16 MiB.
+/// Maximum size of the messages kept for one client while it reads no stream, in bytes: 16 MiB.
 const MAX_KEPT: usize = MAX_BYTES;
 
-/// How much of a message may be on its way within a proxy, in bytes.
+/// Size of the pipes between the parts of a proxy, in bytes.
 const BUFFER: usize = 256 * 1024;
 
-/// The code of a request whose headers say something else than its body.
+/// The error code for a request whose headers contradict its body.
 const HEADER_MISMATCH: i64 = -32_020;
 
-/// The first revision whose requests say it themselves.
+/// The first revision whose requests name their revision.
 const STATELESS: &str = "2026-07-28";
 
-/// Makes the judge of a session.
+/// Creates the judge of a session.
 pub type NewJudge = Box<dyn Fn() -> Result<Judge, String> + Send + Sync>;
 
-/// What a client has to bring as `Authorization: Bearer …`. Only its digest is kept.
+/// The key that a client must bring as `Authorization: Bearer …`. Only its digest is kept.
 #[derive(Clone, Copy)]
 pub struct ClientKey([u8; 32]);
 
 impl ClientKey {
-    /// This key.
+    /// Creates the key.
     #[must_use]
     pub fn new(key: &str) -> Self {
         Self(Sha256::digest(key).into())
@@ -100,7 +100,7 @@ impl ClientKey {
 
     fn is_brought(self, headers: &HeaderMap) -> bool {
         let said = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        // Digests are compared, so that the time it takes tells nothing of the key.
+        // Digests are compared, so that the time reveals nothing about the key.
         said.is_some_and(|said| Self::new(said.trim()).0 == self.0)
     }
 }
@@ -111,7 +111,7 @@ impl std::fmt::Debug for ClientKey {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     service: Service,
     judge: NewJudge,
@@ -122,7 +122,7 @@ struct Shared {
     sessions: Mutex<HashMap<String, Arc<Session>>>,
 }
 
-/// Serves clients until `stop` has come, and then ends their sessions. Where there is a key, each request has to bring it.
+/// Serves clients until `stop` is ready, and then ends their sessions. If there is a key, each request must bring it.
 pub async fn serve(
     listener: TcpListener,
     service: Service,
@@ -149,11 +149,11 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
     loop {
         let Ok(connection) = Arc::clone(&connections).acquire_owned().await else { continue };
         let Ok((stream, _)) = listener.accept().await else {
-            // Too many open files: those that are open will be closed.
+            // Typically too many files are open; some will be closed.
             sleep(Duration::from_millis(10)).await;
             continue;
         };
-        // An answer is small, and the client waits for it.
+        // Answers are small, and the client waits for them.
         let _ = stream.set_nodelay(true);
         let shared = Arc::clone(shared);
         tokio::spawn(async move {
@@ -164,7 +164,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) -> Infallible {
             });
             let mut server = http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(FOR_A_HEAD).max_headers(MAX_HEADERS_OF_REQUEST);
-            // The client has gone.
+            // An error means that the client has gone.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -179,7 +179,7 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
             &format!("the header {name} occurs twice: which of both counts is unclear\n"),
         );
     }
-    // A page of a browser could reach this port under a name of its own.
+    // A page in a browser could reach this port under a host name of its own.
     if !headers::is_local(request.uri(), request.headers()) {
         return text(
             StatusCode::FORBIDDEN,
@@ -214,7 +214,7 @@ async fn respond(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
 
 async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
-    // A page of a browser can send other kinds to places that are not its own.
+    // A page in a browser can send other content types to foreign servers.
     if head.headers.get(CONTENT_TYPE).is_some_and(|kind| !headers::is_json(kind)) {
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is application/json\n");
     }
@@ -238,7 +238,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
     let message = match Message::of(body.clone()) {
         Ok(message) => message,
         Err(bad) => {
-            // The service waits for the answers that it has: the proxy refuses them, and says so. What else is in a batch is refused here.
+            // The service waits for these answers; the proxy refuses and reports them. Other parts of a batch are refused below.
             if bad.answered().next().is_some()
                 && let Ok(session) = shared.session(&head.headers)
             {
@@ -264,7 +264,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         }
         None => None,
     };
-    // A tool that is not there for the client asks for no headers: what they should say would tell that it is there.
+    // A tool that the client does not have requires no headers: naming them would reveal that the tool exists.
     if let Some(Mismatch { why, is_of_tool }) = differs
         && !(is_of_tool && shared.stateless().await.is_ok_and(|judge| judge.lacks(&message)))
     {
@@ -289,7 +289,7 @@ async fn post(shared: &Arc<Shared>, request: Request<Incoming>) -> Answer {
         None => {
             let is_said = session.say(&message.bytes).await;
             if revision.is_some() {
-                // It was made for this message, which is on its way.
+                // The session was made for this message, which is on its way.
                 tokio::spawn(session.end_whole());
             }
             if is_said { text(StatusCode::ACCEPTED, "") } else { no_session() }
@@ -302,7 +302,7 @@ impl Shared {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session that a request names.
+    /// Returns the session that a request names.
     #[expect(clippy::result_large_err, reason = "the answer is sent at once, and not handed on")]
     fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, Answer> {
         let Some(named) = headers.get(SESSION) else {
@@ -313,12 +313,12 @@ impl Shared {
         session.ok_or_else(no_session)
     }
 
-    /// A session for a client that begins.
+    /// Begins a session for a new client.
     fn new_session(self: &Arc<Self>) -> Result<Arc<Session>, String> {
         {
             let mut sessions = self.sessions();
             if sessions.len() >= MAX_SESSIONS {
-                // The one that was unused for the longest time: its client may have gone without a word.
+                // Ends the least recently used session: its client may have gone without notice.
                 let unread = sessions.iter().filter(|(_, session)| !lock(&session.streams).is_read());
                 let oldest = unread.min_by_key(|(_, session)| session.used_at()).map(|(id, _)| id.clone());
                 let Some(oldest) = oldest.and_then(|id| sessions.remove(&id)) else {
@@ -327,13 +327,13 @@ impl Shared {
                 tokio::spawn(oldest.end_whole());
             }
         }
-        // A client that knows it has the session.
+        // A client proves by this identifier that the session is its own.
         let id = BASE64.encode(random()?);
         let judge = Arc::new((self.judge)()?);
         let (shared, ended) = (Arc::downgrade(self), id.clone());
         let session = Session::begin(Some(id.clone()), &self.service, Arc::clone(&judge), async move {
             judge.end_session().await;
-            // The session may end with its place here, and this task with it.
+            // Removing the session can drop it, which aborts this task.
             if let Some(shared) = shared.upgrade() {
                 shared.sessions().remove(&ended);
             }
@@ -342,19 +342,19 @@ impl Shared {
         Ok(session)
     }
 
-    /// The judge of the requests that belong to no session.
+    /// Returns the judge of the requests that belong to no session.
     async fn stateless(&self) -> Result<&Arc<Judge>, String> {
         self.stateless.get_or_try_init(async || (self.judge)().map(Arc::new)).await
     }
 
-    /// What one request needs that belongs to no session.
+    /// Begins a proxy for one request without a session.
     async fn for_one_request(&self) -> Result<Arc<Session>, String> {
         let judge = Arc::clone(self.stateless().await?);
         Ok(Session::begin(None, &self.service, judge, async {}))
     }
 }
 
-/// A proxy for a session of a client, or for one request. It ends when it is dropped.
+/// A proxy for a session of a client, or for one request. Dropping it ends the proxy.
 struct Session {
     id: Option<String>,
     input: tokio::sync::Mutex<Option<DuplexStream>>,
@@ -388,7 +388,7 @@ impl Session {
             let server = Server { output: server_output, input: server_input };
             let proxy = stdio::run(judge, (client_input, client_output), server, FOR_THE_SERVICE);
             tokio::join!(proxy, deliver(output, &deliveries));
-            // Nobody is answered any more.
+            // Drops the requests that are still open, since no more answers come.
             *lock(&deliveries) = Streams { has_ended: true, ..Streams::new() };
             at_the_end.await;
         });
@@ -400,7 +400,7 @@ impl Session {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends it, and waits a moment until the service has been told.
+    /// Ends the session, and waits a moment until the service has been told.
     async fn end_whole(self: Arc<Self>) {
         let ended = async {
             self.end().await;
@@ -411,7 +411,7 @@ impl Session {
         let _ = timeout(FOR_THE_SERVICE, ended).await;
     }
 
-    /// Hands a message to the proxy; `false` where it has ended.
+    /// Hands a message to the proxy. Returns false if the proxy has ended.
     async fn say(&self, message: &[u8]) -> bool {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let line = [&message::on_one_line(Bytes::copy_from_slice(message)), &b"\n"[..]].concat();
@@ -421,12 +421,12 @@ impl Session {
         }
     }
 
-    /// Nothing more comes from the client.
+    /// Closes the client's input to the proxy.
     async fn end(&self) {
         self.input.lock().await.take();
     }
 
-    /// Answers a request: by its answer alone, or by events, where something comes before it or the client accepts them.
+    /// Answers a request: with its answer alone, or with events if another message comes first or the client accepts events.
     async fn request(self: Arc<Self>, id: &Id, message: Message, accepts_events: bool) -> Answer {
         let (send, mut messages) = mpsc::channel(MAX_MESSAGES);
         let token = message.params().ok().and_then(|params| Id::of(params.value("_meta")?.get("progressToken")?));
@@ -439,7 +439,7 @@ impl Session {
             return no_session();
         }
         let is_beginning = message.method() == Some("initialize");
-        // It was handed on: as long as its answer takes, it takes no memory.
+        // Frees the message's memory while its answer takes time.
         drop(message);
         let Some(first) = messages.recv().await else { return no_session() };
         let is_error = first.is_answer
@@ -449,20 +449,20 @@ impl Session {
             (None, true) if is_error => of_service.unwrap_or_else(|| status_of(&first.bytes)),
             _ => StatusCode::OK,
         };
-        // Without a session, nothing could be continued that comes as an event.
+        // Without a session, the client could not resume a stream of events.
         let mut answer = if first.is_answer && (!accepts_events || self.id.is_none()) {
             let mut answer = Response::new(Text::of(first.bytes));
             *answer.status_mut() = status;
             answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             answer
         } else {
-            // A request of no session ends with its stream.
+            // A request without a session ends with its stream.
             let keeps = self.id.is_none().then(|| Arc::clone(&self));
             let messages = (!first.is_answer).then_some(messages);
             stream(Text { first: Some(event(&first.bytes)), messages, keeps })
         };
         if is_beginning && is_error {
-            // Nobody can use it.
+            // The client cannot use a session whose `initialize` failed.
             self.end().await;
         } else if is_beginning && let Some(id) = self.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
             answer.headers_mut().insert(SESSION, id);
@@ -470,7 +470,7 @@ impl Session {
         answer
     }
 
-    /// What the service says without being asked.
+    /// Opens the stream for messages that the service sends by itself.
     fn listen(&self) -> Answer {
         let (send, messages) = mpsc::channel(MAX_MESSAGES);
         lock(&self.streams).listen(send);
@@ -482,7 +482,7 @@ fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
     streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands what a proxy says to its client on, until it says nothing more.
+/// Hands a proxy's messages on to its client, until the proxy ends.
 async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
     let mut reader = BufReader::new(output);
     loop {
@@ -497,7 +497,7 @@ async fn deliver(output: DuplexStream, streams: &Mutex<Streams>) {
     }
 }
 
-/// Says why an answer does not come that a plugin has changed to what no message can be: its client waits for it.
+/// Answers requests with an error if a plugin has made their answers invalid: their client waits for them.
 fn undeliverable(refused: &Unreadable, streams: &Mutex<Streams>) {
     for id in refused.answered() {
         let error = message::error(Some(id), INTERNAL_ERROR, &format!("the answer cannot be passed on: {refused}"));
@@ -507,13 +507,13 @@ fn undeliverable(refused: &Unreadable, streams: &Mutex<Streams>) {
     }
 }
 
-/// A message on its way to a client.
+/// A message to a client.
 #[derive(Debug)]
 struct Delivery {
     bytes: Bytes,
-    /// Whether it ends its stream.
+    /// True if the message ends its stream.
     is_answer: bool,
-    /// What it takes of the room, until it is read.
+    /// Its share of the room, until it is read.
     _room: OwnedSemaphorePermit,
 }
 
@@ -522,7 +522,7 @@ struct Delivery {
 struct Post {
     id: Id,
     token: Option<Id>,
-    /// Whether the service may end it by a notification: the identifiers of its own requests are others.
+    /// True if the service may end the request by a notification. Otherwise such an identifier is one of the service's own requests.
     is_subscription: bool,
     messages: mpsc::Sender<Delivery>,
 }
@@ -532,10 +532,10 @@ struct Post {
 struct Streams {
     posts: Vec<Post>,
     listening: Option<mpsc::Sender<Delivery>>,
-    /// What came while nobody read.
+    /// Messages that arrived while no stream was open.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
-    /// Room for what is on its way, in KiB.
+    /// Room for queued messages, in KiB.
     room: Arc<Semaphore>,
     has_ended: bool,
 }
@@ -546,19 +546,19 @@ impl Streams {
         Self { posts: Vec::new(), listening: None, kept: VecDeque::new(), kept_bytes: 0, room, has_ended: false }
     }
 
-    /// Sends a message on a stream; `false` where nobody reads it, or too much is on its way.
+    /// Sends a message on a stream. Returns false if the stream is closed, or too many messages are queued.
     fn send(&self, to: &mpsc::Sender<Delivery>, bytes: Bytes, is_answer: bool) -> bool {
         let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
         let room = Arc::clone(&self.room).try_acquire_many_owned(kib);
         room.is_ok_and(|room| to.try_send(Delivery { bytes, is_answer, _room: room }).is_ok())
     }
 
-    /// Takes up a request; `false` where its identifier is taken.
+    /// Adds a request. Returns false if its identifier is taken.
     fn open(&mut self, post: Post) -> bool {
         if self.posts.iter().any(|known| known.id == post.id) {
             return false;
         }
-        // After the end nobody sends on it, and so it ends.
+        // After the end the request's sender is dropped, which ends its stream.
         if !self.has_ended {
             self.posts.push(post);
         }
@@ -585,7 +585,7 @@ impl Streams {
         if let Kind::Response { id } = &message.kind {
             let at = self.posts.iter().position(|post| post.id == *id);
             if let Some(post) = at.map(|at| self.posts.remove(at)) {
-                // Where it does not read, its stream ends.
+                // If the client does not read, its stream ends.
                 self.send(&post.messages, message.bytes, true);
             }
             return;
@@ -611,7 +611,7 @@ impl Streams {
         }
     }
 
-    /// The request on whose stream a message belongs that answers none.
+    /// Returns the request whose stream takes a message that is no answer.
     fn post_of(&self, message: &Message) -> Option<usize> {
         let params = message.params().unwrap_or_default();
         let token = params.value("progressToken").as_ref().and_then(Id::of);
@@ -627,11 +627,11 @@ impl Streams {
     }
 }
 
-/// What a client reads: one text, or events as they come.
+/// The body of a response: one text, or events as they arrive.
 struct Text {
     first: Option<Bytes>,
     messages: Option<mpsc::Receiver<Delivery>>,
-    /// What ends with it.
+    /// The session that ends with the body.
     keeps: Option<Arc<Session>>,
 }
 
@@ -671,7 +671,7 @@ impl Body for Text {
     }
 }
 
-/// The status that says what an error of the protocol says.
+/// Returns the HTTP status for an error of the protocol.
 fn status_of(answer: &Bytes) -> StatusCode {
     let code = Message::of(answer.clone()).ok().and_then(|answer| answer.members.value("error")?.get("code")?.as_i64());
     match code {

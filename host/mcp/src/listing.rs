@@ -1,4 +1,4 @@
-//! A listing of tools, as the client gets it: definitions that were approved, each with its own bytes.
+//! Filters a listing of tools for the client: it contains only approved definitions, each with its own bytes.
 
 use crate::lock::{Definitions, Held, HeldTools, Lock, is_same, pinned};
 use crate::operation::is_reserved;
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 /// The members of a listing.
 const OF_LISTING: &[&str] = &["tools", "nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
 
-/// The members of a definition. Others are the server's own: no message repeats their names.
+/// The members of a definition. Other members are the server's own, and no message repeats their names.
 const OF_DEFINITION: &[&str] =
     &["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta"];
 
-/// Whether a person does not see a character, or it changes what they see.
+/// Returns true if a person does not see a character, or if it changes how other text looks.
 pub type IsUnseen = fn(char) -> bool;
 
 /// The first definition of a name.
@@ -24,7 +24,7 @@ struct Named {
     name: String,
     definition: Value,
     tool: Box<RawValue>,
-    /// Whether the server lists other definitions of that name.
+    /// True if the server lists other definitions of that name.
     has_others: bool,
 }
 
@@ -33,28 +33,28 @@ struct Named {
 pub struct Listed {
     /// The result.
     pub result: Members,
-    /// The tools that it lists.
+    /// The names of the listed tools.
     pub tools: Vec<String>,
-    /// What is held back.
+    /// The definitions that are held back.
     pub held: HeldTools,
-    /// What was approved by itself.
+    /// The definitions that were approved automatically.
     pub approved: Definitions,
-    /// How many definitions have no name under which they could be held back.
+    /// Number of definitions without a name under which they could be held back.
     pub nameless: usize,
 }
 
-/// What a listing is compared with.
+/// The data that a listing is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Pins<'a> {
-    /// What was approved.
+    /// The approved definitions.
     pub lock: &'a Lock,
     /// The server.
     pub server: &'a ServerName,
-    /// What the configuration says.
+    /// The policy of the server.
     pub policy: &'a Policy,
-    /// Whether this is the server's first listing, which is approved by itself.
+    /// True if this is the server's first listing, which is approved automatically.
     pub is_first: bool,
-    /// Which characters a person does not see.
+    /// Returns true for characters that a person does not see.
     pub is_unseen: IsUnseen,
 }
 
@@ -69,7 +69,7 @@ impl Pins<'_> {
         if result.ambiguity(OF_LISTING).is_some() {
             return Err(unreadable("has keys that differ in case alone".to_owned()));
         }
-        // The library's own message would repeat what the server has in this place.
+        // The library's own error would repeat the server's text.
         let tools: Vec<Box<RawValue>> =
             serde_json::from_str(tools.get()).map_err(|_| unreadable("has `tools` that are no list".to_owned()))?;
         let count = tools.len();
@@ -89,7 +89,7 @@ impl Pins<'_> {
                 continue;
             };
             match places.get(&name).and_then(|place| named.get_mut(*place)) {
-                // One that is the same says nothing new.
+                // An identical definition adds nothing.
                 Some(first) => first.has_others |= !is_same(&first.definition, &definition),
                 None => {
                     places.insert(name.clone(), named.len());
@@ -106,7 +106,7 @@ impl Pins<'_> {
             let pinned = pinned(&name, &definition);
             match self.objection(&name, &definition, &pinned, has_others, is_unclear) {
                 Some((why, is_final)) => {
-                    // What nobody can approve is not kept: it can be large.
+                    // A definition that cannot be approved is not kept, since it can be large.
                     let definition = if is_final { Value::Null } else { pinned };
                     listed.held.insert(name, Held { why, is_final, definition });
                 }
@@ -124,7 +124,7 @@ impl Pins<'_> {
             let array =
                 RawValue::from_string(array).map_err(|error| unreadable(format!("cannot be written: {error}")))?;
             listed.result = listed.result.with("tools", array);
-            // It is this user's own view, and changes when something is approved.
+            // The listing depends on this user, and changes with each approval.
             for (key, value) in [("ttlMs", Value::from(0)), ("cacheScope", Value::from("private"))] {
                 if result.get(key).is_some() {
                     listed.result = listed.result.with(key, raw(&value));
@@ -134,7 +134,7 @@ impl Pins<'_> {
         Ok(listed)
     }
 
-    /// Why a definition is held back, as the end of a sentence, and whether nobody can approve it; `None` where it is listed.
+    /// Returns why a definition is held back, as the end of a sentence, and true if no approval helps; `None` if it is listed.
     fn objection(
         &self,
         name: &str,
@@ -192,11 +192,11 @@ impl Pins<'_> {
     }
 }
 
-/// Why a definition is held back in which there is more than a person sees.
+/// The reason for holding back a definition with invisible characters.
 const UNSEEN: &str = "its definition has characters that a person does not see";
 
-/// Which members of a definition are not as they were. Only names of the protocol are repeated: the model reads this, and nobody
-/// has approved the others.
+/// Returns a text about the changed members of a definition. It names only members of the protocol: the model reads this text, and no
+/// person has approved the other names.
 fn changed(before: &Value, now: &Value) -> String {
     let empty = serde_json::Map::new();
     let (before, now) = (before.as_object().unwrap_or(&empty), now.as_object().unwrap_or(&empty));
@@ -220,11 +220,11 @@ fn is_renamed(known: &Value, definition: &Value) -> bool {
         Value::Object(fields)
     };
     let own = without_name(definition);
-    // A schema alone is what many tools have.
+    // Many tools share a schema, so a schema alone does not identify a tool.
     own.get("description").is_some() && is_same(&without_name(known), &own)
 }
 
-/// What names have in common that a model takes for one another.
+/// Returns a form of a name that is equal for names that a model confuses.
 fn sounds_like(name: &str) -> String {
     folded(name).chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).collect()
 }

@@ -1,6 +1,6 @@
-//! The lock file `hookhost-mcp.lock`: the definitions of tools that were approved, whole, so that a change can be shown.
+//! The lock file `hookhost-mcp.lock`: the approved definitions of tools, whole, so that changes can be shown.
 //!
-//! Beside it the state directory keeps the definitions that are held back, for `hookhost mcp approve`.
+//! The state directory separately keeps the definitions that are held back, for `hookhost mcp approve`.
 
 use hookhost_contract::canonical;
 use hookhost_files::{Guard, Links};
@@ -19,28 +19,28 @@ use std::path::{Path, PathBuf};
 /// The name of the lock file.
 pub const FILE_NAME: &str = "hookhost-mcp.lock";
 
-/// The version of its format.
+/// The version of the file's format.
 const VERSION: u32 = 1;
 
-/// Upper bound of the file, in bytes: 16 MiB.
+/// Maximum size of the file, in bytes: 16 MiB.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 
-/// Upper bound of a definition that is kept whole, in bytes: 64 KiB.
+/// Maximum size of a definition that is kept whole, in bytes: 64 KiB.
 const MAX_DEFINITION: usize = 64 * 1024;
 
-/// Upper bound of such a definition as the file has it, in bytes: 256 KiB. There, what is nested deep begins with much space.
+/// Maximum size of such a definition in the file, in bytes: 256 KiB. The file is indented, which takes much space for deep nesting.
 const MAX_INDENTED: usize = 256 * 1024;
 
-/// Upper bound of a member that is kept of a larger definition, as the file has it, in bytes: 8 KiB.
+/// Maximum size in the file of a member that is kept whole in a larger definition, in bytes: 8 KiB.
 const MAX_MEMBER: usize = 8 * 1024;
 
-/// Length of what is kept of a larger member, in characters.
+/// Length of the kept beginning of a larger member, in characters.
 const MAX_BEGINNING: usize = 1024;
 
 /// Definitions by the names of their tools.
 pub type Definitions = BTreeMap<String, Value>;
 
-/// Why the lock file, or what is held back, cannot be used.
+/// An error: the lock file or the file of held-back definitions cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("the file {} cannot be {verb}: {why}", path.display())]
 pub struct LockError {
@@ -71,10 +71,10 @@ impl Default for Lock {
 }
 
 impl Lock {
-    /// Reads the file; nothing is approved where it is not there.
+    /// Reads the file. If it does not exist, nothing is approved.
     ///
     /// # Errors
-    /// If it cannot be read, or is of another format. Then nobody knows what was approved.
+    /// If it cannot be read, or is of another format. It is then unknown what was approved.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let Some(text) = read(path)? else { return Ok(Self::default()) };
         let lock: Self = serde_json::from_str(&text).map_err(|error| LockError::new(path, "read", &error))?;
@@ -87,23 +87,23 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Writes the file whole.
+    /// Writes the whole file.
     ///
     /// # Errors
-    /// If the system says no.
+    /// If it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), LockError> {
         let mut sorted = serde_json::to_value(self).map_err(|error| LockError::new(path, "written", &error))?;
-        // Keys in order: a change is a small difference.
+        // With sorted keys, a change makes a small diff.
         sorted.sort_all_objects();
         let text = serde_json::to_string_pretty(&sorted).map_err(|error| LockError::new(path, "written", &error))?;
         if text.len() as u64 >= MAX_FILE {
-            // No server would be readable any more.
+            // A larger file could not be read for any server.
             return Err(LockError::new(path, "written", &"it would have more than 16 MiB"));
         }
         write(path, &(text + "\n"))
     }
 
-    /// The definition of a tool that was approved.
+    /// Returns the approved definition of a tool.
     #[must_use]
     pub fn definition(&self, server: &str, tool: &str) -> Option<&Value> {
         self.servers.get(server)?.get(tool)
@@ -115,8 +115,8 @@ impl Lock {
     }
 }
 
-/// A definition as it is shown, approved and compared: whole, or with digests in the place of its largest members, or with one of all
-/// of it in the place of its schema, which nothing fits then.
+/// Returns a definition as it is shown, approved and compared. A large one has digests in place of its largest members, or if it is
+/// still too large, one digest in place of its schema, which then fits no arguments.
 #[must_use]
 pub fn pinned(tool: &str, definition: &Value) -> Value {
     let indented = |value: &Value| serde_json::to_string_pretty(value).map_or(usize::MAX, |text| text.len());
@@ -132,7 +132,7 @@ pub fn pinned(tool: &str, definition: &Value) -> Value {
     if is_small(&pinned) { pinned } else { json!({ "name": tool, "inputSchema": digest(definition) }) }
 }
 
-/// The digest of a value, however it is written, and its beginning.
+/// Returns the digest of a value, independent of its formatting, with the value's beginning.
 fn digest(value: &Value) -> Value {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
@@ -142,13 +142,13 @@ fn digest(value: &Value) -> Value {
     Value::from(format!("sha256:{digest} of {} bytes, which begin with {beginning}", text.len()))
 }
 
-/// Whether two definitions are the same, however they are written.
+/// Returns true if two definitions are the same, independent of their formatting.
 #[must_use]
 pub fn is_same(a: &Value, b: &Value) -> bool {
     a == b || matches!((canonical(&a.to_string()), canonical(&b.to_string())), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Where the definitions are that are held back.
+/// The directory of the definitions that are held back.
 #[derive(Clone, Debug)]
 pub struct HeldBack {
     directory: PathBuf,
@@ -158,16 +158,16 @@ pub struct HeldBack {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Held {
-    /// Why, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub why: String,
-    /// Whether nobody can approve it.
+    /// True if it cannot be approved.
     pub is_final: bool,
     /// The definition.
     pub definition: Value,
 }
 
 impl Held {
-    /// How the tool of this server comes to be listed, as the end of a sentence.
+    /// Returns how to get the server's tool listed, as the end of a sentence.
     #[must_use]
     pub fn remedy(&self, server: &ServerName) -> String {
         if self.is_final {
@@ -181,13 +181,13 @@ impl Held {
 /// Definitions that are held back, by the names of their tools.
 pub type HeldTools = BTreeMap<String, Held>;
 
-/// Upper bound of the definitions of a server that are held back, in bytes: 8 MiB.
+/// Maximum size of a server's definitions that are held back, in bytes: 8 MiB.
 const MAX_HELD: usize = 8 * 1024 * 1024;
 
-/// What a definition that is held back takes in the file besides its texts, in bytes.
+/// Bytes that each definition takes in the file in addition to its texts.
 const BESIDES: usize = 64;
 
-/// Leaves out what is more than is held back of one server; how many definitions that is. No client sees those either.
+/// Removes the definitions that exceed the maximum size, and returns their number. No client sees those either.
 pub fn bound(held: &mut HeldTools) -> usize {
     let (before, mut bytes) = (held.len(), 0);
     held.retain(|tool, held| {
@@ -201,7 +201,7 @@ pub fn bound(held: &mut HeldTools) -> usize {
 }
 
 impl HeldBack {
-    /// Below a directory of state, for a lock file: another project's server can have the same name.
+    /// Returns the directory below a state directory for a lock file: servers of two projects can have the same name.
     #[must_use]
     pub fn below(state: &Path, lock_file: &Path) -> Self {
         let digest = Sha256::digest(lock_file.as_os_str().as_encoded_bytes());
@@ -213,7 +213,7 @@ impl HeldBack {
         self.directory.join(format!("{server}.json"))
     }
 
-    /// Those of a server.
+    /// Reads the held-back definitions of a server.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -223,10 +223,10 @@ impl HeldBack {
         serde_json::from_str(&text).map_err(|error| LockError::new(&path, "read", &error))
     }
 
-    /// Sets those of a server.
+    /// Replaces the held-back definitions of a server.
     ///
     /// # Errors
-    /// If the system says no.
+    /// If they cannot be written.
     pub fn write(&self, server: &str, held: &HeldTools) -> Result<(), LockError> {
         let path = self.file(server);
         if held.is_empty() {
@@ -235,12 +235,12 @@ impl HeldBack {
                 _ => Ok(()),
             };
         }
-        // On one line: the space before what is nested deep would be far more than the text.
+        // On one line: the indentation of deep nesting could be far larger than the text.
         let text = serde_json::to_string(held).map_err(|error| LockError::new(&path, "written", &error))?;
         write(&path, &(text + "\n"))
     }
 
-    /// The servers of which something is held back.
+    /// Returns the servers that have definitions held back.
     #[must_use]
     pub fn servers(&self) -> Vec<String> {
         let files = fs::read_dir(&self.directory).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -250,10 +250,10 @@ impl HeldBack {
         servers
     }
 
-    /// Held until what is returned is dropped: one process at a time changes what is approved.
+    /// Takes the lock that lets one process at a time change approvals. Dropping the file releases it.
     ///
     /// # Errors
-    /// If the system says no.
+    /// If the lock cannot be taken.
     pub fn changing(&self) -> Result<File, LockError> {
         let path = self.directory.join("changing");
         let failed = |error: io::Error| LockError::new(&path, "locked", &error);
@@ -265,7 +265,7 @@ impl HeldBack {
     }
 }
 
-/// The text of a file that nobody else could have written; `None` where it is not there.
+/// Reads a file that only the user can have written. Returns `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, LockError> {
     let bytes = match hookhost_files::read(path, Guard::OnlyMineToWrite, Links::Refused, MAX_FILE) {
         Err(error) if error.is_missing() => return Ok(None),
@@ -277,14 +277,14 @@ fn read(path: &Path) -> Result<Option<String>, LockError> {
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 fn write(path: &Path, text: &str) -> Result<(), LockError> {
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".{}", std::process::id()));
     let part = PathBuf::from(part);
     let directory = path.parent().unwrap_or(Path::new("."));
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    // What an earlier process of this number has left; nothing that leads elsewhere is written to.
+    // Removes what an earlier process of this number left, so that the write follows no link.
     let _ = fs::remove_file(&part);
     let written = made
         .and_then(|()| File::create_new(&part))

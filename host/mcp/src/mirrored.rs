@@ -1,4 +1,4 @@
-//! The headers that say again what a request says. They are derived from the body that is sent, and from nothing earlier.
+//! The headers that repeat parts of a request. They are derived from the body that is sent, not from an earlier version of it.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -6,67 +6,67 @@ use hookhost_relay::message::{Kind, Message};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// Largest integer that every reader of JSON has exactly.
+/// Largest integer that every JSON reader represents exactly.
 const MAX_SAFE: i64 = (1 << 53) - 1;
 
-/// Upper bound of what is kept of a listing, in bytes: 8 MiB. It has as many pages as the service says.
+/// Maximum size of the notes about a listing, in bytes: 8 MiB. The service decides how many pages it has.
 const MAX_NOTES: usize = 8 * 1024 * 1024;
 
-/// What a note takes besides its texts, in bytes.
+/// Bytes that a note takes in addition to its texts.
 const BESIDES: usize = 64;
 
-/// Upper bound of the arguments of one tool that have a header: a table of headers has room for 32 768.
+/// Maximum number of a tool's arguments that have a header: a table of headers has room for 32 768.
 pub(crate) const MAX_HEADERS: usize = 256;
 
-/// Why a call cannot be made: nothing is kept of its tool.
+/// The reason why a call cannot be made if its tool has no notes.
 const LEFT_OUT: &str = "the service's listing has more arguments with headers of their own than the proxy keeps (8 MiB), so the headers of a call of \
      this tool are not known";
 
-/// Why a call cannot be made: its tool has too many headers.
+/// The reason why a call cannot be made if its tool has too many headers.
 pub(crate) const TOO_MANY: &str =
     "the tool has more than 256 arguments with headers of their own, which is more than the proxy sends";
 
-/// Why a call cannot be made: one header would have two values.
+/// The reason why a call cannot be made if one header would have two values.
 const TWICE: &str =
     "the tool has two arguments with the same header, so what the header of a call should say is not known";
 
-/// Where the arguments of each tool are that have a header.
+/// The locations of the arguments that have a header, for each tool.
 #[derive(Clone, Debug, Default)]
 pub struct Annotated {
     tools: HashMap<String, Notes>,
-    /// What they take.
+    /// Size of all notes, in bytes.
     bytes: usize,
-    /// Whether tools are left out of them, or were dropped for want of room.
+    /// True if some tools' notes were left out or dropped because the table was full.
     is_bounded: bool,
-    /// The number of the listing that is taken up.
+    /// The number of the listing that is being read.
     listing: u64,
-    /// The cursor of its next page; `None` where all its pages have come.
+    /// The cursor of its next page; `None` once all its pages were read.
     next: Option<String>,
-    /// Whether a tool of it is left out.
+    /// True if a tool of this listing is left out.
     leaves_out: bool,
 }
 
-/// What is kept of a tool.
+/// The notes about one tool.
 #[derive(Clone, Debug)]
 struct Notes {
-    /// The names of headers, each with the keys that lead to the argument; or why calls cannot be made.
+    /// The names of headers, each with the keys that lead to the argument, or the reason why calls cannot be made.
     headers: Result<Vec<(String, Vec<String>)>, &'static str>,
-    /// What this takes.
+    /// Size of these notes, in bytes.
     bytes: usize,
-    /// The number of the listing that had the tool last.
+    /// The number of the last listing that had the tool.
     listing: u64,
 }
 
-/// Why no more is taken up of a tool.
+/// The reason to stop reading a tool's schema.
 enum Stop {
-    /// It would take more than is left.
+    /// The notes would take more than the room left.
     Room,
-    /// Its calls cannot be made.
+    /// The tool cannot be called.
     Unfit(&'static str),
 }
 
 impl Notes {
-    /// Of a tool; `None` where they would take more than is left.
+    /// Creates the notes about a tool. Returns `None` if they would take more bytes than are left.
     fn of(name: &str, schema: Option<&Value>, listing: u64, left: usize) -> Option<Self> {
         let own = name.len() + BESIDES;
         let mut notes = Taken { headers: Vec::new(), names: HashSet::new(), bytes: own, left };
@@ -80,17 +80,17 @@ impl Notes {
     }
 }
 
-/// What was taken up of a tool so far.
+/// The notes about a tool so far.
 struct Taken {
     headers: Vec<(String, Vec<String>)>,
-    /// Their names, in lower case.
+    /// The headers' names, in lower case.
     names: HashSet<String>,
     bytes: usize,
     left: usize,
 }
 
 impl Taken {
-    /// Takes up the annotated properties, which are reached by `properties` alone.
+    /// Notes the annotated properties that are reached by `properties` alone.
     fn take_up(&mut self, schema: &Value, path: &mut Vec<String>) -> Result<(), Stop> {
         for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             path.push(key.clone());
@@ -101,7 +101,7 @@ impl Taken {
                 if !self.names.insert(name.to_ascii_lowercase()) {
                     return Err(Stop::Unfit(TWICE));
                 }
-                // Before it is kept: a long key can lead to many arguments.
+                // Checked before the path is kept: a long key can lead to many arguments.
                 self.bytes += name.len() + BESIDES + path.iter().map(|key| key.len() + BESIDES).sum::<usize>();
                 if self.bytes > self.left {
                     return Err(Stop::Room);
@@ -116,9 +116,9 @@ impl Taken {
 }
 
 impl Annotated {
-    /// Takes up what a page of a listing of tools says: that of this cursor, or the first one. What an earlier listing said of other
-    /// tools counts until all pages have come: a client can ask for the first one alone. Returns whether a tool of the listing is left
-    /// out, and none was before.
+    /// Reads a page of a listing of tools: the one at this cursor, or the first one. Notes of earlier listings about other tools stay
+    /// valid until all pages were read, since a client can request only the first one. Returns true if a tool of the listing is left
+    /// out and none was before.
     #[must_use]
     pub fn take_up(&mut self, page: &Value, cursor: Option<&str>) -> bool {
         let is_next = cursor.is_some() && cursor == self.next.as_deref();
@@ -143,13 +143,13 @@ impl Annotated {
         self.leaves_out && !left_out
     }
 
-    /// Keeps what is known of a tool; `false` where there is no room for it.
+    /// Notes a tool. Returns false if there is no room for it.
     fn keep(&mut self, name: &str, schema: Option<&Value>) -> bool {
         if let Some(earlier) = self.tools.remove(name) {
             self.bytes -= earlier.bytes;
         }
         let notes = Notes::of(name, schema, self.listing, MAX_NOTES - self.bytes).or_else(|| {
-            // The service may list those no longer.
+            // The service may no longer list the tools of earlier listings.
             self.is_bounded |= self.drop_earlier();
             Notes::of(name, schema, self.listing, MAX_NOTES - self.bytes)
         });
@@ -159,7 +159,7 @@ impl Annotated {
         true
     }
 
-    /// Drops what only earlier listings said; whether there was something.
+    /// Drops notes that only earlier listings support. Returns true if there were some.
     fn drop_earlier(&mut self) -> bool {
         let before = self.tools.len();
         self.tools.retain(|_, notes| notes.listing == self.listing);
@@ -167,30 +167,30 @@ impl Annotated {
         self.tools.len() < before
     }
 
-    /// The headers of a request, each as it is sent.
+    /// Returns the headers of a request, encoded for sending.
     ///
     /// # Errors
-    /// As a sentence, if they are not known: the listing was too large, or the tool has too many of them.
+    /// A sentence, if they are not known: the listing was too large, or the tool has too many of them.
     pub fn headers(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         Ok(self.values(message)?.into_iter().map(|(name, value)| (name, encoded(&value))).collect())
     }
 
-    /// The headers of a request, each with what it says.
+    /// Returns the headers of a request with their plain values.
     fn values(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
         let mut headers = standard(message);
         headers.extend(self.of_arguments(message)?);
         Ok(headers)
     }
 
-    /// Those that the tool of a call asks for.
+    /// Returns the headers that a call's tool requires.
     fn of_arguments(&self, message: &Message) -> Result<Vec<(String, String)>, String> {
-        // A call in a notification goes nowhere: what its headers should say would tell that the tool is there.
+        // A notification runs no tool, and naming its headers would reveal that the tool exists.
         if !matches!(&message.kind, Kind::Request { method, .. } if method == "tools/call") {
             return Ok(Vec::new());
         }
         let params = message.params().unwrap_or_default();
         let Some(notes) = self.tools.get(&params.text("name").unwrap_or_default()) else {
-            // The service could read the arguments of a call in headers that are missing.
+            // The service could read arguments from headers that are missing here.
             return if self.is_bounded { Err(LEFT_OUT.to_owned()) } else { Ok(Vec::new()) };
         };
         let headers = notes.headers.as_ref().map_err(|why| (*why).to_owned())?;
@@ -212,7 +212,7 @@ impl Annotated {
     }
 }
 
-/// The headers that every request has, each with what it says.
+/// Returns the headers that every request has, with their plain values.
 fn standard(message: &Message) -> Vec<(String, String)> {
     let Some(method) = message.method() else { return Vec::new() };
     let params = message.params().unwrap_or_default();
@@ -227,16 +227,16 @@ fn standard(message: &Message) -> Vec<(String, String)> {
     std::iter::once(("mcp-method".to_owned(), method.to_owned())).chain(named).collect()
 }
 
-/// That the headers of a request do not say what the request says.
+/// A contradiction between a request and its headers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Which of them, as a sentence.
+    /// The contradiction, as a sentence.
     pub why: String,
-    /// Whether only the tool that is called asks for it: who is told so knows that the tool is there.
+    /// True if only the called tool requires the header. To report it would reveal that the tool exists.
     pub is_of_tool: bool,
 }
 
-/// Why the headers of a request do not say what the request says; `None` where they do. `header` finds one by its name in lower case.
+/// Returns a contradiction between a request and its headers, if there is one. `header` finds a header by its name in lower case.
 #[must_use]
 pub fn mismatch<'a>(
     annotated: &Annotated,
@@ -262,7 +262,7 @@ pub fn mismatch<'a>(
     }
 }
 
-/// The value that a header carries.
+/// Decodes the value of a header.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?=")) {
         Some(value) => String::from_utf8(BASE64.decode(value).ok()?).ok(),
@@ -274,7 +274,7 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// A value as a header can carry it.
+/// Encodes a value for a header.
 fn encoded(value: &str) -> String {
     let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) && value.trim() == value;
     let is_marked = value.starts_with("=?base64?") && value.ends_with("?=");

@@ -1,4 +1,4 @@
-//! What is asked about: the requests that plugins are asked about, as calls of a tool.
+//! The requests about which plugins are asked, as calls of a tool.
 //!
 //! | request | tool | arguments |
 //! |---|---|---|
@@ -9,14 +9,14 @@
 //! | `elicitation/create`, asked by the server | the method | the parameters without `_meta` |
 //! | `tasks/update` | the method | the parameters without `_meta` |
 //!
-//! What runs is written back from the arguments as they were left: the body of the request is derived from them once more.
+//! The forwarded request is rebuilt from the arguments as the rules left them.
 
 use hookhost_adapters::json;
 use hookhost_contract::action::ActionMap;
 use hookhost_relay::message::{Members, raw};
 use serde_json::{Map, Value, json};
 
-/// The kinds of request that are asked about.
+/// The kinds of request about which plugins are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// `tools/call`.
@@ -29,20 +29,20 @@ pub enum Method {
     Sample,
     /// `elicitation/create`: the server asks for a person's answer.
     Elicit,
-    /// `tasks/update`: what a client's user and model answer to a call that was made earlier.
+    /// `tasks/update`: replies of a client's user and model to an earlier call.
     UpdateTask,
-    /// `tasks/result` and `tasks/get`: the result of a call that was made earlier. It is not asked about, its answer is.
+    /// `tasks/result` and `tasks/get`: the result of an earlier call. Plugins are asked about the answer only.
     TaskResult,
 }
 
 impl Method {
-    /// All that a client asks of a server.
+    /// All kinds of request from a client to a server.
     pub const OF_CLIENT: &[Self] = &[Self::CallTool, Self::ReadResource, Self::GetPrompt, Self::UpdateTask];
 
-    /// All that a server asks of a client.
+    /// All kinds of request from a server to a client.
     pub const OF_SERVER: &[Self] = &[Self::Sample, Self::Elicit];
 
-    /// The protocol's name of it.
+    /// Returns the protocol's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,17 +56,17 @@ impl Method {
         }
     }
 
-    /// The one of this name.
+    /// Returns the kind of this name, except [`Self::TaskResult`].
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::OF_CLIENT.iter().chain(Self::OF_SERVER).copied().find(|method| method.name() == name)
     }
 }
 
-/// Members of parameters that say what is asked for.
+/// Members of parameters that say what is requested.
 const OF_PARAMS: &[&str] = &["name", "arguments", "uri", "_meta", "task", "taskId", "requestState", "inputResponses"];
 
-/// Names that a server's tool cannot have: they stand for what is no tool.
+/// Returns true if a server's tool cannot have this name, since the name stands for something else.
 #[must_use]
 pub fn is_reserved(tool: &str) -> bool {
     Method::of(tool).is_some_and(|method| method != Method::CallTool)
@@ -74,19 +74,19 @@ pub fn is_reserved(tool: &str) -> bool {
         || tool == "tasks/list"
 }
 
-/// A request that is asked about.
+/// A request about which plugins are asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
-    /// What kind of request it is.
+    /// The kind of request.
     pub method: Method,
-    /// The tool, as plugins know it behind the server's name.
+    /// The tool's name, without the server's name before it.
     pub tool: String,
     /// The arguments, an object.
     pub arguments: Value,
 }
 
 impl Operation {
-    /// What a request of this method with these parameters asks for.
+    /// Reads a request of this method from its parameters.
     ///
     /// # Errors
     /// One sentence, if the parameters are not what the method needs.
@@ -119,7 +119,7 @@ impl Operation {
         Ok(Self { method, tool, arguments })
     }
 
-    /// The parameters with these arguments in place of what they had.
+    /// Returns the parameters with these arguments in place of their own.
     ///
     /// # Errors
     /// One sentence, if a request of this kind cannot carry them.
@@ -127,7 +127,7 @@ impl Operation {
         let cannot = || format!("a plugin changed {} to what such a request cannot carry", self.method.name());
         let fields = arguments.as_object().ok_or_else(cannot)?;
         let only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
-        // What did not change keeps its bytes: a number may have more digits than were read.
+        // Unchanged members keep their bytes: a number may have more digits than were read.
         let kept = |own: &Members| {
             fields.iter().try_fold(Members::default(), |all, (key, value)| {
                 let raw = match own.get(key) {
@@ -165,7 +165,7 @@ impl Operation {
     }
 }
 
-/// An object among the parameters; `{}` where it is missing or `null`.
+/// Returns an object from the parameters, or `{}` if it is missing or `null`.
 fn object(params: &Members, key: &str, method: Method) -> Result<Value, String> {
     match params.get(key) {
         None => Ok(Value::Object(Map::new())),

@@ -1,4 +1,4 @@
-//! What the user's configuration says of servers: the section `[mcp-proxy]`.
+//! The user's configuration of MCP servers: the section `[mcp-proxy]`.
 
 use glob::{MatchOptions, Pattern};
 use hookhost_relay::name::ServerName;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// Upper bound of a result where nothing else is said, in bytes: 4 MiB.
+/// Default of the maximum size of a result, in bytes: 4 MiB.
 pub const MAX_RESULT: usize = 4 * 1024 * 1024;
 
 /// The section `[mcp-proxy]`: keys for all servers, and below `servers` a table for each that needs others.
@@ -47,40 +47,40 @@ struct Server {
     forbidden_tools: Vec<ToolPattern>,
 }
 
-/// What happens after a rejection.
+/// The effect of a rejection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// It counts.
+    /// The rejection takes effect.
     #[default]
     Enforce,
-    /// It is recorded, and the request is passed on.
+    /// The rejection is recorded, and the message is forwarded.
     Audit,
 }
 
-/// How a tool's definition is approved.
+/// The way in which a tool's definition is approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pinning {
-    /// By a person.
+    /// A person approves each definition.
     #[default]
     Approve,
-    /// A server's first listing by itself, and later changes by a person.
+    /// A server's first listing is approved automatically; a person approves later changes.
     FirstUse,
 }
 
-/// What happens to a definition with characters that a person does not see.
+/// The treatment of a definition with characters that a person does not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unseen {
-    /// It is held back until a person has approved it, who sees them escaped.
+    /// It is held back until a person, who sees these characters escaped, has approved it.
     #[default]
     Show,
     /// It is never listed.
     Refuse,
 }
 
-/// A tool's name, in which `*` stands for any characters. Case does not count.
+/// A tool's name, in which `*` stands for any characters. Case is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ToolPattern(Pattern);
 
@@ -95,59 +95,59 @@ impl<'de> Deserialize<'de> for ToolPattern {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ServerPattern<'a> {
-    /// The server.
+    /// The name of the server.
     pub server: &'a str,
-    /// The key that it is in.
+    /// The key under which the pattern is listed.
     pub key: &'static str,
-    /// As it is written.
+    /// The text of the pattern.
     pub text: &'a str,
     pattern: &'a Pattern,
 }
 
 impl ServerPattern<'_> {
-    /// Whether a tool of this name is meant.
+    /// Returns true if the pattern matches a tool's name.
     #[must_use]
     pub fn fits(&self, tool: &str) -> bool {
         self.pattern.matches_with(tool, OPTIONS)
     }
 }
 
-/// How names are compared: a server may list a tool in another case than the rule that forbids it.
+/// Comparison ignores case: a server may list a tool in another case than the rule that forbids it.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: false, require_literal_separator: false, require_literal_leading_dot: false };
 
-/// What counts for one server.
+/// The policy of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// What happens after a rejection.
+    /// The effect of a rejection.
     pub mode: Mode,
-    /// How definitions are approved.
+    /// The way in which definitions are approved.
     pub definitions: Pinning,
-    /// What happens to characters that a person does not see.
+    /// The treatment of characters that a person does not see.
     pub unseen: Unseen,
-    /// Upper bound of a result, in bytes.
+    /// Maximum size of a result, in bytes.
     pub max_result: usize,
     tools: Option<Vec<ToolPattern>>,
     forbidden: Vec<ToolPattern>,
 }
 
 impl Section {
-    /// Whether each server has a name that it can have.
+    /// Checks that each server has a valid name.
     ///
     /// # Errors
-    /// One sentence about the first that has not.
+    /// One sentence about the first invalid name.
     pub fn check(&self) -> Result<(), String> {
         let mut names = self.servers.keys().map(|name| ServerName::new(name));
         names.try_for_each(|name| name.map(drop)).map_err(|error| format!("[mcp-proxy.servers]: {error}"))
     }
 
-    /// The servers that have a table of their own.
+    /// Returns the servers that have a table of their own.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().map(String::as_str)
     }
 
-    /// The patterns of these tables.
+    /// Returns the patterns of these tables.
     pub fn patterns(&self) -> impl Iterator<Item = ServerPattern<'_>> {
         self.servers.iter().flat_map(|(server, own)| {
             let tools = own.tools.iter().flatten().map(|pattern| ("tools", pattern));
@@ -161,7 +161,7 @@ impl Section {
         })
     }
 
-    /// What counts for a server.
+    /// Returns the policy of a server.
     #[must_use]
     pub fn policy(&self, server: &ServerName) -> Policy {
         let own = self.servers.get(server.as_str()).cloned().unwrap_or_default();
@@ -178,7 +178,7 @@ impl Section {
 }
 
 impl Policy {
-    /// Whether the server may have a tool of this name. One that it may not have is as if it were not there.
+    /// Returns true if the server may have a tool of this name. Other tools are treated as if they did not exist.
     #[must_use]
     pub fn has(&self, tool: &str) -> bool {
         let fits = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.0.matches_with(tool, OPTIONS));

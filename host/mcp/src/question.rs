@@ -1,8 +1,8 @@
-//! Questions that the client's user is asked in band, and the state that comes back with the answer.
+//! Questions to the client's user within an answer, and the state that the client returns with the reply.
 //!
-//! The state goes through the client, which may change it or send it again. So it says what was asked about which request,
-//! until when, and once: it is authenticated with a key that only this process has. The yes itself counts for exactly what was
-//! asked; the rules are asked again before anything happens, and a question that is not the same is put again.
+//! The state passes through the client, which may change it or send it again. So it names the question, the request and an expiry
+//! time, is valid once, and is authenticated with a key that only this process has. A yes is valid only for exactly that question: the
+//! rules are asked again before anything happens, and a different question is put again.
 
 use crate::listing::IsUnseen;
 use crate::operation::Operation;
@@ -20,27 +20,27 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How a state of ours begins; others are the server's.
+/// Beginning of this proxy's states. Other states are the server's.
 const PREFIX: &str = "hookhost.1.";
 
-/// The name of our question among those that the client's user is asked.
+/// The name of this proxy's question among those to the client's user.
 pub const KEY: &str = "hookhost";
 
-/// How long an answer counts.
+/// Time for which a reply is valid.
 const EXPIRES: Duration = Duration::from_secs(600);
 
-/// Upper bound of the arguments that a person is shown, in bytes: what is not shown whole cannot be agreed to.
+/// Maximum size of the arguments that a person is shown, in bytes. A person cannot agree to arguments that are not shown whole.
 pub const MAX_SHOWN: usize = 8 * 1024;
 
-/// How often one request can lead to questions, as in the engine: a third round is rejected.
+/// Maximum number of rounds of questions about one request, as in the engine: a third round is rejected.
 pub const MAX_ROUNDS: u32 = 2;
 
-/// What a question was about.
+/// A digest of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked(String);
 
 impl Asked {
-    /// These questions about a request that would then have these arguments, under rules of this digest.
+    /// Creates the digest of these questions about a request that would have these arguments, under rules of this digest.
     #[must_use]
     pub fn of(operation: &Operation, questions: &[Question], arguments: &Value, rules: &str) -> Self {
         let asked = json!([operation.method.name(), operation.tool, questions, arguments, rules]);
@@ -48,50 +48,50 @@ impl Asked {
     }
 }
 
-/// What the state says.
+/// The content of the state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// What was asked.
+    /// The question.
     pub asked: Asked,
-    /// How often the request has led to questions.
+    /// The number of rounds of questions about the request so far.
     pub round: u32,
-    /// What the client had brought for the server, in its place.
+    /// Members that the client had brought for the server and that the question replaces.
     pub inner: Map<String, Value>,
-    /// The server, and the request as the client sent it.
+    /// Digest of the server and of the request as the client sent it.
     about: String,
-    /// In seconds since the key was made.
+    /// The expiry time, in seconds since the key was created.
     expires: u64,
     once: String,
 }
 
-/// Why a state does not count.
+/// The reason why a state is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadState {
-    /// Nobody here has written it as it is.
+    /// This proxy did not write it in this form.
     #[error("`requestState` was not written by this proxy, or was changed")]
     Forged,
     /// It is too old.
     #[error("`requestState` is older than {} seconds", EXPIRES.as_secs())]
     Expired,
-    /// It came before.
+    /// It was used before.
     #[error("`requestState` was used before")]
     Replayed,
-    /// It is about something else.
+    /// It is about another request.
     #[error("`requestState` is about another request")]
     OtherRequest,
 }
 
-/// The key, and the states that have come back.
+/// Creates and verifies states. Holds the key, and the states that have come back.
 #[derive(Debug)]
 pub struct Seals {
     key: [u8; 32],
     used: Mutex<HashMap<String, Instant>>,
-    /// States expire by the time since then, whatever happens to the clock.
+    /// States expire by the time since this instant, independent of the system clock.
     began: Instant,
 }
 
 impl Seals {
-    /// With a key of its own.
+    /// Creates a new random key.
     ///
     /// # Errors
     /// If the system gives no random number.
@@ -99,13 +99,13 @@ impl Seals {
         Ok(Self { key: random()?, used: Mutex::default(), began: Instant::now() })
     }
 
-    /// Whether a state is ours to read.
+    /// Returns true if a state begins like one of this proxy's.
     #[must_use]
     pub fn is_ours(state: &str) -> bool {
         state.starts_with(PREFIX)
     }
 
-    /// The state of a question about a request.
+    /// Creates the state of a question about a request.
     ///
     /// # Errors
     /// If the system gives no random number.
@@ -125,10 +125,10 @@ impl Seals {
         Ok(format!("{PREFIX}{body}.{}", BASE64.encode(self.code(&body).finalize().into_bytes())))
     }
 
-    /// What a state says that has come back with this request. It counts once.
+    /// Verifies a state that came back with this request, and returns its content. A state is valid once.
     ///
     /// # Errors
-    /// If it does not count.
+    /// If the state is not valid.
     pub fn open(&self, state: &str, server: &ServerName, operation: &Operation) -> Result<Sealed, BadState> {
         let (body, code) = state.strip_prefix(PREFIX).and_then(|rest| rest.split_once('.')).ok_or(BadState::Forged)?;
         let code = BASE64.decode(code).map_err(|_| BadState::Forged)?;
@@ -150,14 +150,14 @@ impl Seals {
     }
 
     fn code(&self, body: &str) -> Hmac<Sha256> {
-        // Any length of key is taken.
+        // HMAC accepts keys of any length.
         let mut code = Hmac::<Sha256>::new_from_slice(&self.key).unwrap_or_else(|_| unreachable!());
         code.update(body.as_bytes());
         code
     }
 }
 
-/// The parameters of `elicitation/create`: a yes is the answer `accept`. Characters that a person does not see are written out.
+/// Returns the parameters of `elicitation/create`, to which `accept` is the yes. Characters that a person does not see are escaped.
 #[must_use]
 pub fn elicitation(
     server: &ServerName,
@@ -175,13 +175,13 @@ pub fn elicitation(
             method => method.name().to_owned(),
         }
     );
-    // What a person agrees to is what they see.
+    // A person must see all that they agree to.
     let seen = |c: char| if c != '\n' && is_unseen(c) { c.escape_unicode().collect() } else { String::from(c) };
     let message: String = message.chars().map(seen).collect();
     json!({ "message": message, "requestedSchema": { "type": "object", "properties": {} } })
 }
 
-/// Whether an answer to an elicitation is a yes.
+/// Returns true if an answer to an elicitation is a yes.
 #[must_use]
 pub fn is_yes(answer: &Value) -> bool {
     answer.get("action").and_then(Value::as_str) == Some("accept")

@@ -1,5 +1,4 @@
-//! A service that speaks streamable HTTP, as a server that speaks lines: each message is a request of its own, and what it is
-//! answered with are lines.
+//! A streamable-HTTP service as a server that speaks lines: each message becomes an HTTP request, and the answers become lines.
 
 use crate::events::Events;
 use crate::mirrored::{Annotated, TOO_MANY};
@@ -20,71 +19,71 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-/// How long a connection may take.
+/// Time limit of connecting.
 const TO_CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a message may take that nobody waits for.
+/// Time limit of a message that needs no answer.
 const FOR_A_NOTIFICATION: Duration = Duration::from_secs(30);
 
-/// How long the service may take to answer the request for its stream, before other requests are sent.
+/// Time that the service may take to open its stream before the next messages are sent.
 const FOR_A_STREAM: Duration = Duration::from_millis(500);
 
-/// How long the end of a session may take.
+/// Time limit of ending a session.
 const FOR_THE_END: Duration = Duration::from_secs(2);
 
 /// The first and the longest pause before a stream of the service is opened again.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// How often in a row a stream may end without an event before it is given up.
+/// Number of times in a row that a stream may end without an event before it is given up.
 const MAX_SILENT: u32 = 5;
 
-/// The shortest pause before a stream is asked for again, whatever the service says.
+/// Minimum pause before a stream is requested again, whatever the service asks for.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long it may take to begin another session: all messages wait meanwhile.
+/// Time limit of beginning another session, since all messages wait meanwhile.
 const FOR_A_SESSION: Duration = Duration::from_secs(30);
 
-/// Upper bound of the lines on their way to the proxy.
+/// Maximum number of queued lines to the proxy.
 const MAX_LINES: usize = 16;
 
-/// An answer of more bytes than that is large: 256 KiB.
+/// Size above which an answer is large, in bytes: 256 KiB.
 const LARGE: usize = 256 * 1024;
 
-/// Upper bound of the large answers that are taken in at once.
+/// Maximum number of large answers that are read at the same time.
 const MAX_LARGE: usize = 4;
 
-/// How much of a message may be on its way between both, in bytes.
+/// Size of the pipes to and from the proxy, in bytes.
 const BUFFER: usize = 256 * 1024;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// Why there is no way to a service.
+/// An error: the service cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
     /// The address is no web address.
     #[error("{0:?} is no http or https address")]
     Address(String),
-    /// The address has a user's name or password in it.
+    /// The address contains a user's name or password.
     #[error("the address has a name or password before the `@`: name the variable of a key instead")]
     UserInAddress,
-    /// A key would travel in the clear.
+    /// The key would travel unencrypted.
     #[error("a key for {0} could be read on the way: use https")]
     InTheClear(String),
-    /// A header cannot be one.
+    /// The value of a header is invalid.
     #[error("the value of a header has characters that it cannot have")]
     Header,
-    /// A header has no name that it can have.
+    /// The name of a header is invalid.
     #[error("{0:?} cannot be the name of a header")]
     HeaderName(String),
-    /// The client cannot be made.
+    /// The HTTP client cannot be created.
     #[error("there is no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
 }
 
-/// A service.
+/// A service, in one session.
 #[derive(Clone, Debug)]
 pub struct Service(Arc<Inner>);
 
@@ -100,21 +99,21 @@ struct Inner {
     renewing: tokio::sync::Mutex<()>,
     /// Notified when the service knows that the client has begun.
     begun: Notify,
-    /// Notified when the service has taken or refused the stream on which it can say something by itself.
+    /// Notified when the service has opened or refused its stream for messages of its own.
     listens: Notify,
 }
 
-/// What all sessions have in common.
+/// The state that all sessions share.
 #[derive(Clone, Debug)]
 struct Shared {
-    /// What its listings say of headers, in whatever session they came.
+    /// The headers that its listings ask for, from all sessions.
     annotated: Arc<Mutex<Annotated>>,
     tell: Tell,
-    /// Room for answers that are large.
+    /// Room for large answers.
     large: Arc<Semaphore>,
 }
 
-/// Says something to the user.
+/// Shows a text to the user.
 #[derive(Clone)]
 struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -128,12 +127,12 @@ impl fmt::Debug for Tell {
 struct State {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
-    /// The request with which the session began.
+    /// The `initialize` request with which the session began.
     hello: Option<Message>,
     stateless: HashMap<Id, AbortHandle>,
-    /// The last status that says more of an error than its code, and the request that it is about.
+    /// The last HTTP status that says more about an error than its code, and the request that it is about.
     refusal: Option<(Id, StatusCode)>,
-    /// Those among them, and among others, that last until somebody ends them.
+    /// Requests that last until one side ends them. Some of them are in `stateless` too.
     subscriptions: HashMap<Id, AbortHandle>,
     listening: Option<AbortHandle>,
     serving: Option<AbortHandle>,
@@ -142,7 +141,7 @@ struct State {
 /// A response to a message.
 struct Posted {
     response: Response,
-    /// The session in which the message was posted, unless that has just begun.
+    /// The session in which the message was posted, unless it has just begun.
     session: Option<HeaderValue>,
 }
 
@@ -151,20 +150,20 @@ struct Answered {
     message: Message,
     /// The session that it begins.
     session: Option<HeaderValue>,
-    /// Its room where it is large.
+    /// Its room if it is large.
     room: Option<OwnedSemaphorePermit>,
 }
 
-/// Headers that say how a message is sent: nobody sets them but the transport.
+/// Headers that control the transfer. Only the transport sets them.
 const OF_TRANSPORT: &[&str] =
     &["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"];
 
 impl Service {
-    /// The service at this address, which gets this key as `Authorization: Bearer …`, and these headers. One that says how a message
-    /// is sent is left out. `tell` says something to the user.
+    /// Creates a client for the service at this address. It sends the key as `Authorization: Bearer …`, and these headers except those
+    /// that control the transfer. `tell` shows a text to the user.
     ///
     /// # Errors
-    /// If it is no such address, a header cannot be one, or the key or a header could be read on the way.
+    /// If the address or a header is invalid, or the key or a header would travel unencrypted.
     pub fn new(
         address: &str,
         key: Option<&str>,
@@ -195,12 +194,12 @@ impl Service {
             headers.insert(reqwest::header::AUTHORIZATION, value);
         }
         if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // Where another thread was faster, there is one.
+            // If another thread was faster, a provider is installed.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
-        // A redirection would take the key along.
+        // A redirect would forward the key.
         let client = Client::builder().redirect(redirect::Policy::none()).connect_timeout(TO_CONNECT);
-        // A proxy of HTTP is another machine.
+        // An HTTP proxy would be another machine.
         let client = if is_loopback(&url) { client.no_proxy() } else { client };
         let shared = Shared {
             annotated: Arc::default(),
@@ -210,7 +209,7 @@ impl Service {
         Ok(Self::over(url, client.build()?, headers, shared))
     }
 
-    /// The same service in a session of its own.
+    /// Returns the same service in another session.
     #[must_use]
     pub fn another(&self) -> Self {
         let Inner { url, client, headers, shared, .. } = &*self.0;
@@ -223,17 +222,17 @@ impl Service {
         Self(Arc::new(Inner { url, client, headers, shared, state, output, renewing, begun, listens }))
     }
 
-    /// The status with which the service has refused a request that needs no session, where that was the last one.
+    /// Takes the HTTP status with which the service refused a stateless request, if that was the last refused one.
     pub(crate) fn refusal(&self, id: &Id) -> Option<StatusCode> {
         self.state().refusal.take().filter(|(of, _)| of == id).map(|(_, status)| status)
     }
 
-    /// What headers have to say about a request.
+    /// Returns the headers that requests need.
     pub(crate) fn annotated(&self) -> MutexGuard<'_, Annotated> {
         self.0.shared.annotated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the service says as lines, and where it is told lines. To be called within the runtime.
+    /// Returns the stream of the service's lines, and the stream for lines to it. Must be called within the runtime.
     #[must_use]
     pub fn connect(&self) -> (DuplexStream, DuplexStream) {
         let (output, theirs) = duplex(BUFFER);
@@ -241,14 +240,14 @@ impl Service {
         let service = self.clone();
         let (send, lines) = mpsc::channel(MAX_LINES);
         *self.output() = Some(send);
-        // Alone it writes: a request that is given up while it is writing would leave half of a line.
+        // A single task writes: a request that is cancelled during a write would leave half a line.
         tokio::spawn(write(lines, theirs));
         let serving = tokio::spawn(async move { service.serve(told).await });
         self.state().serving = Some(serving.abort_handle());
         (output, input)
     }
 
-    /// Gives up all requests: the end of their connections tells the service.
+    /// Cancels all requests. The end of their connections tells the service.
     pub fn abandon(&self) {
         let mut state = self.state();
         let tasks = [state.serving.take(), state.listening.take()];
@@ -277,7 +276,7 @@ impl Service {
             while requests.try_join_next().is_some() {}
             let message = match read {
                 Ok(message) => message,
-                // A plugin has changed it to what cannot be sent.
+                // A plugin has made the request invalid.
                 Err(refused) => {
                     if let Some(id) = refused.id.as_ref().filter(|_| !refused.is_answer) {
                         let why = format!("the request cannot be passed on: {refused}");
@@ -302,7 +301,7 @@ impl Service {
                     let (id, is_stateless) = (id.clone(), is_stateless(&message));
                     let is_subscription = message.method() == Some(LISTEN);
                     let own = id.clone();
-                    // The table is locked until the request is in it.
+                    // The table stays locked until the request is in it.
                     let mut state = self.state();
                     let task = requests.spawn(async move { service.request(&own, message).await });
                     if is_subscription {
@@ -312,24 +311,24 @@ impl Service {
                         state.stateless.insert(id, task);
                     }
                 }
-                // One after the other: what comes next may depend on it.
+                // Sent one after the other, since a later message may depend on this one.
                 _ => {
                     let _ = timeout(FOR_A_NOTIFICATION, service.post(&message)).await;
                     if message.method() == Some("notifications/initialized") {
                         service.0.begun.notify_one();
-                        // What the service asks from here on finds the stream there.
+                        // Requests that the service sends from here on find its stream open.
                         let _ = timeout(FOR_A_STREAM, service.0.listens.notified()).await;
                     }
                 }
             }
         }
-        // A subscription would last as long as the service does.
+        // A subscription would last as long as the service.
         self.state().subscriptions.drain().for_each(|(_, subscription)| subscription.abort());
         while requests.join_next().await.is_some() {}
         self.end().await;
     }
 
-    /// Gives up a request whose answer is a stream, where this message cancels one: the end of the stream tells the service.
+    /// Cancels a request whose answer is a stream, if this message cancels one. The end of the stream tells the service.
     async fn has_given_up(&self, message: &Message) -> bool {
         let Some(id) = cancelled(message) else { return false };
         let (task, is_subscription) = {
@@ -341,7 +340,7 @@ impl Service {
         let has_ended = task.is_finished();
         task.abort();
         if is_subscription && !has_ended {
-            // No answer comes any more: the client can use the identifier again.
+            // No answer will come, so the client can use the identifier again.
             self.say(subscription::ended(&id)).await;
         }
         true
@@ -382,13 +381,13 @@ impl Service {
         Ok(())
     }
 
-    /// Takes up an answer and passes it on.
+    /// Learns from an answer and forwards it.
     async fn pass_on(&self, request: &Message, answer: Message, session: Option<HeaderValue>) {
         self.learn(request, &answer, session);
         self.say(answer.bytes).await;
     }
 
-    /// The answer to a request in a response. `None` where the response has ended it otherwise.
+    /// Reads the answer to a request from a response. Returns `None` if the response ended the request in another way.
     async fn answer(&self, id: &Id, message: &Message, response: Response) -> Result<Option<Answered>, String> {
         let status = response.status();
         if is_stream(response.headers()) && status.is_success() {
@@ -397,7 +396,7 @@ impl Service {
         let session = response.headers().get(SESSION).cloned();
         let (body, room) = self.body(response).await?;
         let shown = beginning(&body);
-        // An error can be an answer of the protocol as well.
+        // An HTTP error can also be an answer of the protocol.
         match Message::of(lines::without_mark(body)) {
             Ok(answer) if is_answer_to(id, &answer) => {
                 if is_stateless(message) && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND) {
@@ -411,14 +410,14 @@ impl Service {
         }
     }
 
-    /// Posts a message. Where the service says before it has looked at the message that it has forgotten the session, another one is
-    /// begun, as the client began it, and the message is posted once more.
+    /// Posts a message. If the service refuses it because it has forgotten the session, begins another one with the client's
+    /// `initialize` and posts the message again.
     async fn post(&self, message: &Message) -> Result<Posted, String> {
         if is_stateless(message) {
             return Ok(Posted { response: self.post_in(None, message).await?, session: None });
         }
         let session = {
-            // Where another session is being begun, this belongs to that one.
+            // If another session is being begun, the message belongs to that one.
             let _renewing = self.0.renewing.lock().await;
             self.state().session.clone()
         };
@@ -426,7 +425,7 @@ impl Service {
         let Some(lost) = session else { return Ok(Posted { response, session: None }) };
         let (is_forgotten, response) = match response.status() {
             StatusCode::NOT_FOUND => (true, response),
-            // Many services answer so, although the protocol wants the other one.
+            // Many services answer with this status, although the protocol wants the other one.
             StatusCode::BAD_REQUEST => self.looked_into(message, response).await?,
             _ => (false, response),
         };
@@ -437,8 +436,8 @@ impl Service {
         Ok(Posted { response: self.post_in(session.as_ref(), message).await?, session: None })
     }
 
-    /// Whether a response that refuses a message says that the service does not know the session; and the response. An answer of the
-    /// protocol comes from what the service runs, and not from what keeps its sessions.
+    /// Returns true if a refusal says that the service does not know the session, and the response. An answer of the protocol comes
+    /// from the service itself, not from its session management.
     async fn looked_into(&self, message: &Message, response: Response) -> Result<(bool, Response), String> {
         let mut again = hyper::http::Response::new(());
         *again.status_mut() = response.status();
@@ -451,19 +450,19 @@ impl Service {
         Ok((is_forgotten, again.map(|()| body).into()))
     }
 
-    /// Begins another session in the place of this one, which the service has forgotten.
+    /// Begins another session in place of a forgotten one, within a time limit.
     async fn is_renewed(&self, lost: &HeaderValue) -> Result<bool, String> {
         let renewed = timeout(FOR_A_SESSION, self.renewed(lost)).await;
         renewed.map_err(|_| "the service does not begin another session".to_owned())?
     }
 
-    /// Begins a session in place of one that the service has forgotten; `false` where it refuses. The forgotten one stays until
-    /// there is another: the next message tries it again.
+    /// Begins another session in place of a forgotten one. Returns false if the service refuses. The forgotten session then stays, and
+    /// the next message tries again.
     async fn renewed(&self, forgotten: &HeaderValue) -> Result<bool, String> {
         let _one = self.0.renewing.lock().await;
         let hello = {
             let state = self.state();
-            // Another request has renewed it.
+            // Another request has renewed the session.
             if state.session.as_ref() != Some(forgotten) {
                 return Ok(true);
             }
@@ -513,12 +512,12 @@ impl Service {
         sent.map_err(|error| format!("the service cannot be reached: {}", cause(&error)))
     }
 
-    /// Passes the messages of a stream on. One that answers a request ends with its answer, which is returned; until then it is asked for again where
-    /// it says how it continues.
+    /// Forwards the messages of a stream. The stream of a request ends with its answer, which is returned. A stream that breaks
+    /// earlier is resumed if it has an event id.
     async fn stream(&self, mut response: Response, asked: Option<(&Id, &Message)>) -> Result<Option<Answered>, String> {
         let session = response.headers().get(SESSION).cloned();
         let mut events = Events::default();
-        // How often it ended in a row without an event.
+        // Number of times in a row that the stream ended without an event.
         let mut silent = 0;
         loop {
             let part = response.chunk().await;
@@ -543,18 +542,18 @@ impl Service {
             };
             for data in events.take(&part).map_err(|error| error.to_string())? {
                 silent = 0;
-                // What is read here is what the proxy reads: an event's lines are one line of it.
+                // The proxy reads lines, so the lines of an event become one.
                 let data = message::on_one_line(data);
                 let message = match Message::of(data.clone()) {
                     Ok(message) => message,
-                    // What waits for this answer would wait for ever.
+                    // The request that waits for this answer would wait for ever.
                     Err(why) if asked.is_some_and(|(id, _)| why.answered().any(|of| of == id)) => {
                         return Err(format!("the service's answer cannot be passed on: {why}"));
                     }
                     Err(why) if why.is_answer => continue,
-                    // The proxy refuses it, and says so.
+                    // The proxy refuses the message and reports that.
                     Err(why) => {
-                        // Answers in it are to requests of other streams: as far as this one goes, the batch has none.
+                        // Answers in it belong to requests of other streams, so it is handled as an empty batch.
                         let has_answers = why.answered().next().is_some();
                         self.say(if has_answers { Bytes::from_static(b"[]") } else { data }).await;
                         continue;
@@ -564,9 +563,9 @@ impl Service {
                     (Kind::Response { .. }, Some((id, _))) if is_answer_to(id, &message) => {
                         return Ok(Some(Answered { message: message.with_id(id), session, room: None }));
                     }
-                    // Of another request: nobody has asked here.
+                    // This stream expects no answer to another request.
                     (Kind::Response { .. } | Kind::ErrorAboutNoRequest, _) => {}
-                    // Nothing more comes on it: the service has ended a subscription by itself.
+                    // The service has ended a subscription by itself, so no more messages come on it.
                     (Kind::Notification { .. }, Some((id, request)))
                         if request.method() == Some(LISTEN) && cancelled(&message).as_ref() == Some(id) =>
                     {
@@ -582,7 +581,7 @@ impl Service {
         }
     }
 
-    /// Takes up what an answer says about later requests.
+    /// Learns from an answer what later requests need.
     fn learn(&self, request: &Message, answer: &Message, session: Option<HeaderValue>) {
         let is_beginning = request.method() == Some("initialize");
         if !is_beginning && request.method() != Some("tools/list") {
@@ -615,10 +614,10 @@ impl Service {
         }
     }
 
-    /// What the service says without being asked, where it has a stream for that.
+    /// Reads the stream of messages that the service sends by itself, if it has one.
     async fn listen(&self) {
         let mut pause = PAUSES.0;
-        // The service may not take it before it is told that the client has begun.
+        // The service may refuse the stream until it knows that the client has begun.
         let _ = timeout(pause, self.0.begun.notified()).await;
         loop {
             let got = self.get(None).await;
@@ -635,7 +634,7 @@ impl Service {
         }
     }
 
-    /// Asks for a stream, or for the rest of one after an event.
+    /// Requests a stream, or the rest of one after an event.
     async fn get(&self, after: Option<&str>) -> reqwest::Result<Response> {
         let mut request = self.0.client.get(self.0.url.clone()).headers(self.0.headers.clone());
         request = request.header(ACCEPT, "text/event-stream");
@@ -656,12 +655,12 @@ impl Service {
     async fn say(&self, bytes: Bytes) {
         let output = self.output().clone();
         if let Some(output) = output {
-            // Nobody reads it any more.
+            // The receiver may have gone.
             let _ = output.send(bytes).await;
         }
     }
 
-    /// Tells the service that the session is over, where one has begun. It waits a moment for that.
+    /// Tells the service that the session is over, if one has begun, and waits a moment for its reply.
     pub async fn end(&self) {
         let (session, version) = {
             let mut state = self.state();
@@ -681,7 +680,7 @@ impl Service {
         *self.output() = None;
     }
 
-    /// The body of an answer, as far as a message may be long, and its room where it is large.
+    /// Reads the body of an answer, up to the maximum length of a message. A large one comes with its room.
     async fn body(&self, mut response: Response) -> Result<(Bytes, Option<OwnedSemaphorePermit>), String> {
         let (mut body, mut room) = (BytesMut::new(), None);
         loop {
@@ -699,13 +698,13 @@ impl Service {
     }
 }
 
-/// Whether a message answers the request of this identifier. In the response to it, there is no other one.
+/// Returns true if a message answers the request of this identifier, of either type. Its response has no other answer.
 fn is_answer_to(id: &Id, message: &Message) -> bool {
     let Kind::Response { id: of } = &message.kind else { return false };
     of == id || of.of_other_type().as_ref() == Some(id)
 }
 
-/// What services say of a session that they do not know, each as words of a text in lower case.
+/// Phrases of services for an unknown session, each as words of a text in lower case.
 const UNKNOWN_SESSION: &[&[&str]] = &[
     &["session", "not found"],
     &["session", "invalid"],
@@ -721,23 +720,23 @@ const UNKNOWN_SESSION: &[&[&str]] = &[
     &["not initialized"],
 ];
 
-/// Longest text that says of a session that it is not known, in bytes.
+/// Maximum length of a text that says that a session is unknown, in bytes.
 const MAX_REFUSAL: usize = 1024;
 
-/// Whether a text says that the service does not know the session.
+/// Returns true if a text says that the service does not know the session.
 fn is_about_session(text: &str) -> bool {
     let text = text.to_lowercase();
     text.len() <= MAX_REFUSAL && UNKNOWN_SESSION.iter().any(|words| words.iter().all(|word| text.contains(word)))
 }
 
-/// Whether an answer is an error that says that the service does not know the session.
+/// Returns true if an answer is an error that says that the service does not know the session.
 fn is_of_forgotten_session(answer: &Message) -> bool {
     let error = answer.members.value("error");
     let text = error.as_ref().and_then(|error| error.get("message")?.as_str());
     text.is_some_and(is_about_session)
 }
 
-/// Methods that change nothing, so that they can be asked once more.
+/// Methods that change nothing, so that they can be repeated.
 const READING: &[&str] = &[
     "ping",
     "tools/list",
@@ -749,14 +748,14 @@ const READING: &[&str] = &[
     "completion/complete",
 ];
 
-/// Whether a request that was answered with this error can have changed something: a tool can know sessions of its own, such as that
-/// of a browser. An error that says that the request is none comes before anything runs.
+/// Returns true if a request that got this error may have changed something: a tool can have sessions of its own, such as a browser's.
+/// An error about an invalid request comes before anything runs.
 fn can_have_run(request: &Message, error: &Message) -> bool {
     let code = error.members.value("error").and_then(|error| error.get("code")?.as_i64());
     !request.method().is_some_and(|method| READING.contains(&method)) && code != Some(message::INVALID_REQUEST)
 }
 
-/// Writes lines, each whole, until nobody says or reads any more.
+/// Writes whole lines until the sender or the reader has gone.
 async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
     while let Some(bytes) = lines.recv().await {
         let mut line = message::on_one_line(bytes).to_vec();
@@ -767,13 +766,13 @@ async fn write(mut lines: mpsc::Receiver<Bytes>, mut output: DuplexStream) {
     }
 }
 
-/// Whether an answer comes as events. Case does not count in a media type.
+/// Returns true if an answer comes as events. The case of a media type is ignored.
 fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
 }
 
-/// The headers that say again what a request says.
+/// Returns the headers that repeat parts of a request.
 fn mirrored(annotated: &Annotated, message: &Message) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in annotated.headers(message)? {
@@ -781,13 +780,13 @@ fn mirrored(annotated: &Annotated, message: &Message) -> Result<HeaderMap, Strin
             |_| "an argument with a header of its own has a name or a value that no header can have".to_owned();
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| cannot(()))?;
         let value = HeaderValue::from_str(&value).map_err(|_| cannot(()))?;
-        // A table that is full would end the task.
+        // `append` panics when the table is full.
         headers.try_append(name, value).map_err(|_| TOO_MANY)?;
     }
     Ok(headers)
 }
 
-/// The revision that a request says itself.
+/// Returns the protocol revision that a request names.
 pub(crate) fn revision(message: &Message) -> Option<String> {
     let meta = message.params().ok()?.value("_meta")?;
     meta.get("io.modelcontextprotocol/protocolVersion")?.as_str().map(str::to_owned)
@@ -807,7 +806,7 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The innermost cause, which says the most.
+/// Returns the text of the innermost cause, which says the most.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

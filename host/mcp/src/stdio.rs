@@ -15,16 +15,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::interval;
 
-/// The interval at which it is looked whether something was approved, or the configuration changed.
+/// Poll interval for new approvals and changes of the configuration.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The revisions of the protocol that this proxy knows.
+/// The protocol revisions that this proxy knows.
 const REVISIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// The notifications that have the state of a task, and perhaps its result with it.
+/// The notifications that carry the state of a task, which may contain its result.
 const TASK_STATES: &[&str] = &["notifications/tasks", "notifications/tasks/status"];
 
-/// Proxies until one of both ends; the judge's session can outlast that.
+/// Runs the proxy until one of both sides ends. The judge's session can last longer.
 pub async fn run<R, W>(
     judge: Arc<Judge>,
     client: (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
@@ -45,15 +45,15 @@ where
     relay::run(Arc::new(proxy), client, server, patience).await
 }
 
-/// What happens to the messages of a client and of a server.
+/// Handles the messages of a client and a server.
 #[derive(Debug)]
 struct Proxy {
     judge: Arc<Judge>,
-    /// What the client said of itself at the beginning.
+    /// The capabilities that the client sent in `initialize`.
     client: Mutex<Client>,
-    /// Whether the server tells when its listing changes.
+    /// True if the server reports changes of its listing.
     tells_changes: AtomicBool,
-    /// How often the listing had changed when the client last got it, or was told so.
+    /// The number of listing changes when the client last got the listing or was told of a change.
     listing_changes: AtomicU64,
     /// The client's subscriptions.
     subscriptions: Mutex<Subscriptions>,
@@ -68,7 +68,7 @@ impl Proxy {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the user where a side names no revision of the protocol that this proxy knows: its messages can be other ones.
+    /// Tells the user if a side names no protocol revision that this proxy knows, since its messages can differ.
     fn note_revision(&self, of: Side, said: Option<&Value>) {
         let revision = said.and_then(Value::as_str);
         if revision.is_some_and(|revision| REVISIONS.contains(&revision)) {
@@ -84,7 +84,7 @@ impl Proxy {
         ));
     }
 
-    /// What tells the client, in each way that it listens to, that it should ask for a listing again.
+    /// Returns the notifications that make the client request the listing again, one for each way in which it listens.
     fn list_changed(&self) -> Vec<Bytes> {
         let all = self.tells_changes.load(Ordering::Relaxed);
         let told = all.then(|| Bytes::from_static(subscription::TOOLS_CHANGED.as_bytes()));
@@ -112,9 +112,9 @@ impl Handler for Proxy {
         format!("the MCP server {} has ended before it answered", self.judge.server)
     }
 
-    /// The first request finds the resident host there.
+    /// Begins the session early, so that the first request finds the resident host running.
     async fn begin(&self) {
-        // Where that fails, each event tries it again, and says why.
+        // If this fails, each event tries again and reports the reason.
         let _ = self.judge.begin_session().await;
     }
 
@@ -136,7 +136,7 @@ impl Handler for Proxy {
     fn request(&self, from: Side, id: &Id, message: &Message) -> handler::Begun<Expected, Request> {
         let is_of_client = from == Side::Client;
         if is_of_client {
-            // The identifier is free, and was perhaps that of one which the client has cancelled long ago.
+            // The identifier is free. It may be that of a subscription that the client cancelled long ago.
             self.subscriptions().end(id);
         }
         if is_of_client && message.method() == Some("initialize") {
@@ -189,7 +189,7 @@ impl Handler for Proxy {
         if TASK_STATES.contains(&method) && from == Side::Server { Notified::Judged } else { Notified::Passed }
     }
 
-    /// The client gets the agreement before anything that follows it.
+    /// Marks a subscription as agreed only after the client got the agreement, which must come before all that follows.
     fn passed(&self, from: Side, message: &Message) {
         if from == Side::Server
             && let Some(id) = subscription::agreed(message)

@@ -1,45 +1,45 @@
-//! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends them. What is told on one names it.
+//! Subscriptions of revision 2026-07-28: a request `subscriptions/listen`, whose answer ends it. Its notifications name it.
 
 use bytes::Bytes;
 use hookhost_relay::message::{Id, Kind, Message};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
-/// Where a notification names the request that began its subscription.
+/// The member of `_meta` in which a notification names the request that began its subscription.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Tells a client that its listing of tools has changed, in the revisions before subscriptions.
+/// The notification that a client's listing of tools has changed, in revisions before subscriptions.
 pub const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 /// The method that begins a subscription.
 pub const LISTEN: &str = "subscriptions/listen";
 
-/// Upper bound of the subscriptions that a client has cancelled and whose end is still waited for: as many as the relay knows.
+/// Maximum number of cancelled subscriptions whose end is still expected, as in the relay.
 const MAX_CANCELLED: usize = 100;
 
 /// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
-    /// Those that are open, and whether the server has agreed to tell when its tools change.
+    /// The open subscriptions, each with true if the server has agreed to report changes of its tools.
     open: HashMap<Id, bool>,
-    /// Those that the client has cancelled, the oldest first. Nothing is told on them; the server may say that it has ended one.
+    /// The subscriptions that the client has cancelled, the oldest first. They get no notifications, but the server may end one.
     cancelled: VecDeque<Id>,
 }
 
 impl Subscriptions {
-    /// One begins.
+    /// Adds a new subscription.
     pub fn begin(&mut self, id: Id) {
         self.open.insert(id, false);
     }
 
-    /// The server has agreed to tell on one when its tools change.
+    /// Notes that the server has agreed to report changes of its tools on a subscription.
     pub fn agree(&mut self, id: &Id) {
         if let Some(has_agreed) = self.open.get_mut(id) {
             *has_agreed = true;
         }
     }
 
-    /// The client has cancelled one.
+    /// Notes that the client has cancelled a subscription.
     pub fn cancel(&mut self, id: &Id) {
         if self.open.remove(id).is_none() {
             return;
@@ -50,25 +50,25 @@ impl Subscriptions {
         }
     }
 
-    /// One is over.
+    /// Removes a subscription that is over.
     pub fn end(&mut self, id: &Id) {
         self.open.remove(id);
         self.cancelled.retain(|cancelled| cancelled != id);
     }
 
-    /// Whether the server can end one by a notification.
+    /// Returns true if the server can end this subscription by a notification.
     #[must_use]
     pub fn has(&self, id: &Id) -> bool {
         self.open.contains_key(id) || self.cancelled.contains(id)
     }
 
-    /// Those on which a change of the tools is told.
+    /// Returns the subscriptions on which changes of the tools are reported.
     pub fn told_of_tools(&self) -> impl Iterator<Item = &Id> {
         self.open.iter().filter(|(_, has_agreed)| **has_agreed).map(|(id, _)| id)
     }
 }
 
-/// The request that a notification gives up, or a subscription that a server ends by it; `None` where it is another message.
+/// Returns the request that a notification cancels, or the subscription that a server ends by it. Returns `None` for other messages.
 #[must_use]
 pub fn cancelled(message: &Message) -> Option<Id> {
     let is_it = matches!(&message.kind, Kind::Notification { method } if method == "notifications/cancelled");
@@ -78,8 +78,8 @@ pub fn cancelled(message: &Message) -> Option<Id> {
     message.params().ok()?.value("requestId").as_ref().and_then(Id::of)
 }
 
-/// The subscription on which a server agrees with this message to tell when its tools change; `None` where it says something
-/// else.
+/// Returns the subscription on which a server agrees by this message to report changes of its tools. Returns `None` for other
+/// messages.
 #[must_use]
 pub fn agreed(message: &Message) -> Option<Id> {
     if message.method() != Some("notifications/subscriptions/acknowledged") {
@@ -91,14 +91,14 @@ pub fn agreed(message: &Message) -> Option<Id> {
     id.filter(|_| tells_changes)
 }
 
-/// Ends a subscription, as a server says it.
+/// Returns the notification by which a server ends a subscription.
 #[must_use]
 pub fn ended(id: &Id) -> Bytes {
     let id = id.to_json();
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#))
 }
 
-/// Tells the client of a subscription that its listing of tools has changed.
+/// Returns the notification on a subscription that the client's listing of tools has changed.
 #[must_use]
 pub fn tools_changed(id: &Id) -> Bytes {
     let params = format!(r#"{{"_meta":{{"{SUBSCRIPTION}":{}}}}}"#, id.to_json());

@@ -1,32 +1,32 @@
-//! How many messages are asked about now, for those who wait until there are no more.
+//! A counter of work under way, for tasks that wait until there is none.
 
 use tokio::sync::watch;
 
-/// A count of what is under way.
+/// A counter of work under way.
 #[derive(Clone, Debug, Default)]
 pub struct Busy(watch::Sender<usize>);
 
-/// Counts as one until it is dropped.
+/// One unit of work, counted until it is dropped.
 #[derive(Debug)]
 pub struct One(watch::Sender<usize>);
 
 impl Busy {
-    /// One more.
+    /// Counts one more unit of work.
     #[must_use]
     pub fn one(&self) -> One {
         self.0.send_modify(|count| *count += 1);
         One(self.0.clone())
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if no work is under way.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         *self.0.borrow() == 0
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no work is under way.
     pub async fn idle(&self) {
-        // The sender is there.
+        // `wait_for` fails only without a sender, and `self` is one.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What a proxy does with the messages that are relayed.
+//! The trait of a proxy that handles the relayed messages.
 
 use crate::lane::Lane;
 use crate::message::{Id, Message};
@@ -9,17 +9,17 @@ use serde_json::Value;
 use std::fmt;
 use std::pin::Pin;
 
-/// Whose a message is.
+/// A side of the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The one that has started the proxy.
+    /// The program that started the proxy.
     Client,
-    /// The one that the proxy has started.
+    /// The program that the proxy started.
     Server,
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -29,31 +29,31 @@ impl Side {
     }
 }
 
-/// What is done before an answer is given.
+/// A future that completes before an answer is sent.
 pub type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// How a request begins. `E` is what is expected in answer to one that is passed on, `A` is one that is asked about.
+/// The first decision about a request. `E` describes the expected answer of a forwarded request, `A` a request to ask rules about.
 pub enum Begun<E, A> {
-    /// It is passed on.
+    /// The request is forwarded.
     Passed {
-        /// As these bytes.
+        /// The bytes to forward.
         bytes: Bytes,
-        /// What is expected in answer.
+        /// The expected answer.
         expected: E,
     },
-    /// It is asked about.
+    /// Rules are asked about the request.
     Asked(A),
-    /// It is answered here.
+    /// The proxy answers the request.
     Answered {
         /// The answer.
         answer: Bytes,
-        /// What is done before; it keeps the answer's place.
+        /// Work to complete before the answer is sent. The answer keeps its place in the order.
         before: Option<Before>,
     },
 }
 
 impl<E, A> Begun<E, A> {
-    /// It is answered here, at once.
+    /// Answers the request at once.
     #[must_use]
     pub const fn answered(answer: Bytes) -> Self {
         Self::Answered { answer, before: None }
@@ -70,114 +70,114 @@ impl<E, A> fmt::Debug for Begun<E, A> {
     }
 }
 
-/// What happens to a request that was asked about.
+/// The final decision about a request, after rules were asked.
 #[derive(Debug)]
 pub enum Decision<E> {
-    /// It is passed on.
+    /// The request is forwarded.
     Passed {
-        /// As these bytes.
+        /// The bytes to forward.
         bytes: Bytes,
-        /// What is expected in answer.
+        /// The expected answer.
         expected: E,
     },
-    /// It is answered here.
+    /// The proxy answers the request.
     Answered(Bytes),
 }
 
-/// What happens to a notification.
+/// The decision about a notification.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notified {
-    /// It is passed on.
+    /// The notification is forwarded.
     Passed,
-    /// It is not passed on, and the user is told why.
+    /// The notification is dropped, and the user is told this reason.
     Refused(String),
-    /// It takes back this request of its sender, which nobody answers then. It is passed on where the other side has the request.
+    /// It cancels this request of its sender, which gets no answer. It is forwarded if the other side has the request.
     Cancels(Id),
-    /// It takes back this request of its sender. Where its sender has none with this identifier, it ends the other side's, which nobody
-    /// answers then ([`Handler::ended`]). It is passed on where the other side has the request, and has not cancelled it.
+    /// It cancels this request of its sender, or if there is none, ends the other side's request of that id ([`Handler::ended`]). The
+    /// request gets no answer. It is forwarded if the other side has the request and has not cancelled it.
     Ends(Id),
-    /// These requests are answered here where the other side has not seen them.
+    /// The proxy answers those of these requests that the other side has not seen.
     Answers {
         /// The requests.
         requests: Vec<Unsent>,
-        /// Whether it is passed on also where it has answered all that it is about.
+        /// True to forward the notification even if the proxy has answered all these requests.
         passes: bool,
     },
-    /// It is judged ([`Handler::pushed`]), and passed on as it is then.
+    /// The notification is judged ([`Handler::pushed`]), and forwarded as judged.
     Judged,
 }
 
-/// A request that is asked about, and its answer where that is given up.
+/// A pending request, and the answer to send if it is cancelled before the other side sees it.
 #[derive(Clone, Debug)]
 pub struct Unsent {
-    /// Whose request it is.
+    /// The side that sent the request.
     pub of: Side,
-    /// Its identifier.
+    /// The identifier of the request.
     pub id: Id,
     /// The answer.
     pub answer: Bytes,
 }
 
-/// How something is asked about while others wait.
+/// The context of a pending question, for a handler that may need to let other messages pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking<'a> {
-    /// The place that is kept meanwhile.
+    /// The place in the order that the message keeps meanwhile.
     pub turn: &'a Turn,
     questions: &'a Questions,
 }
 
 impl<'a> Asking<'a> {
-    /// With this place, and questions that go to this client.
+    /// Creates a context with this place, and with `questions` for requests to the client.
     #[must_use]
     pub const fn new(turn: &'a Turn, questions: &'a Questions) -> Self {
         Self { turn, questions }
     }
 
-    /// Asks the client by a request of the proxy's own, while nobody waits for the place: a person has to answer.
+    /// Sends the proxy's own request to the client. Gives up the place first, since a person has to answer.
     pub async fn client(self, method: &str, params: &Value) -> Option<Value> {
         self.turn.give_up();
         self.questions.ask(method, params).await
     }
 }
 
-/// What a proxy does with the messages of both sides.
+/// The handler of the messages of both sides.
 pub trait Handler: Send + Sync + 'static {
-    /// What is expected in answer to a request that was passed on.
+    /// The expected answer to a forwarded request.
     type Expected: Send + Sync + 'static;
 
-    /// A request that is asked about.
+    /// A request to ask rules about.
     type Asked: Send + Sync + 'static;
 
-    /// What a side is called in sentences.
+    /// Returns the name of a side for sentences.
     fn name(&self, side: Side) -> &str;
 
-    /// Says something to the user.
+    /// Shows a text to the user.
     fn tell(&self, text: &str);
 
-    /// Why a request of the client has no answer when the server has ended, as a sentence without a full stop.
+    /// Returns the reason why a request has no answer after the server has ended, as a sentence without a full stop.
     fn unanswered(&self) -> String;
 
-    /// What is done as soon as messages are relayed, beside them.
+    /// Runs beside the relay, from its start.
     fn begin(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// The message that is taken up in the place of one of the server's that begins and ends so and cannot be passed on, since the
-    /// client would wait for what it says. `why` is a sentence without a full stop.
+    /// Returns a message in place of an unreadable one of the server's, if the client would otherwise wait for its content. `head` and
+    /// `tail` are its beginning and end, `why` is a sentence without a full stop.
     fn in_place_of(&self, _head: &[u8], _tail: &[u8], _why: &str) -> Option<Bytes> {
         None
     }
 
-    /// What is looked at as long as messages are relayed; what it puts on the lane goes to the client.
+    /// Runs as long as messages are relayed. Messages that it puts on the lane go to the client.
     fn watch(&self, _to_client: &Lane) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
 
-    /// How a request begins.
+    /// Decides about a new request.
     fn request(&self, from: Side, id: &Id, message: &Message) -> Begun<Self::Expected, Self::Asked>;
 
-    /// What happens to a request that is asked about.
+    /// Asks rules about a request and decides.
     fn ask(
         &self,
         from: Side,
@@ -185,28 +185,28 @@ pub trait Handler: Send + Sync + 'static {
         asking: Asking<'_>,
     ) -> impl Future<Output = Decision<Self::Expected>> + Send;
 
-    /// What happens to a notification.
+    /// Decides about a notification.
     fn notification(&self, from: Side, method: &str, message: &Message) -> Notified;
 
-    /// What is done once a notification was passed on as it came.
+    /// Called after a notification was forwarded unchanged.
     fn passed(&self, _from: Side, _message: &Message) {}
 
-    /// What is done once a request was ended by the other side's notification ([`Notified::Ends`]).
+    /// Called after the other side's notification has ended a request ([`Notified::Ends`]).
     fn ended(&self, _id: &Id) {}
 
-    /// A notification as it may be passed on.
+    /// Returns a notification as it may be forwarded.
     ///
     /// # Errors
-    /// Why it may not, as the end of a sentence.
+    /// The reason why it may not, as the end of a sentence.
     fn pushed(&self, message: &Message, _asking: Asking<'_>) -> impl Future<Output = Result<Bytes, String>> + Send {
         std::future::ready(Ok(message.bytes.clone()))
     }
 
-    /// Takes an answer up. What is returned is judged ([`answer`](Self::answer)); where it is nothing, the answer is passed on as it
-    /// came.
+    /// Processes an answer. Returns the expectation if the answer must be judged ([`answer`](Self::answer)), or `None` to forward it
+    /// unchanged.
     fn answered(&self, expected: Self::Expected, message: &Message) -> Option<Self::Expected>;
 
-    /// An answer as it may be passed on.
+    /// Judges an answer and returns it as it may be forwarded.
     fn answer(
         &self,
         id: &Id,

@@ -1,5 +1,5 @@
-//! The messages on their way to one side, in order. A message that is still asked about keeps its place; those behind it wait,
-//! unless a person is waited for, or a model for long: then it gives its place up.
+//! The ordered queue of messages to one side. A message about which rules are asked keeps its place, and those behind it wait. It
+//! gives up its place if a person must answer, or a model takes long.
 
 use crate::message::on_one_line;
 use bytes::Bytes;
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-/// Upper bound of the messages on their way.
+/// Maximum number of queued messages.
 const MAX_MESSAGES: usize = 1024;
 
-/// Upper bound of their bytes, in KiB: 64 MiB.
+/// Maximum size of queued messages, in KiB: 64 MiB.
 const MAX_KIB: u32 = 64 * 1024;
 
-/// A message on its way, and the room that it takes.
+/// A queued message, and its reserved room.
 #[derive(Debug)]
 struct Frame {
     bytes: Bytes,
     _room: Option<Room>,
 }
 
-/// Room for a message, until it is written.
+/// Reserved room for a message. It is released when this is dropped.
 #[derive(Debug)]
 pub struct Room {
     _permit: OwnedSemaphorePermit,
@@ -34,34 +34,34 @@ enum Slot {
     End,
 }
 
-/// The end at which messages are put in.
+/// The sending end of the queue.
 #[derive(Clone, Debug)]
 pub struct Lane {
     sender: mpsc::Sender<Slot>,
     room: Arc<Semaphore>,
 }
 
-/// The end at which they are written.
+/// The writing end of the queue.
 #[derive(Debug)]
 pub struct Exit {
     receiver: mpsc::Receiver<Slot>,
 }
 
-/// A place in the order; given up when it is dropped.
+/// A reserved place in the order. Dropping it gives the place up.
 #[derive(Debug)]
 pub struct Place {
     sender: oneshot::Sender<Frame>,
 }
 
 impl Lane {
-    /// An empty one.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new() -> (Self, Exit) {
         let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
         (Self { sender, room: Arc::new(Semaphore::new(MAX_KIB as usize)) }, Exit { receiver })
     }
 
-    /// Waits for room for a message of so many bytes. It is given back when the message was written, or is not.
+    /// Reserves room for a message of `bytes`. The room is released when the message is written or dropped.
     pub async fn room(&self, bytes: usize) -> Option<Room> {
         let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(MAX_KIB).min(MAX_KIB);
         let permit = Arc::clone(&self.room).acquire_many_owned(kib).await;
@@ -73,19 +73,19 @@ impl Lane {
         self.room.available_permits()
     }
 
-    /// Puts a message at the end. Where nobody writes any more, it is lost.
+    /// Queues a message at the end. If the writing end has gone, the message is lost.
     pub async fn put(&self, bytes: Bytes, room: Option<Room>) {
         let _ = self.sender.send(Slot::Now(Frame { bytes, _room: room })).await;
     }
 
-    /// Takes a place at the end for a message that comes later.
+    /// Reserves a place at the end for a later message.
     pub async fn place(&self) -> Place {
         let (sender, receiver) = oneshot::channel();
         let _ = self.sender.send(Slot::Later(receiver)).await;
         Place { sender }
     }
 
-    /// Nothing is written after what is on its way by now.
+    /// Ends the queue: messages behind this point are not written.
     pub async fn end(&self) {
         let _ = self.sender.send(Slot::End).await;
     }
@@ -99,7 +99,7 @@ impl Place {
 }
 
 impl Exit {
-    /// Writes each message as a line, until the end.
+    /// Writes each message as one line, until the end of the queue.
     ///
     /// # Errors
     /// If the other side has gone.
@@ -110,13 +110,13 @@ impl Exit {
                 Slot::Now(frame) => frame,
                 Slot::Later(place) => match place.await {
                     Ok(frame) => frame,
-                    // It was given up.
+                    // The place was given up.
                     Err(_) => continue,
                 },
                 Slot::End => break,
             };
             line.clear();
-            // Some readers end a line at a carriage return: what is within one message would be another one to them.
+            // Some readers end a line at a carriage return and would read the rest as another message.
             line.extend_from_slice(&on_one_line(bytes));
             line.push(b'\n');
             to.write_all(&line).await?;

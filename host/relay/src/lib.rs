@@ -1,23 +1,22 @@
-//! What a proxy needs that is between two programs which speak JSON-RPC in lines: it reads each message strictly, keeps the
-//! order of both directions, and has events settled by the resident host. What happens to a message is the proxy's own
-//! ([`handler::Handler`]).
+//! The relay of a proxy between two programs that speak JSON-RPC in lines. It reads each message strictly, keeps the order of both
+//! directions, and has the resident host settle events. The proxy itself decides about messages ([`handler::Handler`]).
 //!
 //! Data flows down this list and never back up:
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`name`] | the name of an MCP server |
-//! | [`message`] | a JSON-RPC message, read strictly and kept as it came |
-//! | [`resident`] | asking the resident host |
-//! | [`under_way`] | the requests that are under way |
-//! | [`lane`] | the messages on their way to one side, in order |
-//! | [`busy`] | how many messages are asked about now |
+//! | [`message`] | a JSON-RPC message, read strictly and kept byte for byte |
+//! | [`resident`] | a connection to the resident host |
+//! | [`under_way`] | the requests under way |
+//! | [`lane`] | the ordered queue of messages to one side |
+//! | [`busy`] | a counter of work under way |
 //! | [`lines`] | messages as lines |
 //! | [`streams`] | the standard input and output |
-//! | [`turn`] | the place of a message that is asked about |
+//! | [`turn`] | the place of a message about which rules are asked |
 //! | [`questions`] | the proxy's own requests to the client |
-//! | [`unreadable`] | lines that are no messages, of which the user is told some |
-//! | [`handler`] | what a proxy does with the messages of both sides |
+//! | [`unreadable`] | lines that are no messages, and reports of them to the user |
+//! | [`handler`] | the trait of a proxy that handles the messages of both sides |
 //! | [`relay`] | the relay between two sides that speak lines |
 
 #![deny(missing_docs)]

@@ -1,39 +1,39 @@
-//! Messages as lines, each of a bounded length.
+//! Reads messages as lines of bounded length.
 
 use crate::message::MAX_BYTES;
 use bytes::{Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-/// How many bytes are kept of both ends of a line that is too long.
+/// Bytes that are kept of each end of a line that is too long.
 pub const KEPT: usize = 1024;
 
-/// What a stream brings next.
+/// The next item of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A line, without its end.
+    /// A line, without its line break.
     Whole(Bytes),
-    /// A line that is longer than a message may be. It was read past; this is how it begins and ends.
+    /// A line that is longer than a message may be. It was skipped, except for its ends.
     TooLong {
-        /// Its first [`KEPT`] bytes.
+        /// The first [`KEPT`] bytes.
         head: Bytes,
-        /// Its last bytes, as many.
+        /// The last [`KEPT`] bytes.
         tail: Bytes,
     },
-    /// Nothing more.
+    /// The end of the stream.
     End,
 }
 
-/// The marker that some programs write before their text.
+/// The byte order mark that some programs write at the beginning.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A line without the byte order mark with which it begins, as the first of a stream can.
+/// Returns a line without a byte order mark, which the first line of a stream can have.
 #[must_use]
 pub fn without_mark(line: Bytes) -> Bytes {
     if line.starts_with(BYTE_ORDER_MARK) { line.slice(BYTE_ORDER_MARK.len()..) } else { line }
 }
 
-/// The next line that is not empty. What comes after the last line break is a line as well.
+/// Reads the next non-empty line. Text after the last line break counts as a line.
 ///
 /// # Errors
 /// If the stream cannot be read.

@@ -1,7 +1,7 @@
-//! A JSON-RPC message, read so strictly that any later reader reads the same.
+//! A JSON-RPC message, read so strictly that every later reader reads the same.
 //!
-//! The bytes are kept as they came. Only a message that is changed is written again, and then only the member that changes:
-//! every other member keeps its bytes.
+//! A message keeps its bytes. Only a changed message is written again, and then only the changed member: all other members keep their
+//! bytes.
 
 mod batch;
 
@@ -16,32 +16,32 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Upper bound of a message, in bytes: 16 MiB.
+/// Maximum length of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Upper bound of the values in a message: many small ones cost far more memory than their bytes.
+/// Maximum number of values in a message: many small ones cost far more memory than their bytes.
 pub const MAX_VALUES: usize = 100_000;
 
-/// Longest identifier that is a text, in bytes: many are remembered.
+/// Maximum length of a text identifier, in bytes, since many are remembered.
 pub const MAX_ID: usize = 1024;
 
-/// The identifier of a request. Two numbers of the same value are the same identifier, however they are written.
+/// The identifier of a request. Two numbers of the same value are the same identifier, whatever their spelling.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Id {
-    /// A number.
+    /// A number, compared by value.
     Number(Number),
     /// A text.
     Text(String),
 }
 
-/// A number as an identifier: it compares by its value and keeps its spelling.
+/// A number as an identifier: it is compared by value and keeps its spelling.
 #[derive(Clone, Debug)]
 pub struct Number {
     value: NumberValue,
     spelling: String,
 }
 
-/// The value of a number: an integer, or the bits of another number.
+/// The value of a number: an integer, or the bits of a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum NumberValue {
     Integer(i128),
@@ -81,11 +81,11 @@ impl From<i64> for Id {
 }
 
 impl Number {
-    /// Reads a number of JSON; `None` where it is an integer of more than 64 bits, or out of the range of a `f64`.
+    /// Reads a JSON number. Returns `None` for an integer of more than 64 bits, or a number out of the range of `f64`.
     fn of(spelling: &str) -> Option<Self> {
         let value = if spelling.contains(['.', 'e', 'E']) {
             let number: f64 = spelling.parse().ok().filter(|number: &f64| number.is_finite())?;
-            // Beyond that, an integer is not the only one of its `f64`.
+            // Beyond this bound, several integers share one `f64`.
             let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
             if is_exact { NumberValue::Integer(number as i128) } else { NumberValue::Other(number.to_bits()) }
         } else {
@@ -97,7 +97,7 @@ impl Number {
 }
 
 impl Id {
-    /// As it is written in a message.
+    /// Returns the identifier as JSON, in its own spelling.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
@@ -106,7 +106,7 @@ impl Id {
         }
     }
 
-    /// Reads an identifier; `None` where it is neither a short text nor a number.
+    /// Reads an identifier. Returns `None` unless it is a short text or a number.
     #[must_use]
     pub fn of(value: &Value) -> Option<Self> {
         match value {
@@ -116,7 +116,7 @@ impl Id {
         }
     }
 
-    /// Reads an identifier as it is written in a message.
+    /// Reads an identifier from its JSON text.
     fn of_raw(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
         if text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
@@ -125,7 +125,7 @@ impl Id {
         json::value(text).ok().as_ref().and_then(Self::of)
     }
 
-    /// The integer or the text that some programs write in the place of this one: `"2"` for `2`. `None` where there is no such.
+    /// Returns the identifier of the other type that some programs write for this one, such as `"2"` for `2`, if there is one.
     #[must_use]
     pub fn of_other_type(&self) -> Option<Self> {
         match self {
@@ -142,12 +142,12 @@ impl fmt::Display for Id {
     }
 }
 
-/// What can be told of a message that cannot be read. It only serves to answer the side that waits.
+/// The facts that can be guessed from an unreadable message. They only serve to answer the side that waits.
 #[derive(Default)]
 struct Guess {
     id: Option<Id>,
     is_answer: bool,
-    /// Whether it has the outcome of a request. What a server logs can have an `id` as well.
+    /// True if it has a `result` or an `error`. A log entry of a server can also have an `id`.
     has_outcome: bool,
 }
 
@@ -155,7 +155,7 @@ impl Guess {
     fn of(text: &str) -> Self {
         match Members::of(text) {
             Ok(members) => Self::by(members.get("id").and_then(Id::of_raw), |key| members.get(key).is_some()),
-            // Which of two it is cannot be told.
+            // With two ids, either one could be meant.
             Err(why) if why.contains(ID_TWICE) => Self::default(),
             Err(_) => match serde_json::from_str(text) {
                 Ok(Value::Object(fields)) => {
@@ -172,11 +172,11 @@ impl Guess {
     }
 }
 
-/// The members that make a message what it is.
+/// The members that determine the kind of a message.
 const ENVELOPE: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// What is wrong with a message of which only both ends were kept. Where one of them says whose it is, its sender, or the one
-/// that waits for it, need not wait for ever.
+/// Returns the error for an over-long message, of which only both ends are kept. If one end contains the identifier, the side that
+/// waits gets an answer.
 #[must_use]
 pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
     let before = head.iter().skip(1).position(|byte| matches!(byte, b'{' | b'[')).map_or(head, |at| &head[..=at]);
@@ -191,7 +191,7 @@ pub fn too_long(head: &[u8], tail: &[u8]) -> Unreadable {
     }
 }
 
-/// The value of the last `"id"` in a piece of a message.
+/// Returns the value of the last `"id"` in a piece of a message.
 fn id_in(text: &[u8]) -> Option<Id> {
     let key = b"\"id\"";
     let at = text.windows(key.len()).rposition(|part| part == key)?;
@@ -200,64 +200,64 @@ fn id_in(text: &[u8]) -> Option<Id> {
     Id::of(&value)
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It asks for an answer.
+    /// A request, which expects an answer.
     Request {
-        /// Which answer is its own.
+        /// The identifier, which the answer repeats.
         id: Id,
-        /// What is asked for.
+        /// The method.
         method: String,
     },
-    /// It asks for none.
+    /// A notification, which expects no answer.
     Notification {
-        /// What it is about.
+        /// The method.
         method: String,
     },
-    /// It answers a request.
+    /// An answer to a request.
     Response {
-        /// The request.
+        /// The identifier of the request.
         id: Id,
     },
-    /// It says that a request could not even be read: nobody knows which.
+    /// An error about a request whose identifier could not be read.
     ErrorAboutNoRequest,
 }
 
-/// A message as it came.
+/// A message, with its original bytes.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// What it is.
+    /// The kind of the message.
     pub kind: Kind,
-    /// Its members.
+    /// The members of the message.
     pub members: Members,
-    /// Its bytes, without the line break.
+    /// The bytes of the message, without the line break.
     pub bytes: Bytes,
 }
 
-/// Why a message is not passed on.
+/// An error: the message cannot be read and is not forwarded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Unreadable {
     /// The JSON-RPC error code.
     pub code: i64,
-    /// The identifier, where one could be read: the sender waits for an answer.
+    /// The identifier, if one could be read: its sender waits for an answer.
     pub id: Option<Id>,
-    /// Whether it would have been an answer, or a batch of answers: then nobody waits for one.
+    /// True if the message is an answer, or a batch of answers: then its sender waits for none.
     pub is_answer: bool,
-    /// Of a batch, the requests that its answers are to.
+    /// The requests that the answers in a batch are for.
     pub answers: Box<[Id]>,
-    /// One sentence.
+    /// The reason, one sentence.
     pub why: Box<str>,
 }
 
 impl Unreadable {
-    /// The requests of the other side that it would have answered.
+    /// Returns the requests of the other side that the message would have answered.
     pub fn answered(&self) -> impl Iterator<Item = &Id> {
         self.id.iter().filter(|_| self.is_answer).chain(&self.answers)
     }
 
-    /// The answers of a batch, as a batch of their own that is refused likewise: nobody answers it.
+    /// Returns the answers of a batch as a batch of their own, which is refused too and needs no answer.
     #[must_use]
     pub fn answers_alone(&self) -> Bytes {
         let answer = |id: &Id| format!(r#"{{"id":{},"result":0}}"#, id.to_json());
@@ -265,22 +265,22 @@ impl Unreadable {
     }
 }
 
-/// The code of what is no JSON.
+/// The error code for text that is no JSON.
 pub const PARSE_ERROR: i64 = -32_700;
-/// The code of what is no request.
+/// The error code for a message that is no request.
 pub const INVALID_REQUEST: i64 = -32_600;
-/// The code of a request whose parameters are wrong.
+/// The error code for a request with wrong parameters.
 pub const INVALID_PARAMS: i64 = -32_602;
-/// The code of a request that failed within.
+/// The error code for a request that failed internally.
 pub const INTERNAL_ERROR: i64 = -32_603;
-/// The code of a request that the rules reject: outside of what JSON-RPC keeps for itself.
+/// The error code for a request that the rules reject. It lies outside the range that JSON-RPC reserves.
 pub const REJECTED: i64 = -31_000;
 
 impl Message {
     /// Reads a message.
     ///
     /// # Errors
-    /// If it is not one JSON object in UTF-8 of version 2.0, has a key twice anywhere, or is too large.
+    /// If it is not one JSON object in UTF-8 of version 2.0, has a duplicate key anywhere, or is too large.
     pub fn of(bytes: Bytes) -> Result<Self, Unreadable> {
         let unreadable = |code, Guess { id, is_answer, .. }, why: String| {
             let answers = Box::default();
@@ -310,10 +310,10 @@ impl Message {
             let guess = Guess { id: known.clone(), is_answer, has_outcome: false };
             unreadable(INVALID_REQUEST, guess, why.to_owned())
         };
-        // Only here: where the message can be told apart from others, its sender learns which one it was.
+        // Checked only here: the message can now be told from others, so its sender learns which one was refused.
         check(text).map_err(|why| refused(&format!("a message {why}")))?;
         if let Some(why) = members.ambiguity(ENVELOPE) {
-            // No rule has judged an answer yet: nothing of its text is repeated.
+            // No rule has judged an answer yet, so none of its text is repeated.
             let why = if is_answer { "has keys that differ in case alone" } else { &why };
             return Err(refused(&format!("a message {why}")));
         }
@@ -343,7 +343,7 @@ impl Message {
         Ok(Self { kind, members, bytes })
     }
 
-    /// The method of a request or a notification.
+    /// Returns the method of a request or a notification.
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         match &self.kind {
@@ -352,7 +352,7 @@ impl Message {
         }
     }
 
-    /// The members of its parameters; none where there are no parameters.
+    /// Returns the members of the parameters; none if there are no parameters.
     ///
     /// # Errors
     /// If the parameters are no object.
@@ -363,7 +363,7 @@ impl Message {
         }
     }
 
-    /// The same answer with this identifier, as its request has it.
+    /// Returns the answer with this identifier, spelled as in its request.
     #[must_use]
     pub fn with_id(self, id: &Id) -> Self {
         let is_as_asked = match (&self.kind, id) {
@@ -378,33 +378,33 @@ impl Message {
         Self { kind: Kind::Response { id: id.clone() }, bytes: members.to_bytes(), members }
     }
 
-    /// The same message with other parameters.
+    /// Returns the message with other parameters.
     #[must_use]
     pub fn with_params(&self, params: &Members) -> Bytes {
         self.members.with("params", params.to_raw()).to_bytes()
     }
 
-    /// The same message with this result; its bytes where that is the result that it has.
+    /// Returns the message with this result, or its original bytes if the result is unchanged.
     #[must_use]
     pub fn with_result_or_as_it_came(&self, result: &Members) -> Bytes {
         let is_own = self.members.within("result").is_ok_and(|own| own.to_json() == result.to_json());
         if is_own { self.bytes.clone() } else { self.with_result(result.to_raw()) }
     }
 
-    /// The same message with this error, or as it came.
+    /// Returns the message with this error, or its original bytes for `None`.
     #[must_use]
     pub fn with_error(&self, error: Option<Value>) -> Bytes {
         error.map_or_else(|| self.bytes.clone(), |error| self.members.with("error", raw(&error)).to_bytes())
     }
 
-    /// The same message with another result.
+    /// Returns the message with another result.
     #[must_use]
     pub fn with_result(&self, result: Box<RawValue>) -> Bytes {
         self.members.with("result", result).to_bytes()
     }
 }
 
-/// The members of an object, in order, each with the bytes that it came with.
+/// The members of an object, in order, each with its original bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Members(Vec<(String, Box<RawValue>)>);
 
@@ -412,9 +412,9 @@ impl Members {
     /// Reads an object.
     ///
     /// # Errors
-    /// As the end of a sentence, if it is another value, or has a key twice.
+    /// If it is another value, or has a duplicate key. The error is the end of a sentence.
     pub fn of(text: &str) -> Result<Self, String> {
-        // The library's own message would repeat a text that no rule has judged.
+        // The library's error would repeat a text that no rule has judged.
         if !text.trim_start().starts_with('{') {
             return Err("is not a JSON object".to_owned());
         }
@@ -423,11 +423,11 @@ impl Members {
         members.map_err(|error| format!("is not a JSON object: {error}"))
     }
 
-    /// The members of a message as JSON-RPC 2.0 has them, where they differ from it in what has one meaning alone: the version is
-    /// missing, or an answer has a `null` in the place of what it does not have. `None` where they do not.
+    /// Returns the members corrected to JSON-RPC 2.0, if they deviate in an unambiguous way: the version is missing, or an answer has
+    /// a `null` beside its result or error. Returns `None` if nothing is to be corrected.
     fn mended(&self) -> Option<Self> {
         let is_null = |key| self.get(key).is_some_and(|value| value.get() == "null");
-        // What a server logs has other members as well.
+        // Log entries of a server also have other members.
         if self.get("jsonrpc").is_none() && self.keys().all(|key| ENVELOPE.contains(&key)) {
             let versioned = self.with("jsonrpc", raw(&Value::from("2.0")));
             return Some(versioned.mended().unwrap_or(versioned));
@@ -439,19 +439,19 @@ impl Members {
         }
     }
 
-    /// A member, as it came.
+    /// Returns a member as raw JSON.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
     }
 
-    /// A member, read; `None` where it is missing or cannot be read (a number out of range, half of a character).
+    /// Returns the value of a member, or `None` if it is missing or cannot be read (a number out of range, a lone surrogate).
     #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         self.get(key).and_then(|raw| json::value(raw.get()).ok())
     }
 
-    /// A member that is a text.
+    /// Returns the value of a member that is a text.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
         match self.value(key) {
@@ -460,10 +460,10 @@ impl Members {
         }
     }
 
-    /// The members of a member that is an object; none where it is missing.
+    /// Returns the members of a member that is an object; none if it is missing.
     ///
     /// # Errors
-    /// If it is something else.
+    /// If the member is no object.
     pub fn within(&self, key: &str) -> Result<Self, String> {
         match self.get(key) {
             None => Ok(Self::default()),
@@ -471,13 +471,13 @@ impl Members {
         }
     }
 
-    /// The keys, in order.
+    /// Returns the keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| key.as_str())
     }
 
-    /// Why two readers could read different members, as the end of a sentence: keys that differ in case alone, or one that
-    /// differs so from a key that is `known`. `None` where they cannot.
+    /// Returns the reason why two readers could read different members, as the end of a sentence: two keys differ only in case, or a
+    /// key differs only in case from one that is `known`. Returns `None` if the members are clear.
     #[must_use]
     pub fn ambiguity(&self, known: &[&str]) -> Option<String> {
         let mut others = self.keys().filter(|key| !known.contains(key)).peekable();
@@ -487,7 +487,7 @@ impl Members {
         unclear.next().map(|key| format!("has the key {:?}, which differs from another one in case alone", start(key)))
     }
 
-    /// The same with this member, in its place where it is there already.
+    /// Returns the members with this one added, or replaced in its place.
     #[must_use]
     pub fn with(&self, key: &str, value: Box<RawValue>) -> Self {
         let mut all = self.0.clone();
@@ -498,52 +498,52 @@ impl Members {
         Self(all)
     }
 
-    /// The same without this member.
+    /// Returns the members without this one.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
         Self(self.0.iter().filter(|(known, _)| known != key).cloned().collect())
     }
 
-    /// The object, on one line where its members are.
+    /// Returns the object as JSON. It is on one line if its members are.
     #[must_use]
     pub fn to_json(&self) -> String {
         let member = |(key, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(key.as_str()), value.get());
         format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
     }
 
-    /// The object as bytes.
+    /// Returns the object as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         Bytes::from(self.to_json())
     }
 
-    /// The object as a value of another object.
+    /// Returns the object as raw JSON.
     #[must_use]
     pub fn to_raw(&self) -> Box<RawValue> {
         raw_text(self.to_json())
     }
 
-    /// The whole object, read.
+    /// Reads the whole object.
     ///
     /// # Errors
-    /// As the end of a sentence, if it cannot be read.
+    /// If it cannot be read. The error is the end of a sentence.
     pub fn to_value(&self) -> Result<Value, String> {
         json::value(&self.to_json()).map_err(|why| format!("cannot be read: {why}"))
     }
 }
 
-/// A value as it is written.
+/// Returns a value as raw JSON.
 #[must_use]
 pub fn raw(value: &Value) -> Box<RawValue> {
     raw_text(value.to_string())
 }
 
-/// A JSON text that this module has written, and which is one value therefore.
+/// Returns raw JSON from a text that this module has written, which therefore is one value.
 fn raw_text(text: String) -> Box<RawValue> {
     RawValue::from_string(text).unwrap_or_default()
 }
 
-/// An answer that is an error.
+/// Returns an answer with an error.
 #[must_use]
 pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
     let id = id.map_or_else(|| "null".to_owned(), Id::to_json);
@@ -551,23 +551,23 @@ pub fn error(id: Option<&Id>, code: i64, why: &str) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{why}}}}}"#))
 }
 
-/// An answer that is a result.
+/// Returns an answer with a result.
 #[must_use]
 pub fn result(id: &Id, result: &Value) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
-/// A message without the white space of JSON that ends a line, some readers' lines included: as one line, it is the same value.
+/// Replaces line breaks and carriage returns by spaces, so that the message is one line. Its value stays the same.
 #[must_use]
 pub fn on_one_line(bytes: Bytes) -> Bytes {
     if !bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         return bytes;
     }
-    // Within a text of JSON there is no such byte.
+    // A JSON text contains these bytes only between its tokens.
     bytes.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }
 
-/// Keys of an object that are compared with each other.
+/// Number of keys up to which the keys of an object are compared with each other.
 const FEW: usize = 16;
 
 struct MembersVisitor;
@@ -586,7 +586,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
             if members.0.len() >= MAX_VALUES {
                 return Err(A::Error::custom(format!("an object has more than {MAX_VALUES} keys")));
             }
-            // A few are compared with each other, which takes the least time; many would take the square of it.
+            // Few keys are compared with each other, which is fastest. For many keys this would take quadratic time.
             let is_twice = if members.0.len() < FEW {
                 members.get(&key).is_some()
             } else {
@@ -604,19 +604,19 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// Why a key is refused. It is not named: the model may read this, and no rule has judged the key. The line and the column follow.
+/// The error for a duplicate key. It leaves out the key, which the model may read and no rule has judged. Line and column follow.
 const TWICE: &str = "a key occurs twice in one object";
 
-/// The same of the key that says whose a message is.
+/// The error for a duplicate `id`.
 const ID_TWICE: &str = "the key \"id\" occurs twice in one object";
 
-/// As much of a key as a person needs to find it.
+/// Returns the beginning of a key, enough for a person to find it.
 fn start(key: &str) -> String {
     key.chars().take(40).collect()
 }
 
-/// Whether each reader has the same values of a text: no object has a key twice, or one that the JSON library reserves; and there are
-/// not too many values.
+/// Checks that every reader reads the same values: no object has a duplicate key, or a key that the JSON library reserves. Also checks
+/// the number of values.
 fn check(text: &str) -> Result<(), String> {
     let mut left = MAX_VALUES;
     let text = json::with_long_numbers_as_texts(text);
@@ -625,7 +625,7 @@ fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a value and keeps nothing of it but the keys of the objects that are open.
+/// Reads a value and keeps only the keys of the objects that are open.
 struct Check<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for Check<'_> {
@@ -689,7 +689,7 @@ impl<'de> Visitor<'de> for Check<'_> {
     }
 }
 
-/// Whether a text is one JSON value.
+/// Returns true if a text is one JSON value.
 #[must_use]
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()

@@ -1,17 +1,17 @@
-//! The name of a server, and the names under which plugins and the log know what it brings.
+//! The name of a server, and the names under which plugins and the log know its tools.
 
 pub use hookhost_contract::action::arguments::folded;
 
 use std::fmt;
 
-/// Longest name of a server, in characters.
+/// Maximum length of a server's name, in characters.
 const MAX_NAME: usize = 32;
 
 /// The name of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerName(String);
 
-/// Why a text is no name of a server.
+/// An error: the text cannot be the name of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} cannot be the name of an MCP server: {problem}")]
 pub struct BadName {
@@ -20,24 +20,24 @@ pub struct BadName {
 }
 
 impl ServerName {
-    /// This name.
+    /// Checks and creates a name.
     ///
     /// # Errors
-    /// If the names of its tools could then be those of another server's.
+    /// If the names of its tools could equal those of another server's tools.
     pub fn new(name: &str) -> Result<Self, BadName> {
         let wrong = |problem| Err(BadName { name: name.chars().take(40).collect(), problem });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_a_name) {
             return wrong("use 1 to 32 letters, digits, `_` and `-`");
         }
-        // Then it ends in a tool's name where the next `__` begins.
+        // The server's name then ends at the next `__` in a tool's name.
         if name.contains("__") || name.ends_with('_') {
             return wrong("it has `__` in it or `_` at its end");
         }
         Ok(Self(name.to_owned()))
     }
 
-    /// A name made of any words, such as those of a command: what a name cannot have is left out.
+    /// Makes a name of any words, such as those of a command. Drops the characters that a name cannot have.
     #[must_use]
     pub fn made_of(words: &str) -> Option<Self> {
         let plain: String =
@@ -48,13 +48,13 @@ impl ServerName {
         Self::new(name.trim_end_matches('-')).ok()
     }
 
-    /// As a text.
+    /// Returns the name as a text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name that plugins and the log have of one of its tools.
+    /// Returns the name under which plugins and the log know one of the server's tools.
     #[must_use]
     pub fn tool(&self, tool: &str) -> String {
         format!("mcp__{}__{tool}", self.0)

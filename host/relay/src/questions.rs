@@ -1,4 +1,4 @@
-//! The proxy's own requests to the client, beside those that it passes on.
+//! The proxy's own requests to the client, beside the forwarded ones.
 
 use crate::lane::Lane;
 use crate::message::Id;
@@ -10,17 +10,17 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long a person has to answer a question in the client.
+/// Time that a person has to answer a question in the client.
 const FOR_A_PERSON: Duration = Duration::from_secs(300);
 
-/// The requests that wait for an answer.
+/// The proxy's own requests that wait for an answer.
 #[derive(Debug)]
 pub struct Questions {
     to_client: Lane,
     waiting: Mutex<HashMap<Id, oneshot::Sender<Value>>>,
 }
 
-/// A request of ours. Dropped, it is not waited for any more.
+/// One of the proxy's own requests. Dropping it ends the wait for its answer.
 struct Own<'a> {
     questions: &'a Questions,
     id: Id,
@@ -33,7 +33,7 @@ impl Drop for Own<'_> {
 }
 
 impl Questions {
-    /// Requests that go to the client on this lane.
+    /// Creates a table of requests that go to the client on this lane.
     #[must_use]
     pub fn new(to_client: Lane) -> Self {
         Self { to_client, waiting: Mutex::default() }
@@ -43,11 +43,11 @@ impl Questions {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the client, and returns the result; `null` where it answers with an error, and `None` where it does not answer in the
-    /// time that a person has.
+    /// Asks the client and returns the result. Returns `null` if the client answers with an error, and `None` if it does not answer in
+    /// the time that a person has.
     pub async fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let (send, answer) = oneshot::channel();
-        // Nobody else has an identifier like it.
+        // The identifier is unique.
         let id = format!("hookhost-{}", uuid::Uuid::now_v7());
         let own = Own { questions: self, id: Id::Text(id.clone()) };
         self.waiting().insert(own.id.clone(), send);
@@ -56,13 +56,13 @@ impl Questions {
         timeout(FOR_A_PERSON, answer).await.ok()?.ok()
     }
 
-    /// Whether an identifier is that of one of these requests.
+    /// Returns true if an identifier is that of one of these requests.
     #[must_use]
     pub fn has(&self, id: &Id) -> bool {
         self.waiting().contains_key(id)
     }
 
-    /// Hands an answer of the client to the one who asked; `false` where it answers none of these requests.
+    /// Hands an answer of the client to the task that waits for it. Returns false if it answers none of these requests.
     pub fn answered(&self, id: &Id, result: impl FnOnce() -> Value) -> bool {
         let Some(own) = self.waiting().remove(id) else { return false };
         let _ = own.send(result());

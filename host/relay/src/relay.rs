@@ -1,5 +1,4 @@
-//! The relay between a client and a server that both speak lines: what each of them says is taken up in order, and goes to the
-//! other one in that order.
+//! The relay between a client and a server that both speak lines. It forwards each side's messages in their order.
 
 use crate::busy::Busy;
 use crate::handler::{Asking, Begun, Decision, Handler, Notified, Side};
@@ -18,34 +17,34 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::time::{sleep, timeout};
 
-/// How long a client has to take the last answers.
+/// Time that a client has to take the last answers.
 const FOR_THE_END: Duration = Duration::from_secs(2);
 
-/// How long a request stays open once the server has said something that was perhaps its answer, and cannot be passed on.
+/// Time that a request stays open after the server sent an unreadable line that may be its answer.
 const FOR_AN_ANSWER: Duration = Duration::from_secs(5);
 
-/// How long a server has to end whose client has nothing more to say and waits for no answer.
+/// Time that a server has to end if its client has closed its output and waits for no answer.
 const FOR_AN_IDLE_SERVER: Duration = Duration::from_secs(2);
 
-/// Poll interval of what has no notification.
+/// Poll interval for conditions without a notification.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How large the buffer of a stream is, in bytes.
+/// Size of a stream's read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// Why a relay has ended.
+/// The reason why a relay has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
-    /// The client has said all that it had to say.
+    /// The client has closed its output.
     Client,
     /// The client has gone.
     Vanished,
-    /// The server has ended before.
+    /// The server has ended first.
     Server,
 }
 
-/// A relay at work.
+/// A running relay.
 struct Relay<H: Handler>(Arc<Inner<H>>);
 
 impl<H: Handler> Clone for Relay<H> {
@@ -59,9 +58,9 @@ struct Inner<H: Handler> {
     to_client: Lane,
     to_server: Lane,
     questions: Questions,
-    /// The requests that are asked about.
+    /// The requests about which rules are asked.
     asks: Busy,
-    /// The answers that are judged.
+    /// The answers that are being judged.
     answers: Busy,
     state: Mutex<State<H::Expected>>,
 }
@@ -70,21 +69,21 @@ struct State<E> {
     of_client: UnderWay<E>,
     of_server: UnderWay<E>,
     unreadable: Unreadables,
-    /// Why answers of the server are lost for which a request still has time, the oldest first.
+    /// The reasons why answers of the server may be lost, for requests that still have time; the oldest first.
     lost_answers: VecDeque<String>,
 }
 
-/// What a server says, and where it is told something.
+/// The streams of a server.
 #[derive(Debug)]
 pub struct Server<R, W> {
-    /// What the server says.
+    /// The server's output, which the relay reads.
     pub output: R,
-    /// What it gets.
+    /// The server's input, which the relay writes.
     pub input: W,
 }
 
-/// Relays until one of both ends. A server whose client has nothing more to say has so long to answer, and ends soon after the last
-/// answer; what it says meanwhile is passed on.
+/// Relays until one of both sides ends. After the client has closed its output, the server has `patience` to answer, and ends soon
+/// after the last answer. Its messages are forwarded until then.
 pub async fn run<H, R, W>(
     handler: Arc<H>,
     (client_input, client_output): (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send),
@@ -118,15 +117,15 @@ where
         () = &mut read_server => Ended::Server,
         // The client has gone.
         _ = &mut write_client => Ended::Vanished,
-        // A server that takes nothing more is one that ends.
+        // A server that takes no more input is ending.
         _ = &mut write_server => Ended::Server,
         () = &mut read_client => Ended::Client,
         () = &mut watch => Ended::Server,
     };
     if ended == Ended::Client {
-        // What is still asked about, and what the server still says.
+        // Waits for pending questions and for the server's last messages.
         let rest = async {
-            // All at once: a server may wait until its answers are read, before it reads more.
+            // All at once: a server may wait until its answers are read before it reads more.
             let all_sent = async {
                 relay.0.asks.idle().await;
                 relay.0.to_server.end().await;
@@ -176,12 +175,12 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Tells the user something about what a side says.
+    /// Tells the user something about the messages of a side.
     fn tell_of(&self, side: Side, what: &str) {
         self.0.handler.tell(&format!("the {}{what}", self.0.handler.name(side)));
     }
 
-    /// Takes up what a side says, until it says nothing more.
+    /// Processes the messages of a side until its stream ends.
     async fn read(&self, from: Side, stream: impl AsyncRead + Unpin) {
         let mut reader = BufReader::with_capacity(BUFFER, stream);
         let mut is_first = true;
@@ -231,11 +230,11 @@ impl<H: Handler> Relay<H> {
                         }
                         return;
                     }
-                    // Before the other side reads it: then the identifier is free.
+                    // Removed before the other side reads the notification, after which the identifier is free.
                     if self.table(from.other(), |table| table.answered(&id)).is_some() {
                         self.0.handler.ended(&id);
                     } else if self.table(from.other(), |table| table.ended_late(&id)).is_some() {
-                        // Its sender has ended it before, and could use the identifier again by now.
+                        // Its sender has cancelled it before, and may use the identifier again by now.
                         return self.0.handler.ended(&id);
                     }
                     self.lane(from.other()).put(message.bytes, room).await;
@@ -260,7 +259,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Says why a message is not passed on that begins and ends so, to the side that waits for an answer.
+    /// Reports to the user and to the side that waits why a message is not forwarded. `head` and `tail` are its two ends.
     async fn refuse(&self, from: Side, refused: &Unreadable, head: &[u8], tail: &[u8]) {
         let Unreadable { code, id, is_answer, why, .. } = refused;
         let told = match from {
@@ -287,7 +286,7 @@ impl<H: Handler> Relay<H> {
                 self.take_up(from, message, None).await;
             }
         }
-        // A server that logs where it should answer would log the answer as well.
+        // A server that logs on its output would log this answer too.
         if *is_answer || from == Side::Server && id.is_none() {
             return;
         }
@@ -295,8 +294,8 @@ impl<H: Handler> Relay<H> {
         self.lane(from).put(message::error(id, *code, why), None).await;
     }
 
-    /// Notes that the server has said something that was perhaps the answer to a request. The request that has waited for the longest
-    /// time fails, unless that one is answered soon: nobody else answers it.
+    /// Notes that the server has perhaps sent an unreadable answer. If no answer arrives soon, the request that has waited longest
+    /// fails, since it would otherwise wait for ever.
     fn lose_answer(&self, why: String) {
         let count = {
             let mut state = self.state();
@@ -319,7 +318,7 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Waits until the client has waited for nothing for a while.
+    /// Waits until the client has waited for no answer for some time.
     async fn idle(&self) {
         let mut since = Instant::now();
         while since.elapsed() < FOR_AN_IDLE_SERVER {
@@ -330,8 +329,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Says why an answer is not passed on, to the side that waits for it.
-    /// `false` where nobody does.
+    /// Reports why an answer is not forwarded, to the side that waits for it. Returns false if no side waits.
     async fn refuse_answer(&self, from: Side, id: &Id, why: &str) -> bool {
         if from == Side::Client && self.0.questions.answered(id, Value::default) {
             return true;
@@ -345,7 +343,7 @@ impl<H: Handler> Relay<H> {
         let name = self.0.handler.name(from);
         let why = format!("the answer of the {name} cannot be passed on: {why}");
         let error = message::error(Some(id), INTERNAL_ERROR, &why);
-        // What was asked for has perhaps happened: the error in the place of its result is recorded like one.
+        // The request has perhaps run, so the error in place of its result is recorded like a result.
         let judged = Message::of(error.clone()).ok().and_then(|answer| {
             let expected = self.0.handler.answered(expected, &answer)?;
             Some((expected, answer))
@@ -359,12 +357,12 @@ impl<H: Handler> Relay<H> {
         true
     }
 
-    /// Whether an identifier of the server's is that of a question of ours: the client could take one for the other.
+    /// Returns true if an identifier of the server's is that of the proxy's own question: the client could confuse them.
     fn is_own(&self, from: Side, id: &Id) -> bool {
         from == Side::Server && self.0.questions.has(id)
     }
 
-    /// An answer with the identifier of another request would be taken for that one's.
+    /// Returns the identifier, unless it belongs to a request under way: an error with it would be taken for that request's answer.
     fn unless_under_way<'a>(&self, from: Side, id: Option<&'a Id>) -> Option<&'a Id> {
         id.filter(|id| !self.table(from, |table| table.has(id)) && !self.is_own(from, id))
     }
@@ -393,7 +391,7 @@ impl<H: Handler> Relay<H> {
             Begun::Asked(asked) => {
                 let turn = Turn::new(self.lane(from.other()).place().await, room);
                 let (relay, own) = (self.clone(), id.clone());
-                // The table is locked until the request is in it.
+                // The table stays locked until the request is in it.
                 self.table(from, |table| {
                     let one = relay.0.asks.one();
                     let task = tokio::spawn(async move {
@@ -421,7 +419,7 @@ impl<H: Handler> Relay<H> {
                 }
             }
             Decision::Answered(answer) => {
-                // One that was given up meanwhile has its answer.
+                // A request that was cancelled meanwhile already has its answer.
                 if self.table(from, |table| table.remove(id)) {
                     // A plugin's answer can be large.
                     let room = self.lane(from).room(answer.len()).await;
@@ -431,7 +429,7 @@ impl<H: Handler> Relay<H> {
         }
     }
 
-    /// Passes on what a side says by itself, as it is judged.
+    /// Forwards a notification as it is judged.
     async fn pushed(&self, from: Side, message: Message, room: Option<Room>) {
         let turn = Turn::of_answer(self.lane(from.other()).place().await, room);
         let (relay, one) = (self.clone(), self.0.answers.one());
@@ -462,7 +460,7 @@ impl<H: Handler> Relay<H> {
         self.judged(from, id, expected, message, room).await;
     }
 
-    /// Passes on what an answer is, once it is judged.
+    /// Forwards an answer as it is judged.
     async fn judged(&self, from: Side, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
         let turn = Turn::of_answer(self.lane(from.other()).place().await, room);
         let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
@@ -474,8 +472,8 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// An answer to a request that was cancelled is judged, so that there is a record of it. It is not passed on: its sender could use
-    /// the identifier again by now, and take it for another request's.
+    /// Judges an answer to a cancelled request, so that it is recorded. It is not forwarded: the sender may have used the identifier
+    /// for another request by now.
     fn late(&self, from: Side, id: &Id, message: Message, room: Option<Room>) {
         let Some(expected) = self.table(from.other(), |table| table.ended_late(id)) else {
             self.tell_of(from, &format!(" answered {id}, which nobody asked: it was not passed on"));
@@ -489,7 +487,7 @@ impl<H: Handler> Relay<H> {
         self.judged_late(id, expected, message, room);
     }
 
-    /// Has an answer judged that nobody waits for.
+    /// Has an answer judged for which no side waits.
     fn judged_late(&self, id: &Id, expected: H::Expected, message: Message, room: Option<Room>) {
         let (relay, id, one) = (self.clone(), id.clone(), self.0.answers.one());
         tokio::spawn(async move {
@@ -500,7 +498,7 @@ impl<H: Handler> Relay<H> {
         });
     }
 
-    /// Answers what the server will not answer any more.
+    /// Answers the requests that the server will no longer answer.
     async fn answer_what_is_left(&self) {
         let left = self.table(Side::Client, UnderWay::take);
         let lost = self.state().lost_answers.pop_front().map(|why| format!(": {why}")).unwrap_or_default();

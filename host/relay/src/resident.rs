@@ -1,5 +1,5 @@
-//! Asking the resident host, which settles the events of all proxies. A proxy keeps one connection to it, on which its events are
-//! settled beside each other. Where no resident host is there, one is started.
+//! A proxy's connection to the resident host, which settles the events of all proxies. One kept connection carries all events of a
+//! proxy concurrently. If no resident host runs, the proxy starts one.
 
 use hookhost_adapters::directories::Directories;
 use hookhost_hook::connection::{self, ConnectionError, Deadline, RESUME_TIMEOUT, SILENCE_TIMEOUT};
@@ -20,16 +20,16 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// How long a connection may take that somebody accepts: others wait for this thread meanwhile.
+/// Time limit of one connection attempt, since it blocks this thread.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
-/// How long an answer may take on its way after the time that the resident host has named.
+/// Time that an answer may take on its way after the time that the resident host has named.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(5);
 
-/// The interval at which it is looked whether a resident host that was started is there.
+/// Poll interval while a resident host starts.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Told for how many seconds the reply can take from now on, where that is long.
+/// Called with the number of seconds that the reply can take from now on, if that is long.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// The user's resident host.
@@ -42,16 +42,16 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// The one at this place; `program` is `hookhost`, which starts it.
+    /// Creates a client for the resident host at this place. `program` is `hookhost`, which starts the host.
     #[must_use]
     pub fn new(place: Place, program: PathBuf) -> Self {
         Self { place, program, numbers: AtomicU64::new(0), connection: tokio::sync::Mutex::default() }
     }
 
-    /// Has an event of the proxy `agent` settled, which happens in this directory. `S` is what the proxy's adapter replies.
+    /// Has an event of the proxy `agent` settled in this directory. `S` is the reply of the proxy's adapter.
     ///
     /// # Errors
-    /// One sentence on why it could not be settled.
+    /// One sentence, if the event could not be settled.
     pub async fn settle<S: DeserializeOwned>(
         &self,
         agent: &str,
@@ -64,7 +64,7 @@ impl Resident {
             agent: agent.to_owned(),
             point: String::new(),
             directory: directory.to_owned(),
-            // It settles only what belongs to its own settings.
+            // The host settles only events of its own directories.
             variables: place::directories().variables(),
             message,
         };
@@ -81,21 +81,21 @@ impl Resident {
         let deadline = Instant::now() + WITHIN;
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let frame = Numbered::Hook { number, request }.to_frame();
-        // The other side closes the connection on a longer one.
+        // The host closes the connection when a frame is longer.
         if frame.len() > MAX_FRAME {
             return Ok(Response::Refused(format!("the event has more than {MAX_FRAME} bytes")));
         }
         loop {
             let connection = timeout_at(deadline, self.connection(deadline)).await.map_err(too_late)??;
             match connection.converse(number, frame.clone(), deadline, waits).await {
-                // One that ended meanwhile has perhaps recorded the event. It is settled once more: never is it left unsettled.
+                // A host that ended meanwhile may have recorded the event. It is settled again, so that no event stays unsettled.
                 Err(ConnectionError::Closed) if Instant::now() < deadline => sleep(INTERVAL).await,
                 answered => return answered,
             }
         }
     }
 
-    /// The connection that is kept, or a new one.
+    /// Returns the kept connection, or opens a new one.
     async fn connection(&self, deadline: Instant) -> Result<Connection, ConnectionError> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = kept.as_ref().filter(|connection| !connection.has_ended()) {
@@ -106,7 +106,7 @@ impl Resident {
         Ok(connection)
     }
 
-    /// Connects to the resident host, which is started where nobody is there.
+    /// Connects to the resident host. Starts it if none runs.
     async fn connect(&self, deadline: Instant) -> Result<UnixStream, ConnectionError> {
         let mut starting: Option<StartingHost> = None;
         loop {
@@ -116,7 +116,7 @@ impl Resident {
             };
             let is_there = match &error {
                 ConnectionError::NotThere(_) => false,
-                // Too many ask at once.
+                // Too many clients connect at once.
                 ConnectionError::TooLate(_) => true,
                 _ => return Err(error),
             };
@@ -133,18 +133,18 @@ impl Resident {
     }
 }
 
-/// A connection that is kept.
+/// A kept connection.
 #[derive(Clone, Debug)]
 struct Connection {
     frames: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Arc<Mutex<Waiting>>,
 }
 
-/// Who waits for responses, by the numbers of their events.
+/// The receivers of responses, by the numbers of their events.
 #[derive(Debug, Default)]
 struct Waiting {
     events: HashMap<u64, mpsc::UnboundedSender<Response>>,
-    /// Whether no response will come any more.
+    /// True if no more responses will arrive.
     has_ended: bool,
 }
 
@@ -156,7 +156,7 @@ impl Waiting {
 }
 
 impl Connection {
-    /// Over a new stream. To be called within the runtime.
+    /// Starts the reader and the writer of a new stream. Must be called within the runtime.
     fn over(stream: UnixStream) -> Self {
         let (input, output) = stream.into_split();
         let (send, frames) = mpsc::unbounded_channel();
@@ -171,7 +171,7 @@ impl Connection {
         lock(&self.waiting).has_ended || self.frames.is_closed()
     }
 
-    /// Sends an event and waits for the response that is its end.
+    /// Sends an event and waits for its final response.
     async fn converse(
         &self,
         number: u64,
@@ -193,10 +193,10 @@ impl Connection {
             let silent = Instant::now() + SILENCE_TIMEOUT;
             let mut response = timeout_at(deadline.min(silent), responses.recv()).await;
             if response.is_err() && silent < deadline {
-                // After this process was stopped, the time is over before the frames that came meanwhile are read.
+                // If this process was stopped, the timeout can pass before the frames that arrived meanwhile are read.
                 response = timeout(RESUME_TIMEOUT, responses.recv()).await;
                 if response.is_err() {
-                    // The next event looks for another one.
+                    // The next event opens another connection.
                     lock(&self.waiting).end();
                     return Err(ConnectionError::Silent { process: None });
                 }
@@ -218,7 +218,7 @@ impl Connection {
     }
 }
 
-/// Who waits for the response to an event. Dropped before it came, the resident host learns that nobody waits any more.
+/// A wait for the response to an event. If it is dropped before the response, the resident host is told that nobody waits.
 struct WaitsFor<'a> {
     connection: &'a Connection,
     number: u64,
@@ -250,12 +250,12 @@ async fn write(mut output: OwnedWriteHalf, mut frames: mpsc::UnboundedReceiver<V
     }
 }
 
-/// Hands responses to those who wait for them, until no more come.
+/// Hands responses to the tasks that wait for them, until the stream ends.
 async fn read(input: OwnedReadHalf, waiting: Arc<Mutex<Waiting>>) {
-    // A frame is a length and its bytes: without a buffer each would be several system calls.
+    // Without a buffer each frame would take several system calls.
     let mut input = BufReader::new(input);
     while let Ok((number, response)) = receive(&mut input).await {
-        // Nobody may wait for it any more.
+        // The task may no longer wait.
         if let Some(event) = lock(&waiting).events.get(&number) {
             let _ = event.send(response);
         }
@@ -270,7 +270,7 @@ async fn receive(input: &mut BufReader<OwnedReadHalf>) -> Result<(u64, Response)
     if length > MAX_FRAME {
         return Err(FrameError::Garbage.into());
     }
-    // Not at once: a length that lies reserves nothing.
+    // The buffer grows as bytes arrive: a false length reserves nothing.
     let mut body = Vec::new();
     input.take(length as u64).read_to_end(&mut body).await?;
     if body.len() < length { Err(ConnectionError::Closed) } else { Ok(Response::from_numbered_body(&body)?) }

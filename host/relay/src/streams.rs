@@ -1,5 +1,5 @@
-//! The standard input and output of this process. A pipe or a socket is waited for by the runtime, and not by a thread: that
-//! costs less than everything else that happens to a message.
+//! The standard input and output of this process. The runtime waits for a pipe or a socket without a thread, which would cost more
+//! than all other work on a message.
 
 use std::fmt;
 use std::fs::File;
@@ -12,13 +12,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// What is read.
+/// A stream to read from.
 pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 
-/// What is written.
+/// A stream to write to.
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The standard input. To be called within the runtime.
+/// Opens the standard input. Must be called within the runtime.
 ///
 /// # Errors
 /// If it is closed.
@@ -30,7 +30,7 @@ pub fn input() -> io::Result<Input> {
     })
 }
 
-/// The standard output. To be called within the runtime.
+/// Opens the standard output. Must be called within the runtime.
 ///
 /// # Errors
 /// If it is closed.
@@ -42,7 +42,7 @@ pub fn output() -> io::Result<Output> {
     })
 }
 
-/// What is read until something has come; then it is at its end.
+/// A reader that ends once a future is ready.
 pub struct Until<S> {
     input: Input,
     stop: Pin<Box<S>>,
@@ -50,7 +50,7 @@ pub struct Until<S> {
 }
 
 impl<S: Future<Output = ()>> Until<S> {
-    /// What is read from `input` until `stop` has come.
+    /// Creates a reader of `input` that ends once `stop` is ready.
     pub fn new(input: Input, stop: S) -> Self {
         Self { input, stop: Box::pin(stop), has_stopped: false }
     }

@@ -1,5 +1,5 @@
-//! The place of a message that is asked about. What takes long, as where a person is waited for, gives its place up to others;
-//! what only could take long keeps it as long as it does not.
+//! The place of a message about which rules are asked. A message that must wait for a person gives its place up to others. One that
+//! may take long keeps it until it does.
 
 use crate::lane::{Lane, Place, Room};
 use bytes::Bytes;
@@ -8,48 +8,48 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// How long others wait behind a message about which a person or a model is asked.
+/// Time for which other messages wait behind one about which a person or a model is asked.
 const BEFORE_OTHERS: Duration = Duration::from_secs(1);
 
 /// A place that can be given up.
 #[derive(Debug)]
 pub struct Turn {
     place: Mutex<Option<(Place, Option<Room>)>>,
-    /// Room that is not given up with the place.
+    /// Room that is kept when the place is given up.
     kept: Option<Room>,
     takes_long: Notify,
 }
 
 impl Turn {
-    /// This place, with the room that its message takes.
+    /// Creates a turn with this place and the room of its message.
     #[must_use]
     pub fn new(place: Place, room: Option<Room>) -> Self {
         Self { place: Mutex::new(Some((place, room))), kept: None, takes_long: Notify::new() }
     }
 
-    /// The place of an answer, which takes its room until it is there: nothing else bounds those that are judged.
+    /// Creates the turn of an answer, which keeps its room until it is written: nothing else bounds the answers being judged.
     #[must_use]
     pub fn of_answer(place: Place, room: Option<Room>) -> Self {
         Self { place: Mutex::new(Some((place, None))), kept: room, takes_long: Notify::new() }
     }
 
-    /// That of a message which nobody gets: others do not wait for it. It takes room likewise.
+    /// Creates the turn of a message that is not forwarded. It takes room but has no place for which others wait.
     #[must_use]
     pub fn none(room: Option<Room>) -> Self {
         Self { place: Mutex::default(), kept: room, takes_long: Notify::new() }
     }
 
-    /// Others need not wait any more.
+    /// Gives up the place, so that other messages need not wait.
     pub fn give_up(&self) {
         drop(self.place.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// What is asked from now on can take long.
+    /// Announces that the pending question can take long.
     pub fn takes_long(&self) {
         self.takes_long.notify_one();
     }
 
-    /// Waits for what is asked; gives the place up where that was announced to take long, and does.
+    /// Waits for `asked`. Gives the place up if the question was announced to take long and does.
     pub async fn during<T>(&self, asked: impl Future<Output = T>) -> T {
         let late = async {
             self.takes_long.notified().await;
@@ -64,7 +64,7 @@ impl Turn {
         }
     }
 
-    /// Puts the message into its place; at the end of the lane where that was given up.
+    /// Puts the message into its place, or at the end of the lane if the place was given up.
     pub async fn fill(self, bytes: Bytes, lane: &Lane) {
         match self.place.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some((place, room)) => place.fill(bytes, room.or(self.kept)),

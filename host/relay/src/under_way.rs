@@ -1,34 +1,34 @@
-//! The requests that are under way, a table for each side that asks. An identifier is that of one request at a time.
+//! The requests under way, one table for each side that sends them. An identifier belongs to one request at a time.
 
 use crate::message::Id;
 use std::collections::{HashMap, VecDeque};
 use tokio::task::AbortHandle;
 
-/// Upper bound of the requests of one side that are under way.
+/// Maximum number of requests of one side under way.
 pub const MAX: usize = 1000;
 
-/// Upper bound of their bytes: 128 MiB.
+/// Maximum size of these requests, in bytes: 128 MiB.
 pub const MAX_BYTES: usize = 128 * 1024 * 1024;
 
-/// Upper bound of the cancelled requests of which a late answer is still known.
+/// Maximum number of cancelled requests whose late answers are still recognised.
 const MAX_CANCELLED: usize = 100;
 
-/// Upper bound of their bytes: 32 MiB.
+/// Maximum size of these requests, in bytes: 32 MiB.
 const MAX_CANCELLED_BYTES: usize = 32 * 1024 * 1024;
 
-/// Number of answered requests of which a second answer is still known.
+/// Number of answered requests whose second answers are still recognised.
 const MAX_ANSWERED: usize = 100;
 
-/// How far a request is, with what is expected in answer.
+/// The stage of a request.
 #[derive(Debug)]
 pub enum Stage<E> {
-    /// It is asked about; the other side has not seen it.
+    /// Rules are asked about it in this task. The other side has not seen it.
     Asked(AbortHandle),
-    /// The other side has it.
+    /// The other side has it, and this answer is expected.
     Sent(E),
 }
 
-/// A request that is under way.
+/// A request under way.
 #[derive(Debug)]
 struct Request<E> {
     stage: Stage<E>,
@@ -37,20 +37,20 @@ struct Request<E> {
     number: u64,
 }
 
-/// The requests of one side, each with its bytes.
+/// The requests of one side, each with its size.
 #[derive(Debug)]
 pub struct UnderWay<E> {
     requests: HashMap<Id, Request<E>>,
-    /// How many requests there were.
+    /// The number of requests so far.
     count: u64,
-    /// Whether an identifier was a number, and whether one was a text that is one.
+    /// True if any identifier so far was a number. The next field is true if any was a text that spells a number.
     has_numbers: bool,
     has_texts_of_numbers: bool,
     bytes: usize,
-    /// Requests that were cancelled once the other side had them: it need not answer.
+    /// Requests that were cancelled after the other side had them. It need not answer them.
     cancelled: VecDeque<(Id, E, usize)>,
     cancelled_bytes: usize,
-    /// The requests that were answered last: a second answer is none to another request.
+    /// The latest answered requests, so that a second answer is not taken for another request's.
     answered: VecDeque<Id>,
 }
 
@@ -70,7 +70,7 @@ impl<E> Default for UnderWay<E> {
 }
 
 impl<E> UnderWay<E> {
-    /// Why a request with this identifier and so many bytes cannot be taken; `None` where it can.
+    /// Returns the reason why a request with this identifier and size cannot be accepted, or `None` if it can.
     #[must_use]
     pub fn objection(&self, id: &Id, bytes: usize) -> Option<String> {
         if self.has(id) {
@@ -83,13 +83,13 @@ impl<E> UnderWay<E> {
         is_too_much.then(|| format!("requests of {MAX_BYTES} bytes are under way, and no more are taken"))
     }
 
-    /// Whether an identifier is taken.
+    /// Returns true if an identifier is taken.
     #[must_use]
     pub fn has(&self, id: &Id) -> bool {
         self.requests.contains_key(id) || self.cancelled.iter().any(|(known, ..)| known == id)
     }
 
-    /// Takes a request of so many bytes up.
+    /// Adds a request of this size.
     pub fn insert(&mut self, id: Id, stage: Stage<E>, bytes: usize) {
         self.bytes += bytes;
         match &id {
@@ -100,13 +100,13 @@ impl<E> UnderWay<E> {
         self.count += 1;
     }
 
-    /// How many requests there were so far.
+    /// Returns the number of requests so far.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The request that the other side has had for the longest time, among the first `count` of all.
+    /// Returns the request that was sent to the other side first, among the first `count` of all requests.
     #[must_use]
     pub fn oldest_sent(&self, count: u64) -> Option<Id> {
         let sent = self.requests.iter().filter(|(_, request)| matches!(request.stage, Stage::Sent(_)));
@@ -114,14 +114,14 @@ impl<E> UnderWay<E> {
         oldest.map(|(id, _)| id.clone())
     }
 
-    /// How many requests the other side has.
+    /// Returns the number of requests that the other side has.
     #[must_use]
     pub fn sent(&self) -> usize {
         self.requests.values().filter(|request| matches!(request.stage, Stage::Sent(_))).count()
     }
 
-    /// The identifier as its request has it that an answer names: of the same value, or of the other type where none of the answer's
-    /// type was ever there.
+    /// Returns the identifier, as spelled in its request, that an answer names: one of the same value, or one of the other type if no
+    /// request ever used the answer's type.
     #[must_use]
     pub fn named(&self, id: &Id) -> Option<Id> {
         let known = |id: &Id| {
@@ -135,13 +135,13 @@ impl<E> UnderWay<E> {
         known(id).or_else(|| id.of_other_type().filter(|_| !is_unclear).as_ref().and_then(known))
     }
 
-    /// Notes that a request was sent; `false` where it is not under way any more.
+    /// Notes that a request was sent. Returns false if it is no longer under way.
     pub fn send(&mut self, id: &Id, expected: E) -> bool {
         let found = self.requests.get_mut(id);
         found.map(|request| request.stage = Stage::Sent(expected)).is_some()
     }
 
-    /// A request is over; `false` where it was before.
+    /// Removes a request. Returns false if it was removed before.
     pub fn remove(&mut self, id: &Id) -> bool {
         self.removed(id).is_some()
     }
@@ -152,7 +152,7 @@ impl<E> UnderWay<E> {
         Some((stage, bytes))
     }
 
-    /// Gives a request up that the other side has not seen; `false` where it has, or there is no such request.
+    /// Cancels a request that the other side has not seen. Returns false if it has, or there is no such request.
     pub fn give_up(&mut self, id: &Id) -> bool {
         if !matches!(self.requests.get(id), Some(Request { stage: Stage::Asked(_), .. })) {
             return false;
@@ -163,7 +163,7 @@ impl<E> UnderWay<E> {
         true
     }
 
-    /// The request that an answer is to; `None` where it has not been sent, was answered before, or was cancelled.
+    /// Removes the request that an answer is for. Returns `None` if it was not sent, is already answered, or was cancelled.
     pub fn answered(&mut self, id: &Id) -> Option<E> {
         if !matches!(self.requests.get(id), Some(Request { stage: Stage::Sent(_), .. })) {
             return None;
@@ -185,7 +185,7 @@ impl<E> UnderWay<E> {
         self.answered.contains(id)
     }
 
-    /// The cancelled request that an answer, or another end, is to: nobody waits for it, and its identifier is free from now on.
+    /// Removes the cancelled request that an answer, or another end, is for. Its identifier is then free.
     pub fn ended_late(&mut self, id: &Id) -> Option<E> {
         let at = self.cancelled.iter().position(|(known, ..)| known == id)?;
         let (_, expected, bytes) = self.cancelled.remove(at)?;
@@ -193,8 +193,7 @@ impl<E> UnderWay<E> {
         Some(expected)
     }
 
-    /// Gives a request up. `false` where the other side has it: it is to be told, and an answer that it gives nevertheless is
-    /// still known.
+    /// Cancels a request. Returns false if the other side has it and must be told; a late answer is then still recognised.
     pub fn cancel(&mut self, id: &Id) -> bool {
         match self.removed(id) {
             Some((Stage::Asked(task), _)) => {
@@ -214,13 +213,13 @@ impl<E> UnderWay<E> {
         }
     }
 
-    /// Whether none is under way.
+    /// Returns true if no request is under way.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 
-    /// All that are left, which nobody will answer.
+    /// Removes all requests that are left and cancels their questions.
     pub fn take(&mut self) -> Vec<Id> {
         self.bytes = 0;
         let left = std::mem::take(&mut self.requests);

@@ -1,34 +1,34 @@
-//! The unreadable lines of a program: which of them the user is told of, since one that logs where it should answer writes many,
-//! and which of them are perhaps the answer to a request.
+//! Unreadable lines of a program: limits how many are reported to the user, since a program that logs on its output writes many, and
+//! recognises those that may be the answer to a request.
 
 use crate::message::Members;
 use std::time::{Duration, Instant};
 
-/// How many unreadable lines of a program the user is told of at once, and the interval after which there is one more.
+/// Number of unreadable lines that are reported at once, and the interval after which one more is reported.
 const MAX_UNREADABLE: (u32, Duration) = (20, Duration::from_secs(10));
 
-/// Length of what is shown of a line, in characters.
+/// Maximum length of the shown part of a line, in characters.
 const MAX_SHOWN: usize = 80;
 
-/// The beginning of a line, for people.
+/// Returns the beginning of a line, quoted for people.
 #[must_use]
 pub fn beginning(line: &[u8]) -> String {
     let text: String = text_of(line).trim().chars().take(MAX_SHOWN).collect();
     format!("{text:?}")
 }
 
-/// A line as far as it is text. Of UTF-16 that are the letters.
+/// Returns the readable text of a line. For UTF-16 this is its ASCII letters.
 fn text_of(line: &[u8]) -> String {
     String::from_utf8_lossy(line).replace(['\0', '\u{feff}', '\u{fffd}'], "")
 }
 
-/// Why a program that has written this line perhaps leaves a request without an answer, as the end of a sentence. `None` where the
-/// line cannot have been meant as an answer.
+/// Returns the reason why this line may leave a request without an answer, as the end of a sentence. Returns `None` if the line cannot
+/// have been meant as an answer.
 #[must_use]
 pub fn lost_answer(line: &[u8]) -> Option<String> {
     let text = text_of(line);
     let shown = beginning(line);
-    // The header of the next message can follow the one before on its line.
+    // The header of the next message can follow a message on the same line.
     let end = text.rsplit('}').next().unwrap_or_default().trim_start().to_ascii_lowercase();
     if end.starts_with("content-length:") {
         let framing = "what it wrote is in the framing of a language server, and not one JSON message a line";
@@ -40,7 +40,7 @@ pub fn lost_answer(line: &[u8]) -> Option<String> {
     (is_of_an_answer && !is_asking).then(|| format!("what it wrote is not one JSON message a line; it began {shown}"))
 }
 
-/// How many there were, and of how many the user was told.
+/// Counts unreadable lines and those that were reported.
 #[derive(Debug, Default)]
 pub struct Unreadables {
     told: u32,
@@ -49,7 +49,7 @@ pub struct Unreadables {
 }
 
 impl Unreadables {
-    /// Whether the user is told of one more; how many there were since the last one.
+    /// Returns the number of unreported lines since the last report, or `None` if this line is not to be reported.
     pub fn next(&mut self, now: Instant) -> Option<u64> {
         let (max, interval) = MAX_UNREADABLE;
         if self.told >= max && self.last.is_some_and(|last| now < last + interval) {

@@ -1,53 +1,53 @@
 //! The key of an agent's call: two reports with the same key are one call, which is settled once and has one outcome.
 //!
-//! A key counts until the call has run ([`CallKey::of_call_that_ran`]), and under the rules that it names: an outcome outlives
-//! neither.
+//! A key is valid until the call has run ([`CallKey::of_call_that_ran`]), and only under the rules that it names: no outcome outlives
+//! either.
 
 use hookhost_adapters::{HookCall, HookEvent, ToolUse};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
-/// How long an outcome is kept for a second report of its call.
+/// Time for which an outcome is kept for a second report of its call.
 pub(crate) const KEPT: Duration = Duration::from_secs(60);
 
-/// The same where a person has said yes: hook files that report a call twice do so at once, and a yes counts once.
+/// Time for which an outcome is kept after a person's yes, which must count only once. Hook files report a call twice at once.
 pub(crate) const KEPT_AFTER_YES: Duration = Duration::from_secs(10);
 
-/// Which call of a session: by its number, whatever its content.
+/// Digest of a session and the number of a call in it, without the call's content.
 pub(crate) type CallId = [u8; 32];
 
 /// The key of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallKey {
     pub(crate) call: CallId,
-    /// Digest of the content, the directory and the rules. An agent that gives two calls one number has both settled.
+    /// Digest of the content, the directory and the rules. If an agent gives two calls one number, both are settled.
     pub(crate) terms: [u8; 32],
 }
 
 impl CallKey {
-    /// The key of a call in the session with this identifier of the engine, under rules of this digest; absent for what has no
-    /// number, which is never taken for the same.
+    /// Creates the key of a call in the session with this engine identifier, under rules of this digest. Returns `None` for a call
+    /// without a number: such calls are never the same.
     pub(crate) fn new(session: &str, call: &HookCall, rules: &str) -> Option<Self> {
         let id = Self::id(session, call)?;
         let directory = call.session.cwd.to_string_lossy();
         Some(Self { call: id, terms: digest(&[rules, &directory, &content(call)]) })
     }
 
-    /// The part of the key that is known before the rules are.
+    /// Returns the part of the key that is known before the rules are.
     pub(crate) fn id(session: &str, call: &HookCall) -> Option<CallId> {
         call.key().map(|(kind, id)| digest(&[session, kind, id]))
     }
 
-    /// The calls that end with this one, which has run: a later report with its number is of another call, to which the agent has
-    /// given that number again.
+    /// Returns the keys that end when this call has run. A later report with its number is about another call, to which the agent gave
+    /// that number again.
     pub(crate) fn of_call_that_ran(session: &str, tool: &ToolUse) -> Vec<CallId> {
         let id = tool.id.as_deref();
         id.iter().flat_map(|id| ["before", "permission"].map(|kind| digest(&[session, kind, id]))).collect()
     }
 }
 
-/// A digest of texts: nobody finds others with the same one.
+/// Returns a collision-resistant digest of texts.
 pub(crate) fn digest(parts: &[&str]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! A connection of the resident host: one request and its responses, or many messages and theirs.
+//! A connection to the resident host: one request and its responses, or many messages and their responses.
 
 use crate::proxies;
 use crate::settle::{Settler, Waits};
@@ -22,47 +22,47 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-/// How long a request may take to come.
+/// Time that a request may take to arrive.
 const FOR_A_REQUEST: Duration = Duration::from_secs(10);
 
-/// The interval at which the other side is told that its message is under way: without it, a host that does not answer is ended.
+/// Interval of `waiting` frames while a message is under way. The hook ends a host that sends none.
 const WAITING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Upper bound of the messages of one connection that are under way.
+/// Maximum number of messages under way on one connection.
 const MAX_UNDER_WAY: usize = 4096;
 
-/// Upper bound of their bytes together, where there is more than one.
+/// Maximum number of bytes of these messages together, if there is more than one.
 const MAX_BYTES_UNDER_WAY: usize = 64 * 1024 * 1024;
 
-/// Bytes of responses that the other side has not read yet, from which on no further message of it is read.
+/// Maximum number of response bytes that the other side has not read yet. Beyond it, its next message is not read.
 const MAX_UNREAD: usize = 1 << 20;
 
-/// Bytes for which there is room at each read, at least.
+/// Minimum free capacity at each read, in bytes.
 const PIECE: usize = 8 * 1024;
 
-/// Room for bytes that a connection keeps between two messages, at most.
+/// Maximum capacity that a connection keeps between two messages, in bytes.
 const MAX_KEPT: usize = 64 * 1024;
 
-/// What the connections share.
+/// The state that all connections share.
 pub(crate) struct Shared {
     pub(crate) settler: Arc<Settler>,
-    /// Where this process's own environment has hookhost's files.
+    /// The directories of hookhost's files by this process's own environment.
     pub(crate) directories: Vec<(String, String)>,
     pub(crate) is_on_demand: bool,
     pub(crate) socket: PathBuf,
-    /// Where it serves HTTP, if it does.
+    /// The address of the HTTP endpoint, if there is one.
     pub(crate) http_address: Option<std::net::SocketAddr>,
-    /// Notified when the process has to end.
+    /// Notified when the process must end.
     pub(crate) told: Notify,
     pub(crate) at_work: AtomicUsize,
     pub(crate) done: Notify,
-    /// Set when the process ends: a connection that is kept brings no further message.
+    /// Set when the process ends: kept connections then take no further message.
     pub(crate) ending: watch::Sender<bool>,
-    /// The place is free for another resident host.
+    /// Notified when the place is free for another resident host.
     pub(crate) ended: Notify,
 }
 
-/// Counts a connection that is served, and a message of one that is kept.
+/// Counts one served connection, or one message of a kept connection, while it exists.
 struct AtWork(Arc<Shared>);
 
 impl AtWork {
@@ -79,7 +79,7 @@ impl Drop for AtWork {
     }
 }
 
-/// Serves a connection on a task of its own.
+/// Serves a connection on its own task.
 pub(crate) fn serve_soon(shared: &Arc<Shared>, stream: UnixStream) {
     let at_work = AtWork::begin(shared);
     tokio::spawn(async move {
@@ -108,10 +108,10 @@ async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
             let ended = shared.ended.notified();
             tokio::pin!(ended);
             ended.as_mut().enable();
-            // Its end waits for all that are at work, and this one waits for its end.
+            // The end of the host waits for all connections at work, and this connection waits for that end.
             drop(at_work);
             shared.told.notify_one();
-            // The connection closes then, and so tells that it has ended.
+            // The connection closes after this, which tells the sender that the host has ended.
             ended.await;
             Ok(())
         }
@@ -127,19 +127,19 @@ async fn converse(at_work: AtWork, stream: UnixStream) -> io::Result<()> {
         }
         Ok(Request::Hook(request)) => hook(&shared, input, output, &request).await,
         Ok(Request::Keep) => {
-            // It is at work as long as a message of it is.
+            // A kept connection counts as at work only while one of its messages is.
             drop(at_work);
             keep(&shared, input, output).await
         }
     }
 }
 
-/// Settles the message of a hook, and ends.
+/// Settles the message of one hook.
 async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, request: &HookRequest) -> io::Result<()> {
     let (send, mut waits) = mpsc::unbounded_channel();
     let waits_for = |seconds| _ = send.send(seconds);
     let gone = async {
-        // The hook says nothing more. It has gone, or it breaks the protocol.
+        // A hook sends nothing after its request. Any result means that it has gone or breaks the protocol.
         let _ = input.stream.read(&mut [0]).await;
     };
     let mut settled = pin!(settled(shared, request, &waits_for, gone));
@@ -147,7 +147,7 @@ async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, req
     loop {
         tokio::select! {
             biased;
-            // Whether or not the hook still reads, it is known when it has gone.
+            // A failed write is ignored: the read above notices when the hook has gone.
             Some(seconds) = waits.recv() => {
                 let _ = say(&mut output, &Response::Waiting { seconds }).await;
             }
@@ -162,27 +162,27 @@ async fn hook(shared: &Shared, mut input: Input, mut output: OwnedWriteHalf, req
     }
 }
 
-/// Ticks first after one interval, and late ticks are left out.
+/// Returns an interval that ticks first after one period and skips late ticks.
 fn waiting_interval() -> Interval {
     let mut interval = tokio::time::interval_at(Instant::now() + WAITING_INTERVAL, WAITING_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
 }
 
-/// A message that is being settled: its response, unless nobody waits for it any more, and the way to the other side.
+/// A message that is being settled: its response, unless the sender no longer waits, and the channel to the other side.
 type Settling = Pin<Box<dyn Future<Output = (Option<Said>, mpsc::UnboundedSender<Said>)> + Send>>;
 
-/// Settles the messages of a connection that is kept, beside each other, until the other side has gone or this process ends.
+/// Settles the messages of a kept connection concurrently, until the other side closes it or this process ends.
 async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) -> io::Result<()> {
     let (send, mut said) = mpsc::unbounded_channel();
-    // Held as long as messages are taken.
+    // `Some` as long as messages are taken.
     let mut send = Some(send);
     let mut output = Output { stream: output, bytes: Vec::new(), written: 0, at_work: Vec::new() };
     let under_way = UnderWay::default();
-    // Nobody waits any more when this ends, however it ends.
+    // Cancels all messages when this function ends, whatever the cause.
     let _nobody_waits = NobodyWaits(&under_way);
     let mut ending = shared.ending.subscribe();
-    // A message that comes alone is settled here: to hand it to another task, and its response back, takes longer than most
+    // A message that arrives alone is settled on this task. Handing it to another task and its response back takes longer than most
     // events.
     let mut here: Option<Settling> = None;
     let mut interval = waiting_interval();
@@ -193,7 +193,7 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
             biased;
             settled = settled_here(&mut here), if here.is_some() => {
                 here = None;
-                // That it takes long was said before its response.
+                // Frames that announced a long wait must precede the response.
                 while let Ok(earlier) = said.try_recv() {
                     output.add(earlier);
                 }
@@ -205,11 +205,11 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
                 continue;
             }
             written = output.write(), if output.unread() > 0 => {
-                // Nobody waits any more where it fails.
+                // If the write fails, the other side has gone.
                 written?;
                 continue;
             }
-            // What it sends now is for the next resident host.
+            // Messages sent from now on are for the next resident host.
             _ = ending.wait_for(|ending| *ending), if send.is_some() => {
                 send = None;
                 continue;
@@ -261,7 +261,7 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
                 }
             }
             (Ok(Numbered::Gone { number }), _) => under_way.end(number),
-            // It has gone, or it breaks the protocol.
+            // The other side has gone, or breaks the protocol.
             (Err(()), _) | (Ok(Numbered::Hook { .. }), None) => {
                 under_way.clear();
                 send = None;
@@ -270,8 +270,8 @@ async fn keep(shared: &Arc<Shared>, mut input: Input, output: OwnedWriteHalf) ->
     }
 }
 
-/// The response of the message that the task of the connection settles, once there is one. A defect that shows in it has no
-/// response, as on a task of its own, and ends no other message.
+/// Returns the response of the message that the connection's own task settles. If settling panics, there is no response, as on a
+/// separate task, and other messages continue.
 async fn settled_here(here: &mut Option<Settling>) -> Option<Said> {
     let Some(message) = here else { return std::future::pending().await };
     let polled = poll_fn(|context| {
@@ -281,7 +281,7 @@ async fn settled_here(here: &mut Option<Settling>) -> Option<Said> {
     polled.await
 }
 
-/// Takes out all messages of a connection when it is dropped.
+/// Cancels all messages of a connection when it is dropped.
 struct NobodyWaits<'a>(&'a UnderWay);
 
 impl Drop for NobodyWaits<'_> {
@@ -290,20 +290,20 @@ impl Drop for NobodyWaits<'_> {
     }
 }
 
-/// The messages of one connection that are under way, by their numbers. Nobody waits for one that is taken out.
+/// The messages of one connection that are under way, by their numbers. Removing a message cancels it.
 #[derive(Clone, Default)]
 struct UnderWay(Arc<Mutex<Messages>>);
 
 #[derive(Default)]
 struct Messages {
-    /// Each with its length.
+    /// The cancel handle and the length of each message.
     by_number: HashMap<u64, (oneshot::Sender<()>, usize)>,
     bytes: usize,
 }
 
 impl UnderWay {
-    /// Takes a message of this length up. What is returned ends when nobody waits for it any more; absent where there are too many,
-    /// or its number is taken.
+    /// Adds a message of this length. The returned future ends when the sender no longer waits. Returns `None` if too many messages
+    /// are under way, or the number is taken.
     fn begin(&self, number: u64, length: usize) -> Option<impl Future<Output = ()> + use<>> {
         let mut all = self.all();
         let has_room = all.by_number.is_empty() || all.bytes.saturating_add(length) <= MAX_BYTES_UNDER_WAY;
@@ -334,26 +334,26 @@ impl UnderWay {
     }
 }
 
-/// A frame on its way to the other side.
+/// A frame to the other side.
 struct Said {
     frame: Vec<u8>,
-    /// The message that it answers, which is under way until it is written.
+    /// The message that this frame answers. It counts as under way until the frame is written.
     at_work: Option<AtWork>,
 }
 
-/// What goes to the other side.
+/// The write half of a kept connection, with its buffer.
 struct Output {
     stream: OwnedWriteHalf,
-    /// Frames, in order.
+    /// Encoded frames, in order.
     bytes: Vec<u8>,
-    /// How many of them are written.
+    /// Number of bytes in `bytes` that are written.
     written: usize,
-    /// The messages that they answer.
+    /// The messages that these frames answer.
     at_work: Vec<AtWork>,
 }
 
 impl Output {
-    /// How many bytes the other side has not taken.
+    /// Returns the number of bytes that the other side has not taken.
     fn unread(&self) -> usize {
         self.bytes.len() - self.written
     }
@@ -363,7 +363,7 @@ impl Output {
         self.at_work.extend(said.at_work);
     }
 
-    /// Writes as much as the other side takes. Nothing is lost where the future is dropped.
+    /// Writes as many bytes as the other side takes. Cancel-safe.
     async fn write(&mut self) -> io::Result<()> {
         let written = self.stream.write(&self.bytes[self.written..]).await?;
         if written == 0 {
@@ -380,15 +380,15 @@ impl Output {
     }
 }
 
-/// What comes from the other side.
+/// The read half of a connection, with its buffer.
 struct Input {
     stream: OwnedReadHalf,
-    /// What was read beyond the last frame.
+    /// Bytes that were read beyond the last frame.
     bytes: Vec<u8>,
 }
 
 impl Input {
-    /// The body of the next frame. Nothing is lost where the future is dropped.
+    /// Reads the body of the next frame. Cancel-safe.
     async fn frame(&mut self) -> io::Result<Vec<u8>> {
         loop {
             let mut missing = PIECE;
@@ -399,12 +399,12 @@ impl Input {
                 }
                 if rest.len() >= length {
                     let after = self.bytes.split_off(4 + length);
-                    // Without a second copy of a long message.
+                    // Avoids a second copy of a long message.
                     let mut body = std::mem::replace(&mut self.bytes, after);
                     body.drain(..4);
                     return Ok(body);
                 }
-                // No more than has come: a length that lies reserves nothing.
+                // The buffer at most doubles per read: a false length reserves nothing.
                 missing = (length - rest.len()).min(self.bytes.len()).max(PIECE);
             }
             self.bytes.reserve(missing);
@@ -415,7 +415,7 @@ impl Input {
     }
 }
 
-/// The response to a message; absent where `gone` ended first: then nothing of the event runs.
+/// Settles a message and returns the response. Returns `None` if `gone` ends first; the event is then dropped.
 async fn settled(
     shared: &Shared,
     request: &HookRequest,
@@ -443,8 +443,8 @@ async fn settled(
     Some(Response::Reply { exit, stdout, stderr })
 }
 
-/// Whether a hook's environment leads to other settings than this process's own. Then they are not those under which this
-/// process settles.
+/// Returns true if a hook's environment leads to other directories than this process's own. This process then settles under other
+/// settings.
 fn is_elsewhere(variables: &[(String, String)], own: &[(String, String)]) -> bool {
     let theirs = variables.iter().filter(|(name, _)| DIRECTORY_VARIABLES.contains(&name.as_str()));
     !theirs.eq(own)

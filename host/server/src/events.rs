@@ -1,10 +1,10 @@
-//! A hook's event as the engine has it, and the engine's outcome as the hook's.
+//! Converts a hook's event to the engine's parameters, and the engine's outcome back.
 
 use hookhost::contract::{EventKind, Rejection, ResultSource, Task, ToolResult};
 use hookhost_adapters::{HookCall, HookEvent, ToolUse};
 use serde_json::{Map, Value, json};
 
-/// The parameters of the engine's event.
+/// Returns the parameters of the engine's event.
 pub(crate) fn payload(agent: &str, call: &HookCall, depth: u32) -> Value {
     match &call.event {
         HookEvent::SessionStart { .. } => json!({}),
@@ -33,22 +33,22 @@ pub(crate) fn payload(agent: &str, call: &HookCall, depth: u32) -> Value {
         }
         HookEvent::AgentError { message } => json!({ "message": message }),
         HookEvent::Custom { payload } => custom(agent, &call.point, payload),
-        // A hook's event that this version does not know is observed like one without a counterpart.
+        // A hook event unknown to this version is observed like one without a counterpart.
         _ => custom(agent, &call.point, &json!({})),
     }
 }
 
-/// The parameters of `after-tool-call`.
+/// Returns the parameters of `after-tool-call`.
 pub(crate) fn after_tool_call(call: &ToolUse, result: &ToolResult, source: ResultSource) -> Value {
     json!({ "call": tool_call(call), "tool-result": result, "source": source })
 }
 
-/// The parameters of `custom-event` for what has no counterpart.
+/// Returns the parameters of `custom-event` for an event without a counterpart.
 pub(crate) fn custom(agent: &str, point: &str, payload: &Value) -> Value {
     json!({ "event": { "name": format!("{agent}/{point}"), "payload": payload } })
 }
 
-/// The parameters of `task-complete`: the agent tells no more than that it stops.
+/// Returns the parameters of `task-complete`. The agent reports only that it stops.
 pub(crate) fn completion() -> Value {
     json!({ "completion": { "status": "success", "turns": 0, "input-tokens": 0, "output-tokens": 0 } })
 }
@@ -58,7 +58,7 @@ fn tool_call(tool: &ToolUse) -> Value {
     json!({ "id": id.as_deref().unwrap_or_default(), "name": name, "arguments": arguments, "origin": origin })
 }
 
-/// Agents do not tell their hooks what they have used.
+/// Returns an empty usage, since agents do not report theirs to hooks.
 fn usage() -> Value {
     json!({
         "provider": "", "model": "", "input-tokens": 0, "cached-input-tokens": 0, "output-tokens": 0,
@@ -69,22 +69,22 @@ fn usage() -> Value {
 /// The outcome of an event, read back from JSON.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// A gate or a transform: the value as it may be used.
+    /// The value of a gate or a transform, as it may be used.
     Value(Value),
-    /// A gate: a plugin gave the result.
+    /// The result that a plugin gave in place of a gated action.
     Responded { response: Value, by: String },
-    /// A gate or a transform: no.
+    /// The rejection by a gate or a transform.
     No(Rejection),
     /// Tasks of plugins.
     Tasks(Vec<Task>),
-    /// Nothing: it was observed.
+    /// No outcome: the event was only observed.
     Nothing,
 }
 
 /// Reads an outcome.
 ///
 /// # Errors
-/// If it is not one that this version knows. Then nothing may happen.
+/// If this version does not know the outcome. The event must then count as not settled.
 pub(crate) fn said(kind: EventKind, outcome: Value) -> Result<Said, String> {
     let strange = || format!("the outcome of {kind} cannot be read");
     match outcome {

@@ -1,5 +1,5 @@
 //! HTTP: hooks of agents that can post them, gateways, and the endpoints of MCP and of the Agent Control Standard. Every request
-//! but `GET /health` has to bring the token; one to `/acs` is signed in its place, where there is a secret for that.
+//! except `GET /health` must bring the token. A request to `/acs` is signed instead, if a secret is configured.
 //!
 //! | request | what it is |
 //! |---|---|
@@ -8,14 +8,14 @@
 //! | `POST /agentgateway/request`, `POST /agentgateway/response` | agentgateway's webhook |
 //! | `POST /mcp` | the MCP endpoint, with the tool `hook` |
 //! | `POST /acs` | a Guardian of the Agent Control Standard |
-//! | `GET /health` | whether somebody is there |
+//! | `GET /health` | answers if the host runs |
 //!
-//! A person is waited for as long as the agent's hook waits, or for less where the header `Hookhost-Within` says so.
+//! The host waits for a person as long as the agent's hook waits, or for less if the header `Hookhost-Within` says so.
 //!
-//! Pages in a browser send the header `Origin`: one of a page elsewhere is refused, as are two, and `/acs` takes none at all, since its
-//! requests need no token.
+//! Pages in a browser send the header `Origin`. Requests with two of them, or from a page of another machine, are refused. `/acs`
+//! refuses all of them, since its requests need no token.
 //!
-//! Clients that do not know the token share places of their own, so that they keep none from those who do.
+//! Clients that do not know the token share connections of their own, so that they cannot block those that do.
 
 use crate::acs::Acs;
 use crate::mcp;
@@ -42,27 +42,27 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore};
 
-/// The header in which a client says for how many seconds it waits for the answer.
+/// The header in which a client says how many seconds it waits for the answer.
 const WITHIN: &str = "hookhost-within";
 
-/// How long a client may take to send the head of its first request: those who do not know the token share the connections. Later
-/// ones can come at any time: a connection that ends while it is used would be a hook that failed.
+/// Time that a client may take to send the head of its first request, since clients without the token share the connections. Later
+/// requests may come at any time: closing a connection in use would look like a failed hook.
 const FOR_A_HEAD: Duration = Duration::from_secs(2);
 
-/// Upper bound of a signed request that comes without the token, in bytes: it is read before its signature can be looked at.
+/// Maximum length of a signed request without the token, in bytes. The host must read it before it can verify the signature.
 const MAX_SIGNED: usize = 1024 * 1024;
 
-/// How long it may take to send the body.
+/// Time that a client may take to send the body.
 const FOR_A_BODY: Duration = Duration::from_secs(10);
 
-/// Upper bound of the connections at once that have not brought the token. Beyond, the oldest of them makes room: each is an open
-/// file, of which the hooks' socket needs some, too.
+/// Maximum number of simultaneous connections that have not brought the token. Beyond it, the oldest one is closed: each takes a file
+/// descriptor, and the hooks' socket needs some too.
 const MAX_STRANGERS: usize = 128;
 
-/// How long one of them stays in any case: a client that knows the token sends its request at once.
+/// Minimum time before such a connection is closed. A client that knows the token sends its request at once.
 const MIN_FOR_A_HEAD: Duration = Duration::from_millis(25);
 
-/// Upper bound of the connections that have brought the token and are kept between requests.
+/// Maximum number of connections that brought the token and are kept between requests.
 const MAX_KNOWN: usize = 128;
 
 /// The secret that each request brings.
@@ -70,13 +70,13 @@ const MAX_KNOWN: usize = 128;
 pub struct Token([u8; 32]);
 
 impl Token {
-    /// This secret. Only its digest is kept.
+    /// Creates the token. Keeps only a digest of the secret.
     #[must_use]
     pub fn new(secret: &str) -> Self {
         Self(Sha256::digest(secret).into())
     }
 
-    /// Whether a client knows it. Digests are compared, so that the time it takes tells nothing of the secret.
+    /// Returns true if `said` is the token. Compares digests, so that the time reveals nothing about the secret.
     fn is(&self, said: &str) -> bool {
         Self::new(said).0 == self.0
     }
@@ -88,14 +88,14 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// What each connection needs.
+/// The state that all connections share.
 struct Served {
     settler: Arc<Settler>,
     token: Token,
     acs: Acs,
     /// The directory of messages that name none.
     home: PathBuf,
-    /// Places of connections that have brought the token.
+    /// Permits for connections that have brought the token.
     known: Arc<Semaphore>,
 }
 
@@ -104,12 +104,12 @@ struct Served {
 struct Connection {
     accepted: Instant,
     has_asked: AtomicBool,
-    /// Whether it makes room for no other: it has brought the token, or its request is being answered.
+    /// True if the connection is never closed to make room: it has brought the token, or its request is being answered.
     stays: AtomicBool,
     makes_room: Notify,
 }
 
-/// The connections that may have to make room, the oldest first.
+/// The connections that can be closed to make room, the oldest first.
 #[derive(Debug, Default)]
 struct Strangers(Mutex<VecDeque<Weak<Connection>>>);
 
@@ -132,10 +132,10 @@ impl Strangers {
         }
     }
 
-    /// Has the oldest make room where there is none.
+    /// Closes the oldest connection if there is no room.
     ///
     /// # Errors
-    /// How long the oldest still stays.
+    /// The time for which the oldest connection still stays.
     fn make_room(&self) -> Result<(), Duration> {
         let mut all = self.all();
         all.retain(|connection| {
@@ -162,7 +162,7 @@ impl Strangers {
 }
 
 impl Connection {
-    /// Ready where the connection has to end: it has not sent a request in time, or has to make room for others.
+    /// Waits until the connection must end: it has sent no request in time, or must make room for others.
     async fn has_to_end(&self) {
         let never_asks = async {
             tokio::time::sleep(FOR_A_HEAD).await;
@@ -183,7 +183,7 @@ impl Connection {
     }
 }
 
-/// Serves until `stop` is ready, and ends once the requests under way are answered. `home` is the directory of messages that name
+/// Serves until `stop` is ready, and returns once the requests under way are answered. `home` is the directory of messages that name
 /// none.
 pub async fn serve(
     listener: TcpListener,
@@ -214,7 +214,7 @@ pub async fn serve(
                 }
             },
         };
-        // An answer is small, and the agent waits for it.
+        // Answers are small, and the agent waits for them.
         let _ = stream.set_nodelay(true);
         let connection = strangers.accepted();
         let service = service_fn({
@@ -236,7 +236,7 @@ pub async fn serve(
         let answered = open.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             tokio::select! {
-                // The request of one that has to end may have come meanwhile.
+                // The request of a connection that must end may have arrived meanwhile.
                 biased;
                 ended = answered => if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
@@ -245,7 +245,7 @@ pub async fn serve(
             }
         });
     }
-    // The listener stays open until then: who connects meanwhile waits for the process that comes next.
+    // The listener stays open until then: clients that connect meanwhile wait for the next process.
     open.shutdown().await;
 }
 
@@ -288,7 +288,7 @@ async fn respond(served: &Served, connection: &Connection, request: Request<Inco
         Ok(Err(error)) => Err(format!("its message did not come: {error}")),
         Err(_) => Err(format!("its message did not come within {} s", FOR_A_BODY.as_secs())),
     };
-    // From here on it can take as long as a person takes.
+    // From here on, a person may take time to answer.
     connection.stays.store(true, Ordering::Relaxed);
     match (route, body) {
         (Route::Hook { agent, point }, body) => hook(served, agent, point, body, within).await,
@@ -308,7 +308,7 @@ async fn respond(served: &Served, connection: &Connection, request: Request<Inco
     }
 }
 
-/// How long the client waits, where it says so.
+/// Returns the time that the client waits, if its header says so.
 fn within(request: &Request<Incoming>) -> Within {
     let mut values = request.headers().get_all(WITHIN).into_iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -318,14 +318,14 @@ fn within(request: &Request<Incoming>) -> Within {
     Ok(Some(Duration::from_secs(seconds.into())))
 }
 
-/// Whether the client knows the token.
+/// Returns true if the client knows the token.
 fn is_known(served: &Served, request: &Request<Incoming>) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     let bearer = header(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     bearer.or_else(|| header("x-api-key")).is_some_and(|said| served.token.is(said.trim()))
 }
 
-/// Whether a page is one of this machine, such as MCP's inspector.
+/// Returns true if a page is of this machine, such as MCP's inspector.
 fn is_of_this_machine(origin: &HeaderValue) -> bool {
     let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()).and_then(|origin| {
         let host = origin.host()?;
@@ -381,7 +381,7 @@ async fn hook(
     };
     match body_of(adapter, reply) {
         Ok(body) => json(body),
-        // An agent that can only be told by an exit code: it has to read this as a hook that failed.
+        // This agent understands only exit codes. It must read this answer as a failed hook.
         Err(why) => text(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
@@ -401,7 +401,7 @@ async fn model_context(served: &Served, body: &[u8], within: Within) -> Answer {
     }
 }
 
-/// The same, after which the connection ends: who does not know the token shares the connections with those who do.
+/// Makes an answer the last one of its connection, since clients without the token share connections.
 fn last(mut answer: Answer) -> Answer {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer

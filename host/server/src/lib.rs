@@ -4,23 +4,21 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`rules`] | which rules count in which directory, loaded again as their files change |
-//! | [`users_file`] | whether the user's own file still counts |
+//! | [`rules`] | the rules of each directory, loaded again when their files change |
+//! | [`users_file`] | checks that the user's own file is still there |
 //! | [`sessions`] | the agents' sessions, kept across calls |
 //! | `call_key` | the key of a call, under which it is settled once |
-//! | `proxies` | hookhost's own proxies, which ask like agents |
-//! | `once` | calls that are reported twice, and settled once |
-//! | `events` | a hook's event as the engine has it, and the engine's outcome as the hook's |
+//! | `proxies` | hookhost's own proxies, which send events like agents |
+//! | `once` | settles a call once, even if it is reported twice |
+//! | `events` | converts a hook's event for the engine, and the engine's outcome back |
 //! | [`settle`] | from an agent's message to its reply |
 //! | [`acs`] | the endpoint of the Agent Control Standard |
 //! | [`interceptor`] | a chain as an interceptor of MCP |
-//! | `mcp` | the tool by which agents ask without starting a process |
+//! | `mcp` | the tool by which agents send events without starting a process |
 //! | [`http`] | hooks, gateways and the MCP endpoint over HTTP |
 //! | `connection` | a connection of the socket: messages and their responses |
-//! | `successor` | another version of the program at its place |
-//! | [`resident`] | the socket, and the life of the process behind it |
-//!
-//! It is an embedder like any other: it uses nothing of the engine that an outsider cannot.
+//! | `successor` | detects another version of the program in its place |
+//! | [`resident`] | the socket, and the life of the process |
 
 #![deny(missing_docs)]
 #![cfg(unix)]

@@ -1,8 +1,8 @@
-//! The MCP endpoint, by which an agent that is connected to it asks without starting a process: one tool, `hook`, whose
-//! arguments are a hook message and the agent that it is of.
+//! The MCP endpoint. An agent that is connected to it sends events without starting a process: its one tool, `hook`, takes a hook
+//! message and the name of the agent.
 //!
-//! It speaks what a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`), without sessions and
-//! without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
+//! The endpoint speaks the methods that a client needs to call a tool (`initialize`, `ping`, `tools/list`, `tools/call`), without
+//! sessions and without streams: each request has its answer in the body. Source: the specification of 2025-06-18 and of 2025-11-25.
 
 use crate::settle::{Settler, Within, body_of};
 use hookhost::contract::action::arguments::twin;
@@ -10,16 +10,16 @@ use hookhost_adapters::{Message, by_name};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// The versions of the protocol that it speaks, the newest first.
+/// The supported versions of the protocol, the newest first.
 const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18"];
 
-/// The tool.
+/// The name of the tool.
 const TOOL: &str = "hook";
 
 /// Fields that an agent's templates can only pass as JSON within a text.
 const JSON_IN_TEXTS: &[&str] = &["tool_input", "tool_response"];
 
-/// The answer to a request; `None` to a notification.
+/// Answers a request. Returns `None` for a notification.
 pub(crate) async fn answer(settler: &Settler, request: &Value, home: &Path, within: Within) -> Option<Value> {
     let Some(object) = request.as_object() else {
         return Some(error(&Value::Null, -32600, "a request is one JSON object; batches are not taken"));
@@ -112,7 +112,7 @@ async fn call(
     Ok(json!({ "content": [{ "type": "text", "text": said }], "isError": is_error }))
 }
 
-/// The hook message, as an agent would write it to a hook's standard input.
+/// Returns the hook message as an agent would write it to a hook's standard input.
 fn message(arguments: &Map<String, Value>) -> Result<Vec<u8>, String> {
     let mut fields = match arguments.get("message") {
         Some(Value::Object(fields)) => fields.clone(),

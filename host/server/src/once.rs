@@ -1,5 +1,5 @@
-//! Calls that are reported twice, by two hook files or two programs of an agent, or once more after a host was killed: they are settled
-//! once, and both reports get the same outcome.
+//! Settles each call once, even if two hook files or two programs of an agent report it, or a hook reports it again after a host was
+//! killed. All reports get the same outcome.
 
 use crate::call_key::{CallId, CallKey, KEPT};
 use hookhost::store::KeptOutcome;
@@ -11,33 +11,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::{OnceCell, watch};
 
-/// Upper bound of the kept answers.
+/// Maximum number of kept answers.
 const MAX_KEPT: usize = 4096;
 
-/// Upper bound of the kept answers together, in bytes.
+/// Maximum size of the kept answers together, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Bytes that an answer is counted as beside its texts and values.
+/// Bytes that each answer counts in addition to its texts and values.
 const BESIDES: usize = 512;
 
-/// Upper bound of an outcome that is kept for hosts that come after this one, in bytes.
+/// Maximum size of an outcome that is kept for later hosts, in bytes.
 const MAX_ROW: usize = 256 * 1024;
 
-/// Old answers are removed when there are so many, and then each time that their number has doubled.
+/// Old answers are first removed at this number of answers, and then each time the number has doubled.
 const SWEPT_AT: usize = 64;
 
-/// What was settled.
+/// A settled call.
 #[derive(Clone, Debug)]
 pub(crate) struct Settled {
     /// The outcome.
     pub(crate) outcome: Outcome,
     /// The identifier of the event's record.
     pub(crate) event: Option<String>,
-    /// How long it counts for a second report.
+    /// Time for which the outcome is kept for a second report.
     pub(crate) kept: Duration,
 }
 
-/// The answers.
+/// The answers to calls, by call.
 #[derive(Debug, Default)]
 pub(crate) struct Once {
     answers: Mutex<Answers>,
@@ -46,9 +46,9 @@ pub(crate) struct Once {
 #[derive(Debug, Default)]
 struct Answers {
     slots: HashMap<CallId, Arc<Slot>>,
-    /// How many there are when the old ones are removed next.
+    /// The number of answers at which old ones are removed next.
     swept_at: usize,
-    /// Bytes that were answered since the old ones were removed.
+    /// Size of the answers added since the last removal, in bytes.
     bytes: usize,
 }
 
@@ -64,7 +64,7 @@ impl Answers {
         self.slots.retain(|_, slot| slot.is_kept());
         self.bytes = self.slots.values().map(|slot| slot.weight()).sum();
         if self.slots.len() >= MAX_KEPT || self.bytes > MAX_BYTES {
-            // What is under way is still settled once.
+            // Calls under way stay, so that they are still settled once.
             self.slots.retain(|_, slot| slot.answer.get().is_none());
             self.bytes = 0;
         }
@@ -77,16 +77,16 @@ impl Answers {
 pub(crate) struct Slot {
     call: CallId,
     terms: [u8; 32],
-    /// The rules under which it is settled, by their revision: rules of a program can change without their digest. Absent for an outcome of
-    /// an earlier host.
+    /// The revision of the rules under which the call is settled: rules of a program can change without a new digest. `None` for an
+    /// outcome of an earlier host.
     rules: Option<u64>,
     answer: OnceCell<(Settled, Instant)>,
-    /// For how many seconds a person is waited for; 0 before one is asked.
+    /// Seconds for which the host waits for a person; 0 before one is asked.
     pub(crate) waiting: watch::Sender<u32>,
 }
 
 impl Once {
-    /// The place of a call's answer under the rules of this revision.
+    /// Returns the slot of a call under the rules of this revision. Creates one if there is none that is still valid.
     pub(crate) fn slot(&self, key: &CallKey, rules: u64) -> Arc<Slot> {
         let mut answers = self.answers();
         let known = answers.slots.get(&key.call);
@@ -101,7 +101,7 @@ impl Once {
         slot
     }
 
-    /// Takes up what hosts before this one have kept. A row that cannot be read is left out: its call is settled once more.
+    /// Loads the outcomes that earlier hosts have kept. Skips rows that cannot be read: their calls are settled again.
     pub(crate) fn take_up(&self, rows: Vec<KeptOutcome>) {
         let (now, time) = (Instant::now(), milliseconds());
         let mut answers = self.answers();
@@ -116,7 +116,7 @@ impl Once {
         }
     }
 
-    /// Returns the row of an outcome for hosts that come after this one; absent for one that is too large.
+    /// Returns the row of an outcome for later hosts, or `None` if it is too large.
     pub(crate) fn kept(&self, slot: &Slot) -> Option<KeptOutcome> {
         let (Settled { outcome, event, kept }, _) = slot.answer.get()?;
         let settled = milliseconds();
@@ -125,7 +125,7 @@ impl Once {
         Some(KeptOutcome { call: slot.call, terms: slot.terms, event: event.clone(), settled, expires, outcome })
     }
 
-    /// The answer to a call, which is settled now unless it was; and whether this report settled it.
+    /// Returns the answer to a call, and true if this report settled it. Awaits `settle` if there is no answer yet.
     pub(crate) async fn answer(
         &self,
         slot: &Slot,
@@ -165,11 +165,11 @@ impl Slot {
     }
 
     fn is_kept(&self) -> bool {
-        // One that is under way may take as long as a person takes.
+        // A call under way may take as long as a person takes.
         self.answer.get().is_none_or(|(settled, since)| since.elapsed() < settled.kept)
     }
 
-    /// How many bytes its answer is counted as; none before there is one.
+    /// Returns the size that the answer counts, in bytes; 0 before there is one.
     fn weight(&self) -> usize {
         self.answer.get().map_or(0, |(settled, _)| weight(&settled.outcome))
     }
@@ -195,7 +195,7 @@ fn milliseconds() -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The length of a value as JSON, without making it.
+/// Returns the length of a value as JSON, without building the text.
 pub(crate) fn json_length(value: &impl Serialize) -> usize {
     struct Length(usize);
     impl io::Write for Length {
@@ -209,7 +209,7 @@ pub(crate) fn json_length(value: &impl Serialize) -> usize {
         }
     }
     let mut length = Length(0);
-    // What cannot be JSON is counted as far as it is.
+    // A value that cannot be JSON is counted up to the error.
     let _ = serde_json::to_writer(&mut length, value);
     length.0
 }

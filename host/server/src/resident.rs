@@ -1,8 +1,8 @@
-//! The socket, and the life of the process behind it.
+//! The socket, and the life of the resident host's process.
 //!
-//! One resident host serves a user: it holds a lock of the kernel's, which is free when the process has ended, however it
-//! ended. It ends when nobody has used it for a while, when it is told to, when its program was replaced by another version,
-//! and when its socket is not its own any more. Before it ends it settles what is under way, and what comes meanwhile.
+//! One resident host serves a user. It holds a lock of the kernel's, which is free once the process has ended, for whatever reason.
+//! The host ends if nobody has used it for a while, if it is told to, if another version replaces its program, or if its socket is
+//! gone. Before it ends, it settles the events under way and those that arrive meanwhile.
 
 use crate::acs::Acs;
 use crate::connection::{Shared, serve_soon};
@@ -26,19 +26,19 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-/// How long the events under way are waited for at the end.
+/// Time for which the host, at its end, waits for the events under way.
 const FOR_THE_LAST: Duration = Duration::from_secs(28);
 
-/// How long it takes at most until those that are still under way have their no.
+/// Time that the events still under way then have to get their rejection.
 const FOR_ITS_NO: Duration = Duration::from_secs(2);
 
-/// The interval at which it is looked whether events are still under way.
+/// Poll interval for events under way while the host ends.
 const END_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The interval at which it is looked whether the process has a reason to end.
+/// Poll interval for reasons to end.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a process is not the resident host.
+/// The reason why a process cannot be the resident host.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResidentError {
@@ -47,40 +47,40 @@ pub enum ResidentError {
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// Why, and what to do.
+        /// The reason, and the next step.
         why: String,
     },
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("the resident host cannot listen at {}: {error}", socket.display())]
     Socket {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }
 
-/// Why a resident host has ended.
+/// The reason why a resident host has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ended {
     /// Nobody has used it for a while.
     Idle,
-    /// It was told to.
+    /// It was told to end.
     Stopped,
-    /// Its program is another one now: one of that program is to take its place.
+    /// Another version has replaced its program, and is to take its place.
     Replaced,
-    /// Its socket was removed, or another one is there.
+    /// Its socket was removed, or another one is in its place.
     SocketGone,
 }
 
-/// The right to be the resident host, and its socket.
+/// The lock of the resident host, and its socket.
 #[derive(Debug)]
 pub struct Resident {
     place: Place,
     listener: UnixListener,
     socket_path: PathBuf,
-    /// Identity of the socket's file.
+    /// Device and inode of the socket's file.
     socket: (u64, u64),
     successor: Option<Watch>,
     is_on_demand: bool,
@@ -88,7 +88,7 @@ pub struct Resident {
     _lock: File,
 }
 
-/// What HTTP is served with.
+/// The settings of the HTTP endpoint.
 #[derive(Debug)]
 struct Http {
     listener: TcpListener,
@@ -98,10 +98,10 @@ struct Http {
 }
 
 impl Resident {
-    /// Claims the place: makes its directory, takes its lock and listens. `None` where another resident host is there.
+    /// Claims the place: creates its directory, takes its lock and listens. Returns `None` if another resident host runs.
     ///
     /// # Errors
-    /// If the directory is not the user's alone, or there can be no socket in it.
+    /// If other users can reach the directory, or no socket can be created.
     pub fn claim(place: &Place) -> Result<Option<Self>, ResidentError> {
         let directory = place.directory();
         let unusable = |why: String| ResidentError::Directory { directory: directory.to_owned(), why };
@@ -140,22 +140,22 @@ impl Resident {
         }))
     }
 
-    /// The same, started by a hook: one that the user starts takes its place.
+    /// Marks the host as started by a hook: a host that the user starts replaces it.
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { is_on_demand: true, ..self }
     }
 
-    /// The same, which also serves HTTP. `home` is the directory of messages that name none.
+    /// Also serves HTTP. `home` is the directory of messages that name none.
     #[must_use]
     pub fn with_http(self, listener: TcpListener, token: Token, acs: Acs, home: PathBuf) -> Self {
         Self { http: Some(Http { listener, token, acs, home }), ..self }
     }
 
-    /// Serves until there is a reason to end. `idle` is how long it may be unused; absent: for ever. `stop` ends it, too.
+    /// Serves until there is a reason to end: `stop`, or `idle` time without use (`None`: for ever), or others.
     ///
     /// # Errors
-    /// If the socket cannot be listened at.
+    /// If the host cannot listen on the socket.
     pub async fn serve(
         mut self,
         settler: Arc<Settler>,
@@ -188,13 +188,13 @@ impl Resident {
         let mut ended = None;
         let limit = tokio::time::sleep(FOR_THE_LAST);
         tokio::pin!(stop, limit);
-        // Events that come while others are under way are settled, too: the next host starts when this one has ended.
+        // Events that arrive while others are under way are settled too: the next host starts only when this one has ended.
         while ended.is_none() || !is_idle() {
             let reason = tokio::select! {
                 accepted = listener.accept() => {
                     match accepted {
                         Ok((stream, _)) => serve_soon(&shared, stream),
-                        // Too many open files: those that are open will be closed.
+                        // Typically too many files are open; some will be closed.
                         Err(error) => {
                             tracing::warn!(%error, "a connection could not be accepted");
                             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -227,14 +227,14 @@ impl Resident {
             serve_soon(&shared, stream);
         }
         shared.ending.send_replace(true);
-        // Those of them that are settled at once; what waits for a person gets a no.
+        // Settles the connections just accepted, if they finish at once. Those that wait for a person get a rejection.
         let settled_soon = async {
             while !is_idle() {
                 tokio::time::sleep(END_INTERVAL).await;
             }
         };
         let _ = tokio::time::timeout(FOR_ITS_NO, settled_soon).await;
-        // What is still under way gets a no.
+        // Events still under way get a rejection.
         shared.settler.end();
         let last = async {
             if let Some((stop, served)) = http {
@@ -246,7 +246,7 @@ impl Resident {
             }
         };
         let _ = tokio::time::timeout(FOR_ITS_NO, last).await;
-        // The place is free before anybody is told so.
+        // Frees the place before any client is told so.
         drop(self);
         shared.ended.notify_waiters();
         Ok(ended)
@@ -264,7 +264,7 @@ impl Resident {
         idle.is_some_and(|idle| unused >= idle).then_some(Ended::Idle)
     }
 
-    /// Records the calls that nobody answered before.
+    /// Records the calls that no resident host answered.
     async fn take_unanswered(&self, settler: &Settler) {
         let noted = match Noted::take(&self.place) {
             Ok(Some(noted)) => noted,
@@ -282,8 +282,8 @@ impl Resident {
     }
 }
 
-/// Listens at the place's socket; what was there is removed, since the lock says that nobody is behind it. If the file system holds no
-/// socket, as FAT does not, the socket is in the user's runtime directory, and a file at the place names it.
+/// Listens on the place's socket. Removes an existing file, since the lock proves that no host uses it. If the file system cannot hold
+/// a socket (FAT), listens in the user's runtime directory and writes a file that names the socket.
 fn listen(place: &Place) -> io::Result<(UnixListener, PathBuf)> {
     remove(&place.socket_name())?;
     let socket = place.socket();
@@ -296,13 +296,13 @@ fn listen(place: &Place) -> io::Result<(UnixListener, PathBuf)> {
     };
     let digest = Sha256::digest(place.directory().as_os_str().as_encoded_bytes());
     let socket = runtime.join(format!("hookhost-{}.sock", HEXLOWER.encode(&digest[..8])));
-    // What is wrong with the place itself is what its user can mend.
+    // Reports the error of the place itself, which its user can fix.
     let Ok(listener) = bind(&socket, &runtime) else { return Err(error) };
     fs::write(place.socket_name(), socket.as_os_str().as_encoded_bytes())?;
     Ok((listener, socket))
 }
 
-/// Binds a socket in an open directory where its path is too long for an address.
+/// Binds a socket. If its path is too long for an address, binds it through its open directory.
 fn bind(socket: &Path, directory: &Path) -> io::Result<UnixListener> {
     remove(socket)?;
     if socket.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -319,7 +319,7 @@ fn remove(file: &Path) -> io::Result<()> {
     }
 }
 
-/// What tells a file from another one.
+/// Returns the device and inode of a file.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }

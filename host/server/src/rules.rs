@@ -1,5 +1,5 @@
-//! Which rules count in which directory. The files that say so are looked at with each event, so that no event is settled under
-//! rules that were replaced before it.
+//! The rules of each directory. Their files are checked at each event, so that no event is settled under rules that were replaced
+//! before it.
 
 use hookhost::config::Config;
 use hookhost::{Host, RuleSet, RuleSource};
@@ -13,25 +13,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// How the note begins that says that changed rules cannot be loaded.
+/// Beginning of the note that changed rules cannot be loaded.
 pub const NOT_TAKEN_UP: &str = "changed rules are not taken up";
 
-/// Upper bound of the directories whose rules are kept; those that were used last.
+/// Maximum number of directories whose rules are kept. The least recently used one is dropped.
 const MAX_DIRECTORIES: usize = 256;
 
 /// Finds the configuration of a directory.
 pub trait Configurations: Send + Sync {
-    /// The configuration that counts in `directory`. `loaded` is the one that counted there before: where a file of it has
-    /// stopped counting, that is an error, since a program that the agent runs could have removed it.
+    /// Returns the active configuration of `directory`. `loaded` is the previous one: if one of its files is no longer active, that is
+    /// an error, since a program that the agent runs could have removed it.
     ///
     /// # Errors
     /// One sentence, with the next step.
     fn find(&self, directory: &Path, loaded: Option<&Config>) -> Result<Found, String>;
 
-    /// The files that say what counts in `directory`, whether or not they are there.
+    /// Returns the files that determine the configuration of `directory`, even those that do not exist.
     fn files(&self, directory: &Path, loaded: Option<&Config>) -> Vec<PathBuf>;
 
-    /// Whether the user has revoked the approval of a project's file.
+    /// Returns true if the user has revoked the approval of a project's file.
     fn is_revoked(&self, _file: &Path) -> bool {
         false
     }
@@ -41,20 +41,20 @@ pub trait Configurations: Send + Sync {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Found {
-    /// What counts.
+    /// The active configuration.
     pub config: Config,
-    /// What the user has to know about it, a sentence each: files that do not count, or are not as they were approved.
+    /// Notes for the user, a sentence each: about files that are not active, or that differ from their approved content.
     pub notes: Vec<String>,
 }
 
 impl Found {
-    /// This configuration, about which nothing has to be said.
+    /// Creates a result without notes.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self { config, notes: Vec::new() }
     }
 
-    /// The same with sentences for the user.
+    /// Sets the notes for the user.
     #[must_use]
     pub fn notes(mut self, notes: Vec<String>) -> Self {
         self.notes = notes;
@@ -67,17 +67,17 @@ impl Found {
 pub struct DirectoryRules {
     /// The rules.
     pub rules: RuleSet,
-    /// What the user has to know about them.
+    /// Notes for the user about the rules.
     pub notes: Arc<[String]>,
-    /// What tells this rule set from another one. Changed rules of the same set keep it.
+    /// Number of this rule set. It stays the same when the set's rules change.
     pub number: u64,
-    /// What tells these rules from those that were loaded before.
+    /// Number of this load of the rules. It changes with each load.
     pub revision: u64,
-    /// A digest of all that decides about an event ([`Config::digest`]), in hexadecimal.
+    /// Digest of all that decides about an event ([`Config::digest`]), in hexadecimal.
     pub digest: Arc<str>,
-    /// The project's files among those that they come from.
+    /// Those of the rules' files that belong to the project.
     pub project_files: Arc<[PathBuf]>,
-    /// How long an event can take in which each plugin takes all of its time, without a person's.
+    /// Time that an event takes if each plugin uses all of its time, without waiting for a person.
     pub longest: Duration,
 }
 
@@ -96,12 +96,12 @@ struct Loader {
     revisions: AtomicU64,
 }
 
-/// A directory whose rules were asked for.
+/// A directory whose rules an event has asked for.
 struct Known {
     directory: PathBuf,
     loader: Arc<Loader>,
     used: AtomicU64,
-    /// What was found last. Events read it at once; it is replaced by those who hold `state`.
+    /// The last loaded rules. Events read them without waiting; only the holder of `state` replaces them.
     current: Mutex<Option<Arc<Current>>>,
     state: tokio::sync::Mutex<State>,
 }
@@ -112,31 +112,31 @@ struct State {
     loaded: Option<DirectoryRules>,
 }
 
-/// The directories that a session names: that in which its calls run, and that of its project.
+/// The directories that a session names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directories {
-    /// Where its calls run.
+    /// The directory in which its calls run.
     pub cwd: PathBuf,
-    /// Its project.
+    /// The directory of its project.
     pub workspace: PathBuf,
 }
 
-/// A look at the files of a session's directory. Events that ask before it begins share it.
+/// A check of the files of a session's directory. Events that ask before it begins share it.
 #[derive(Default)]
 struct Look {
-    /// The directory whose rules count, and what was found there last, where it still counts.
+    /// The directory of the rules, and its last loaded rules if they are still current.
     found: OnceLock<(PathBuf, Option<Arc<Current>>)>,
 }
 
-/// The rules of a directory, and how its files were when they were looked at.
+/// The rules of a directory, and the state of its files at the time of loading.
 struct Current {
     stamps: Vec<(PathBuf, Stamp)>,
-    /// Or why there are none.
+    /// The rules, or the reason why there are none.
     rules: Result<DirectoryRules, String>,
 }
 
 impl Current {
-    /// Whether the files are still as they were.
+    /// Returns true if the files are unchanged.
     fn counts(&self) -> bool {
         !self.stamps.is_empty() && self.stamps.iter().all(|(path, stamp)| stamp_of(path) == *stamp)
     }
@@ -147,13 +147,13 @@ impl Known {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found last, where it still counts.
+    /// Returns the last loaded rules if they are still current.
     fn counting(&self) -> Option<Arc<Current>> {
         let current = self.current().clone();
         current.filter(|current| current.counts())
     }
 
-    /// The rules that count now. Waits for a load in progress.
+    /// Returns the current rules. Waits for a load in progress.
     async fn rules(&self) -> Result<DirectoryRules, String> {
         if let Some(current) = self.counting() {
             return current.rules.clone();
@@ -169,7 +169,7 @@ impl Known {
     }
 }
 
-/// A yes is judged under the rules of the directory as its files are then.
+/// Rules are refreshed before a person's yes is judged, so that it is judged under the current ones.
 impl RuleSource for Known {
     fn refresh(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move { self.rules().await.map(drop) })
@@ -177,8 +177,8 @@ impl RuleSource for Known {
 }
 
 impl Directories {
-    /// The directory whose rules count: that in which a call runs, as long as it lies in the project. An agent can have its model
-    /// name that directory, and one elsewhere must not take a call out of the project's rules.
+    /// Returns the directory whose rules are active: the one in which a call runs, if it lies in the project, otherwise the project.
+    /// The model may choose where a call runs, and must not take it out of the project's rules.
     pub(crate) fn of_rules(&self) -> PathBuf {
         let cwd = real(&self.cwd);
         if self.cwd == self.workspace {
@@ -190,36 +190,36 @@ impl Directories {
     }
 }
 
-/// Where the links of a path lead now: they may lead elsewhere at the next event.
+/// Resolves the links of a path. Not cached, since they may lead elsewhere at the next event.
 pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// What tells a file from a changed one: device, number, size and times of its last changes; absent where it is not there.
+/// Device, inode, size and times of the last changes of a file, which tell if it has changed. `None` if it does not exist.
 type Stamp = Option<(u64, u64, u64, [i64; 4])>;
 
 impl RulesByDirectory {
-    /// None yet.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
         let loader = Arc::new(Loader { host, configurations, revisions: AtomicU64::new(0) });
         Self { loader, known: Mutex::default(), looks: Mutex::default(), uses: AtomicU64::new(0) }
     }
 
-    /// The rules that count for a session that names these directories now. Where `has_others`, other events may ask at the same
-    /// time: those that do share a look at the files, which begins after all of them have asked.
+    /// Returns the current rules for a session that names these directories. If `has_others`, other events may ask at the same time.
+    /// They share one check of the files, which begins after all of them have asked.
     ///
     /// # Errors
-    /// As [`Self::of`].
+    /// The errors of [`Self::of`].
     pub async fn of_session(&self, named: Directories, has_others: bool) -> Result<DirectoryRules, String> {
         if !has_others {
             return self.of(&named.of_rules()).await;
         }
         let look = self.look(&named);
-        // What is ready now asks, too.
+        // Lets the tasks that are ready ask too.
         tokio::task::yield_now().await;
         let (directory, current) = look.found.get_or_init(|| {
-            // Who asks from here on has another look.
+            // An event that asks from here on needs another check.
             self.looks().remove(&named);
             let directory = named.of_rules();
             let current = self.known(&directory).counting();
@@ -231,13 +231,13 @@ impl RulesByDirectory {
         }
     }
 
-    /// The next look at these directories' files.
+    /// Returns the next check of these directories' files.
     fn look(&self, named: &Directories) -> Arc<Look> {
         let mut looks = self.looks();
         if let Some(look) = looks.get(named).and_then(Weak::upgrade) {
             return look;
         }
-        // Those of events that were given up.
+        // Removes the checks of events that were cancelled.
         if looks.len() >= MAX_DIRECTORIES && looks.len().is_power_of_two() {
             looks.retain(|_, look| look.strong_count() > 0);
         }
@@ -250,11 +250,11 @@ impl RulesByDirectory {
         self.looks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rules that count in `directory` now.
+    /// Returns the current rules of `directory`. If changed rules cannot be loaded, the rules before stay, and the notes give the
+    /// reason.
     ///
     /// # Errors
-    /// One sentence, where none could ever be loaded there. Where changed rules cannot be loaded, those before stay, and the
-    /// notes say why.
+    /// One sentence, if no rules of the directory could ever be loaded.
     pub async fn of(&self, directory: &Path) -> Result<DirectoryRules, String> {
         let known = self.known(directory);
         let rules = known.rules().await?;
@@ -262,13 +262,13 @@ impl RulesByDirectory {
         Ok(rules)
     }
 
-    /// How many directories are known.
+    /// Returns the number of known directories.
     #[must_use]
     pub fn len(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether no directory is known.
+    /// Returns true if no directory is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -298,7 +298,7 @@ impl RulesByDirectory {
         known
     }
 
-    /// Whether the user has revoked the approval of a project's file.
+    /// Returns true if the user has revoked the approval of a project's file.
     pub(crate) fn is_revoked(&self, file: &Path) -> bool {
         self.loader.configurations.is_revoked(file)
     }
@@ -310,7 +310,7 @@ impl Loader {
         directory: &Path,
         state: &mut State,
     ) -> (Vec<(PathBuf, Stamp)>, Result<DirectoryRules, String>) {
-        // Before the files are read: what changes from here on is looked at with the next event.
+        // Before the files are read: a change from here on is noticed at the next event.
         let before = stamps(self.configurations.files(directory, state.config.as_ref()));
         let found = self.configurations.find(directory, state.config.as_ref());
         let loaded = match found {
@@ -320,7 +320,7 @@ impl Loader {
         let now = self.configurations.files(directory, state.config.as_ref());
         let mut stamped: Vec<_> = before.into_iter().filter(|(path, _)| now.contains(path)).collect();
         let known: Vec<_> = stamped.iter().map(|(path, _)| path.clone()).collect();
-        // A file that only the new configuration names.
+        // Adds the files that only the new configuration names.
         stamped.extend(stamps(now.into_iter().filter(|path| !known.contains(path))));
         let mut problem = String::new();
         if let Err(why) = loaded {
@@ -336,7 +336,7 @@ impl Loader {
     }
 
     async fn take_up(&self, found: Found, state: &mut State) -> Result<(), String> {
-        // 0 is the canary's.
+        // Revision 0 is the canary's.
         let revision = self.revisions.fetch_add(1, Ordering::Relaxed) + 1;
         let loaded = match &state.loaded {
             Some(loaded) => {
@@ -364,7 +364,7 @@ impl std::fmt::Debug for RulesByDirectory {
     }
 }
 
-/// Says which plugins a changed configuration does not have any more: one that was emptied is as good as one that was removed.
+/// Returns a note about the plugins that a changed configuration no longer has. To empty a file is as good as to remove it.
 fn no_longer_asked(before: &Config, now: &Config) -> Option<String> {
     let gone = before.enabled().filter(|entry| now.enabled().all(|other| other.name != entry.name));
     let gone: Vec<&str> = gone.map(|entry| entry.name.as_str()).collect();
@@ -383,7 +383,7 @@ fn stamps(files: impl IntoIterator<Item = PathBuf>) -> Vec<(PathBuf, Stamp)> {
 }
 
 fn stamp_of(path: &Path) -> Stamp {
-    // The time of the change of the file's entry, too: that of its content can be set.
+    // Includes the change time of the inode: programs can set the modification time.
     fs::metadata(path).ok().map(|file| {
         let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
         (file.dev(), file.ino(), file.size(), times)

@@ -1,4 +1,4 @@
-//! The agents' sessions: the same for all calls that name the same one, whichever process reports them.
+//! The agents' sessions: all calls that name a session share it, whichever process reports them.
 
 use crate::call_key::digest;
 use crate::rules::{Directories, DirectoryRules, real};
@@ -16,25 +16,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// Upper bound of the handles that are kept; those that were used last. A session outlives its handle.
+/// Maximum number of kept handles. The least recently used one is dropped. A session outlives its handle.
 const MAX_HANDLES: usize = 1000;
 
-/// How long a handle is kept that is not used.
+/// Time for which an unused handle is kept.
 const MAX_IDLE: Duration = Duration::from_secs(3600);
 
-/// So many of the latest calls of a session are remembered with their arguments until they have run; at most twice as many.
+/// Number of latest calls of a session whose arguments are remembered until they have run; at most twice this number.
 const MAX_REMEMBERED: usize = 256;
 
-/// Upper bound of the texts of which a session knows that they were said.
+/// Maximum number of remembered texts per session that were already said.
 const MAX_SAID: usize = 1024;
 
-/// Upper bound of the tasks, and of the notices, that wait until the agent or its user can be told, in bytes.
+/// Maximum size of the tasks, and of the notices, that wait for the agent or its user, in bytes.
 const MAX_OWED: usize = 1024 * 1024;
 
-/// How often in a row plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
+/// Maximum number of times in a row that plugins can keep an agent from stopping. A plugin that always has a task would never let it end.
 pub const MAX_CONTINUED: u32 = 8;
 
-/// Upper bound of an identifier of the engine's sessions, in bytes.
+/// Maximum length of an identifier of the engine's sessions, in bytes.
 const MAX_ID: usize = 256;
 
 /// All sessions of this process.
@@ -43,8 +43,8 @@ pub struct Sessions {
     handles: Mutex<HashMap<Key, Arc<Handle>>>,
 }
 
-/// What tells handles apart: a session whose agent changes its directory, or whose directory has another rule set, gets another
-/// handle of the same session.
+/// Identifier, directory, workspace and rule set. A session that changes its directory or its rule set gets another handle of the same
+/// session.
 type Key = (String, PathBuf, PathBuf, u64);
 
 /// A handle of a session.
@@ -52,40 +52,39 @@ type Key = (String, PathBuf, PathBuf, u64);
 pub struct Handle {
     /// The engine's handle.
     pub session: Session,
-    /// Whether `session-start` was settled, or had been in an earlier process; holds the tasks that plugins then had.
+    /// Set once `session-start` was settled, in this process or an earlier one.
     pub(crate) started: OnceCell<()>,
     used: Mutex<Instant>,
-    /// Shared by all handles of the session: an agent that changes its directory in between is still the same.
+    /// Shared by all handles of the session, since a session stays the same when its agent changes the directory.
     memory: Arc<Mutex<Memory>>,
     /// The identifier of the session at the root of its tree.
     root: String,
-    /// The project files that have counted, each with the root of its project; shared by all handles of the tree. The engine's handle
-    /// knows those of other handles from its next event on.
+    /// The project files that have been active, each with the root of its project; shared by all handles of the tree. The engine's
+    /// handle learns those of other handles at its next event.
     project_files: Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>,
 }
 
-/// What the resident host remembers of a session between two calls. It has a bound in bytes: of what an agent sends, digests alone
-/// are kept.
+/// The resident host's memory of a session between two calls. It is bounded in bytes: of an agent's texts and arguments it keeps only
+/// digests.
 #[derive(Debug, Default)]
 struct Memory {
-    /// The arguments that were allowed for calls that have not run yet, by the number of the call: those of the latest calls, and
-    /// those of the calls before them.
+    /// The allowed arguments of calls that have not run yet, by the number of the call: the latest calls, and the calls before them.
     allowed: [HashMap<[u8; 32], [u8; 32]>; 2],
     /// Tasks of plugins that the agent could not take yet.
     owed: Vec<Task>,
-    /// What the user has to know, and could not be told yet.
+    /// Notices for the user that could not be delivered yet.
     notices: Vec<String>,
-    /// Texts that model or user have read.
+    /// Digests of texts that the model or the user has read.
     said: HashSet<[u8; 32]>,
-    /// How often in a row the agent was kept from stopping.
+    /// Number of times in a row that the agent was kept from stopping.
     continued: u32,
 }
 
 impl Sessions {
-    /// The handle of an agent's session.
+    /// Returns the handle of an agent's session. Opens one if there is none.
     ///
     /// # Errors
-    /// If its directory is not an absolute path.
+    /// If the engine cannot open the session: its directory is not an absolute path.
     pub fn of(
         &self,
         host: &Host,
@@ -124,13 +123,13 @@ impl Sessions {
         self.handles().retain(|(known, ..), _| known != id);
     }
 
-    /// How many handles are open.
+    /// Returns the number of open handles.
     #[must_use]
     pub fn len(&self) -> usize {
         self.handles().len()
     }
 
-    /// Whether no handle is open.
+    /// Returns true if no handle is open.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -150,17 +149,17 @@ fn drop_unused(handles: &mut HashMap<Key, Arc<Handle>>) {
     }
 }
 
-/// The identifiers of an agent's session, and of what is settled in it: the same, or that of the sub-agent.
+/// Returns the identifiers of an agent's session and of the session in which its events are settled: the same, or the sub-agent's.
 pub(crate) fn identifiers(agent: &str, named: &AgentSession) -> (String, String) {
-    // An agent that does not name its sessions has one in each project.
+    // An agent that does not name its sessions has one per project.
     let unnamed = || format!("unnamed in {}", workspace(named).display());
     let top = identifier(agent, &named.id.clone().unwrap_or_else(unnamed));
     let id = named.subagent.as_ref().map_or_else(|| top.clone(), |subagent| identifier(&top, subagent));
     (top, id)
 }
 
-/// `AGENT:ID`, which no other agent's session has; of a sub-agent it is `AGENT:ID:SUBAGENT`. What the engine does not take as an
-/// identifier, or could be both, is named by its digest.
+/// Returns `AGENT:ID`, which no other agent's session has; for a sub-agent `AGENT:ID:SUBAGENT`. An id that the engine does not accept,
+/// or that is ambiguous, is replaced by its digest.
 fn identifier(agent: &str, id: &str) -> String {
     let plain = format!("{agent}:{id}");
     if plain.len() <= MAX_ID && !id.contains(|character: char| character == ':' || character.is_control()) {
@@ -171,12 +170,12 @@ fn identifier(agent: &str, id: &str) -> String {
     format!("{agent}:sha256-{digest}")
 }
 
-/// The directories that a session names.
+/// Returns the directories that a session names.
 pub(crate) fn directories(session: &AgentSession) -> Directories {
     Directories { cwd: session.cwd.clone(), workspace: session.workspace.clone() }
 }
 
-/// The project's root: what the agent says, or the nearest directory above that has a `.git`.
+/// Returns the project's root: the one that the agent names, or the nearest directory above that contains `.git`.
 fn workspace(named: &AgentSession) -> PathBuf {
     if named.workspace != named.cwd {
         return named.workspace.clone();
@@ -185,14 +184,14 @@ fn workspace(named: &AgentSession) -> PathBuf {
     root.map_or_else(|| named.cwd.clone(), Path::to_owned)
 }
 
-/// Whether a session that is at work in `directory` is in another part of the project in which this file counts.
+/// Returns true if a session that works in `directory` is in a part of the project to which this file does not apply.
 fn is_elsewhere(file: &Path, project: &Path, root: &Path, named: &AgentSession, directory: &Path) -> bool {
     let Some(of_file) = file.parent() else { return false };
     let is_in_project = directory.starts_with(project) && root.starts_with(project);
     is_in_project && !directory.starts_with(of_file) && !named.cwd.starts_with(of_file)
 }
 
-/// What tells arguments from others, in whatever order their members are.
+/// Returns a digest of arguments, independent of the order of their members.
 fn of_arguments(arguments: &Value) -> [u8; 32] {
     let mut sorted = arguments.clone();
     sorted.sort_all_objects();
@@ -208,13 +207,13 @@ impl Handle {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that the agent has reported an event once more, whose record has this identifier.
+    /// Records that the agent has reported an event again. `event` is the identifier of the event's record.
     pub(crate) fn note_repeated(&self, point: &str, event: Option<&str>) {
         let note = "the agent reported this event once more, and got the same outcome";
         self.session.note_delivery(event, point, DeliveryKind::Repeated, note);
     }
 
-    /// Remembers the arguments that a call may run with.
+    /// Remembers the arguments with which a call may run.
     pub(crate) fn remember(&self, call: &str, arguments: &Value) {
         let call = digest(&[call]);
         let [latest, before] = &mut self.memory().allowed;
@@ -225,25 +224,25 @@ impl Handle {
         latest.insert(call, of_arguments(arguments));
     }
 
-    /// Whether a call has run with other arguments than it may; false where those are not known any more.
+    /// Returns true if a call has run with other arguments than were allowed; false if those are not known any more.
     pub(crate) fn ran_otherwise(&self, call: &str, arguments: &Value) -> bool {
         let call = digest(&[call]);
         let allowed = self.memory().allowed.iter_mut().find_map(|calls| calls.remove(&call));
         allowed.is_some_and(|allowed| allowed != of_arguments(arguments))
     }
 
-    /// Notes the project files that count for an event in these directories. What was approved and has counted continues to count in a
-    /// session, until the user revokes the approval.
+    /// Notes the project files that are active for an event in these directories. A file that was approved and active stays active in
+    /// a session until the user revokes the approval.
     ///
     /// # Errors
-    /// One sentence, if a file does not count any more and nobody decided so: its project was moved, or a link leads elsewhere.
+    /// One sentence, if a file is no longer active without the user's decision: its project was moved, or a link leads elsewhere.
     pub(crate) fn keeps_project_files(
         &self,
         named: &AgentSession,
         counting: &[PathBuf],
         is_revoked: impl Fn(&Path) -> bool,
     ) -> Result<(), String> {
-        // Sessions without a name are not one.
+        // Unnamed sessions of an agent are not one session.
         if named.id.is_none() {
             return Ok(());
         }
@@ -283,24 +282,24 @@ impl Handle {
         }
     }
 
-    /// Whether a text is said for the first time since the last prompt.
+    /// Returns true if a text is said for the first time since the last prompt.
     pub(crate) fn is_said_first(&self, text: &str) -> bool {
         let mut memory = self.memory();
         if memory.said.len() >= MAX_SAID {
-            // The text is reported once more, and not kept for ever: some agents tell of no prompt.
+            // Some agents report no prompts, so the texts must not be kept for ever.
             memory.said.clear();
         }
         memory.said.insert(digest(&[text]))
     }
 
-    /// The user has sent a prompt.
+    /// Notes that the user has sent a prompt.
     pub(crate) fn prompted(&self) {
         let mut memory = self.memory();
         memory.said.clear();
         memory.continued = 0;
     }
 
-    /// Keeps tasks for the next moment at which the agent can take some. The user is told of those for which there is no room.
+    /// Keeps tasks until the agent can take some. The user gets a notice of tasks for which there is no room.
     pub(crate) fn owe(&self, tasks: Vec<Task>) {
         let length = |task: &Task| task.prompt.len() + task.title.as_ref().map_or(0, String::len);
         let mut left_out = 0;
@@ -320,12 +319,12 @@ impl Handle {
         }
     }
 
-    /// The tasks that were kept.
+    /// Takes the kept tasks.
     pub(crate) fn owed(&self) -> Vec<Task> {
         std::mem::take(&mut self.memory().owed)
     }
 
-    /// Keeps a text for the next moment at which the user can be told something.
+    /// Keeps a text until the user can be told something.
     pub(crate) fn owe_notice(&self, text: String) {
         let notices = &mut self.memory().notices;
         let bytes: usize = notices.iter().map(String::len).sum();
@@ -334,12 +333,12 @@ impl Handle {
         }
     }
 
-    /// The texts that were kept.
+    /// Takes the kept texts.
     pub(crate) fn owed_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.memory().notices)
     }
 
-    /// Counts that the agent is kept from stopping; false where it must be let go.
+    /// Counts that the agent is kept from stopping. Returns false if it must be let go.
     pub(crate) fn may_continue(&self) -> bool {
         let mut memory = self.memory();
         memory.continued += 1;

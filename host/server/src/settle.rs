@@ -1,4 +1,4 @@
-//! From an agent's message to its reply.
+//! Settles events: from an agent's message to its reply.
 
 use crate::call_key::{CallId, CallKey, KEPT, KEPT_AFTER_YES};
 use crate::events::{self, Said};
@@ -26,19 +26,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, watch};
 
-/// How long before the agent stops waiting for its hook the time for it is over; less where the agent waits for a short time.
+/// Time before the end of the agent's wait at which its event must be settled; less for agents that wait for a short time.
 const BEFORE_THE_AGENTS: Duration = Duration::from_secs(15);
 
-/// Upper bound of a directory's path, in bytes: `PATH_MAX` of Linux.
+/// Maximum length of a directory's path, in bytes: `PATH_MAX` of Linux.
 const MAX_PATH: usize = 4096;
 
 /// The name under which the canary is rejected.
 const CANARY: &str = "hookhost-canary";
 
-/// For how long the sender of a message says that it waits, or why that cannot be read.
+/// The time that the sender of a message waits, if it says so, or the reason why that cannot be read.
 pub(crate) type Within = Result<Option<Duration>, &'static str>;
 
-/// Told for how many seconds the reply can take from now on, where that is long.
+/// Called with the number of seconds that the reply can take from now on, if that is long.
 pub type Waits<'a> = &'a (dyn Fn(u32) + Send + Sync);
 
 /// Settles agents' messages.
@@ -49,7 +49,7 @@ pub struct Settler {
     once: Once,
     canary: OnceCell<DirectoryRules>,
     usage: Mutex<Usage>,
-    /// Whether the process is about to end.
+    /// Set to true when the process is about to end.
     ends: watch::Sender<bool>,
 }
 
@@ -58,20 +58,20 @@ pub struct Settler {
 struct Reported<'a> {
     adapter: &'static dyn Adapter,
     call: &'a HookCall,
-    /// Until when people and plugins can be waited for.
+    /// The deadline for people and plugins.
     until: Instant,
     waits: Waits<'a>,
 }
 
-/// Whether somebody asks.
+/// Counters of the settler's use.
 #[derive(Debug)]
 struct Usage {
     under_way: usize,
-    /// When the last event was settled.
+    /// The time at which the last event was settled.
     last: Instant,
 }
 
-/// A hook that waits for a reply. Dropped without one, it has gone, and the log says so.
+/// A hook that waits for a reply. If it is dropped before the reply, the hook has gone, and the log records that.
 struct Asker<'a> {
     settler: &'a Settler,
     adapter: &'static dyn Adapter,
@@ -95,7 +95,7 @@ impl Drop for Asker<'_> {
     }
 }
 
-/// An event that is under way, until this is dropped.
+/// Counts an event as under way until it is dropped.
 struct UnderWay<'a>(&'a Settler);
 
 impl Drop for UnderWay<'_> {
@@ -107,7 +107,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Settler {
-    /// Settles them on this host, under the rules that `configurations` finds for the directory of each message.
+    /// Creates a settler on this host. `configurations` finds the rules for the directory of each message.
     #[must_use]
     pub fn new(host: Host, configurations: Arc<dyn Configurations>) -> Self {
         Self {
@@ -121,25 +121,25 @@ impl Settler {
         }
     }
 
-    /// The host.
+    /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The open sessions.
+    /// Returns the open sessions.
     #[must_use]
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
     }
 
-    /// The rules.
+    /// Returns the rules of all directories.
     #[must_use]
     pub fn rules(&self) -> &RulesByDirectory {
         &self.rules
     }
 
-    /// How long nobody has asked; zero where an event is under way.
+    /// Returns the time since the last event; zero if an event is under way.
     #[must_use]
     pub fn idle(&self) -> Duration {
         let usage = self.usage();
@@ -150,21 +150,21 @@ impl Settler {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The reply to a message of the agent that `named` is, or that the message says. `waits` is called before something that
-    /// takes long is waited for: a person, a plugin's model. Where the future is dropped before it is ready, the hook has gone:
-    /// nothing of the event runs, and the log says so.
+    /// Settles a message and returns the reply. The agent is `named`, or a related one that the message shows. `waits` is called
+    /// before a long wait, such as for a person or a plugin's model. If the future is dropped early, the hook has gone: the event is
+    /// dropped, and the log records that.
     pub async fn reply(&self, named: &'static dyn Adapter, message: &Message<'_>, waits: Waits<'_>) -> Reply {
         self.usage().under_way += 1;
         let _under_way = UnderWay(self);
         let adapter = detect(named, message);
         let mut asker = Asker { settler: self, adapter, message, is_answered: false };
-        // In a box: the tasks that await this copy it when they are made and when they end.
+        // Boxed, since the tasks that await this future copy it when they are created and when they end.
         let reply = Box::pin(self.settle(adapter, message, waits)).await;
         asker.is_answered = true;
         reply
     }
 
-    /// Has what is under way answered with no from now on, and whatever comes.
+    /// Rejects all events under way, and all that arrive from now on.
     pub(crate) fn end(&self) {
         self.ends.send_replace(true);
     }
@@ -182,7 +182,7 @@ impl Settler {
             self.note_unsettled(adapter, &call.point, Path::new("/"), &why);
             return adapter.unsettled(&call, &failed(adapter, &why));
         }
-        // Rules would judge one of several results, and the agent would use another one.
+        // The rules would judge one of several results, and the agent would use another one.
         if let Some(why) = call.unclear.as_ref().filter(|_| adapter.abilities(&call).replaces) {
             let why = format!("the result is withheld, since it can be read in more than one way: {why}");
             self.note_unsettled(adapter, &call.point, &call.session.cwd, &why);
@@ -212,15 +212,15 @@ impl Settler {
         }
     }
 
-    /// Forgets the outcomes of calls, which have run.
+    /// Forgets the outcomes of calls that have run.
     fn forget(&self, calls: &[CallId]) {
         for call in self.once.end(calls) {
-            // An outcome that stays in the store expires.
+            // An outcome that cannot be removed from the store expires there.
             let _ = self.host.forget_outcome(call);
         }
     }
 
-    /// Takes up the outcomes that a host before this one has kept.
+    /// Loads the outcomes that an earlier host has kept.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -229,7 +229,7 @@ impl Settler {
         Ok(())
     }
 
-    /// The reply to a message that was not read: no, as far as the agent can be told so.
+    /// Returns the reply to a message that was not read: a denial, as far as the agent understands one.
     pub(crate) fn unread(&self, adapter: &dyn Adapter, point: Option<&str>, directory: &Path, why: &str) -> Reply {
         self.note_unsettled(adapter, point.unwrap_or_default(), directory, why);
         adapter.fail(point, &failed(adapter, why))
@@ -240,7 +240,7 @@ impl Settler {
         self.note(adapter.agent().name, point, directory, why);
     }
 
-    /// Records that a message could not be read from which no agent is known, but the way by which it came.
+    /// Records that a message of an unknown agent could not be read. `way` is the transport by which it came.
     pub(crate) fn note_unread(&self, way: &str, directory: &Path, why: &str) {
         self.note(way, "", directory, why);
     }
@@ -254,7 +254,7 @@ impl Settler {
         }
     }
 
-    /// Settles each event of a message, in order; `rules` are those of its first. What the agent cannot express is made stricter.
+    /// Settles each event of a message, in order; `rules` are those of the first. Outcomes for which the agent has no form become stricter.
     async fn all_settled(&self, reported: Reported<'_>, rules: &DirectoryRules) -> Result<Vec<Outcome>, String> {
         if reported.call.further.is_empty() {
             return Ok(vec![self.one_settled(reported, rules).await?]);
@@ -279,7 +279,7 @@ impl Settler {
         Ok(outcome)
     }
 
-    /// The rules that count for a call now.
+    /// Returns the current rules for a call.
     async fn rules_of(&self, call: &HookCall) -> Result<DirectoryRules, String> {
         if is_canary(call) {
             return self.canary().await;
@@ -288,7 +288,7 @@ impl Settler {
         self.rules.of_session(directories(&call.session), has_others).await
     }
 
-    /// The handle of a call's session, under the project files that have counted in it.
+    /// Returns the handle of a call's session, after checking the session's project files.
     fn handle(&self, adapter: &dyn Adapter, call: &HookCall, rules: &DirectoryRules) -> Result<Arc<Handle>, String> {
         let handle = self.sessions.of(&self.host, adapter.agent().name, &call.session, rules);
         let handle = handle.map_err(|error| error.to_string())?;
@@ -331,7 +331,7 @@ impl Settler {
                     tokio::select! {
                         biased;
                         settled = &mut answer => break settled?,
-                        // The first report has a person asked: it waits, and anyone who reports it again waits as long.
+                        // While the first report waits for a person, each repeated report waits as long.
                         Ok(()) = asking.changed() => waits(*asking.borrow_and_update()),
                     }
                 };
@@ -340,7 +340,7 @@ impl Settler {
                 } else if proxies::by_name(adapter.agent().name).is_none()
                     && let Some(kept) = self.once.kept(&slot)
                 {
-                    // A proxy reports each call once.
+                    // A proxy reports each call only once.
                     let _ = self.host.keep_outcome(kept);
                 }
                 settled
@@ -348,7 +348,7 @@ impl Settler {
         };
         let is_over = matches!(call.event, HookEvent::SessionEnd);
         if is_proof(&call.session) && !is_over {
-            // `hookhost doctor` makes one call, and tells of no end.
+            // `hookhost doctor` makes one call and reports no end of its session.
             let _ = handle.session.session_end(hookhost::contract::Usage::default()).await;
         }
         if is_over || is_proof(&call.session) {
@@ -357,10 +357,10 @@ impl Settler {
         Ok((settled, handle))
     }
 
-    /// The rules under which each call is rejected.
+    /// Returns the rules under which each call is rejected.
     async fn canary(&self) -> Result<DirectoryRules, String> {
         let load = async || {
-            // Each call, whatever it is: only these rules are asked about it, and words of the canary can be part of any call.
+            // Rejects every call: only the canary is judged under these rules, and its words can be part of any call.
             let rule = Rule::new().before_tool_call(|_, _: &ToolCall| {
                 Some(Refusal::new("this is the call by which `hookhost doctor` proves the hook").code("canary"))
             });
@@ -381,9 +381,8 @@ impl std::fmt::Debug for Settler {
     }
 }
 
-/// A reply as a body alone, where nobody reads an exit code. An agent continues after what it reads as a failure, so a reply that
-/// has an exit code alone, since nothing told the hook point, becomes the no to a tool call. The text of the failure where the
-/// agent can be told nothing else.
+/// Returns a reply as a body, for a transport without exit codes. An agent continues after a failure, so a reply that has only an exit
+/// code becomes the denial of a tool call. Returns the text of the failure as an error if the agent understands nothing else.
 pub(crate) fn body_of(adapter: &dyn Adapter, mut reply: Reply) -> Result<String, String> {
     if reply.exit != 0 && reply.stdout.is_empty() {
         let gate = adapter.agent().points.iter().find(|point| point.event == EventKind::BeforeToolCall);
@@ -394,15 +393,15 @@ pub(crate) fn body_of(adapter: &dyn Adapter, mut reply: Reply) -> Result<String,
     if reply.exit != 0 && reply.stdout.is_empty() { Err(reply.stderr) } else { Ok(reply.stdout) }
 }
 
-/// Until when a reply may take. An agent that has no reply in time continues without one.
+/// The deadlines of a reply. An agent that has no reply in time continues without one.
 struct Time {
-    /// People and plugins have so long: the rest is for the reply.
+    /// The deadline for people and plugins. The rest of the time is for the reply.
     for_others: Instant,
     at_most: Instant,
 }
 
 impl Time {
-    /// Less than the agent waits at this point, or than the sender of the message says.
+    /// Derives the deadlines from the time that the agent waits at this point, or from the shorter time that the sender names.
     fn of(adapter: &dyn Adapter, point: &str, within: Option<Duration>) -> Self {
         let agents = adapter.agent().point(point).map_or(hookhost_adapters::agent::TIMEOUT, |point| point.timeout);
         let agents = Duration::from_secs(agents.into());
@@ -421,14 +420,14 @@ fn whole_seconds(time: Duration) -> u32 {
     u32::try_from(time.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// Why the directories of a session are none: rules are looked for in each directory above them.
+/// Returns the reason if a directory of the session is too long: the search for rules visits each directory above it.
 fn too_long(session: &AgentSession) -> Option<String> {
     let is_long = |path: &Path| path.as_os_str().len() > MAX_PATH;
     let why = || format!("its directory is longer than {MAX_PATH} bytes");
     (is_long(&session.cwd) || is_long(&session.workspace)).then(why)
 }
 
-/// What model or user read where an event could not be settled.
+/// Returns the text for the model or the user about an event that could not be settled.
 fn failed(adapter: &dyn Adapter, why: &str) -> String {
     reason::not_settled(adapter.agent().name, why)
 }
@@ -441,8 +440,8 @@ fn is_canary(call: &HookCall) -> bool {
     })
 }
 
-/// A call in the session in which it is settled: that of the canary has one of its own. One session has one set of rules, and an
-/// agent's own must not become that of the canary.
+/// Returns a call in the session in which it is settled. The canary's call has its own session: a session has one set of rules, and an
+/// agent's session must not get the canary's.
 fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
     if !is_canary(call) {
         return Cow::Borrowed(call);
@@ -453,7 +452,7 @@ fn in_own_session(call: &HookCall) -> Cow<'_, HookCall> {
     Cow::Owned(call)
 }
 
-/// Whether nothing but the canary and its neighbour happens in a session.
+/// Returns true if a session contains only the calls of `hookhost doctor`.
 fn is_proof(session: &AgentSession) -> bool {
     session.id.as_deref().is_some_and(canary::is_proof)
 }
@@ -465,18 +464,18 @@ struct Asked<'a> {
     can: Abilities,
     handle: &'a Handle,
     notes: &'a [String],
-    /// What tells the rules from others.
+    /// Digest of the rules.
     rules: &'a str,
-    /// When the agent has to have its reply.
+    /// The deadline for people and plugins.
     until: Instant,
-    /// How long the plugins can take, who are asked again after a person has answered.
+    /// Time that the plugins can take when they are asked again after a person has answered.
     longest: Duration,
-    /// Whether a person has said yes to it.
+    /// True if a person has approved the event.
     is_approved: AtomicBool,
 }
 
 impl Asked<'_> {
-    /// Settles `session-start` before the first event of a session that nobody has told it of.
+    /// Settles `session-start` before the first event of a session, if the agent has not reported its start.
     async fn start(&self) {
         let tells = matches!(self.call.event, HookEvent::SessionStart { is_resumed: false });
         if self.handle.started.initialized() || tells && self.handle.session.is_new() {
@@ -490,7 +489,7 @@ impl Asked<'_> {
         self.handle.started.get_or_init(start).await;
     }
 
-    /// Settles `session-start`, and returns the tasks of plugins and the event's identifier. Absent where that was done before.
+    /// Settles `session-start`, and returns the tasks of plugins and the event's identifier. Returns `None` if that was done before.
     async fn begin_session(&self) -> Option<(Vec<Task>, String)> {
         let session = &self.handle.session;
         if !session.is_new() {
@@ -598,7 +597,7 @@ impl Asked<'_> {
         serde_json::from_str(&self.call.raw).unwrap_or_default()
     }
 
-    /// Settles an event. A question is asked by the approval queue.
+    /// Settles an event. The approval queue asks its questions.
     async fn dispatch(&self, kind: EventKind, payload: Value, waits: Waits<'_>) -> Result<(Said, Recorded), String> {
         let mut options = DispatchOptions::default();
         options.raw = Some(self.call.raw.clone());
@@ -608,7 +607,7 @@ impl Asked<'_> {
         Ok((outcome.map_or_else(|no| Ok(Said::No(no)), |outcome| events::said(kind, outcome))?, recorded))
     }
 
-    /// The outcome of an event whose questions the approval queue asks; a no where nobody answers in time.
+    /// Returns the outcome of an event whose questions the approval queue asks; a rejection if nobody answers in time.
     async fn answered<O: Send + 'static>(
         &self,
         mut begun: Begun<O>,
@@ -625,10 +624,10 @@ impl Asked<'_> {
                 Begun::Escalated(pending) => pending,
             };
             let request = pending.request().clone();
-            // A second question of the same event has what the first one left.
+            // A second question of the same event has the time that the first one left.
             let limit = request.deadline.min(left(self.until));
             waits(whole_seconds((limit + self.longest).min(left(self.until))));
-            // The question has its own deadline. A load of changed rules, which a yes waits for, is within the agent's time alone.
+            // The question has its own deadline. After a yes, a load of changed rules is bounded only by the agent's time.
             begun = match tokio::time::timeout(left(self.until), pending.wait()).await {
                 Ok(begun) => begun,
                 Err(_) => {
@@ -654,14 +653,14 @@ impl Asked<'_> {
         let event = Some(recorded.event.clone());
         let answer = match outcome {
             Ok(GateOutcome::Allowed { value }) => {
-                // The host has read them before: those of the agent, and those of a plugin.
+                // The host has already read these arguments, from the agent or a plugin.
                 let arguments =
                     value.arguments.read().map_err(|error| format!("its arguments cannot be read: {error}"))?;
                 if recorded.changed_by.is_empty() {
                     self.remember(tool, &arguments);
                     match (recorded.approved_by, &self.call.event) {
                         (Some(by), _) => Answer::Approved { by },
-                        // A person has said yes to just this, and need not be asked by the agent once more.
+                        // A person has just approved this call, so the agent need not ask again.
                         (None, HookEvent::PermissionRequest(_)) if recorded.is_approved => {
                             Answer::Approved { by: "a person".to_owned() }
                         }
@@ -678,7 +677,7 @@ impl Asked<'_> {
         Ok((answer, event))
     }
 
-    /// Leaves the question about a call to the agent, which asks its user.
+    /// Hands the question about a call over to the agent, which asks its user.
     async fn handed_over(&self, tool: &ToolUse, question: PendingCall) -> Result<(Answer, Option<String>), String> {
         let request = question.request().clone();
         let handed = question.hand_over(self.adapter.agent().name).await;
@@ -690,7 +689,7 @@ impl Asked<'_> {
         Ok((Answer::Ask { questions: request.questions, arguments: changed }, Some(request.id)))
     }
 
-    /// A result that a plugin gave passes `after-tool-call` like a tool's.
+    /// Passes a result that a plugin gave through `after-tool-call`, like a tool's.
     async fn responded(
         &self,
         tool: &ToolUse,
@@ -713,8 +712,7 @@ impl Asked<'_> {
         }
     }
 
-    /// After a call has run: records it where it ran with other arguments than were allowed, and has the user told as soon as
-    /// that is possible.
+    /// Records if a call has run with other arguments than were allowed, and keeps a notice for the user.
     fn look_at_arguments(&self, event: Option<&str>) {
         let HookEvent::AfterToolCall { call, .. } = &self.call.event else { return };
         if !call.id.as_deref().is_some_and(|id| self.handle.ran_otherwise(id, &call.arguments)) {
@@ -729,7 +727,7 @@ impl Asked<'_> {
         self.handle.owe_notice(note);
     }
 
-    /// A transform of a text.
+    /// Settles a transform of a text.
     async fn text(&self, text: &str, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
         let (said, told) = self.dispatch(self.call.event.kind(), self.payload(), waits).await?;
         let answer = match said {
@@ -741,7 +739,7 @@ impl Asked<'_> {
         Ok((answer, Some(told.event)))
     }
 
-    /// A gate whose value agents do not take back changed, but for the text `part` of it, or whose response is a text.
+    /// Settles a gate of which agents apply no changed value, except its text `part` or a text as the response.
     async fn gate_text(&self, part: &str, text: &str, waits: Waits<'_>) -> Result<(Answer, Option<String>), String> {
         let (said, told) = self.dispatch(self.call.event.kind(), self.payload(), waits).await?;
         let answer = match said {
@@ -757,7 +755,7 @@ impl Asked<'_> {
         Ok((answer, Some(told.event)))
     }
 
-    /// The tasks of plugins, and those that were kept; they are kept where the agent takes none here.
+    /// Returns these tasks and the kept ones. Keeps them all if the agent takes none at this point.
     fn tasks(&self, tasks: Vec<Task>) -> Answer {
         if !self.can.goes_on {
             self.handle.owe(tasks);
@@ -778,16 +776,16 @@ impl Asked<'_> {
     }
 }
 
-/// A question about a tool call.
+/// A pending question about a tool call.
 type PendingCall = Pending<GateOutcome<ToolCall, ToolResult>>;
 
-/// What of an event's record counts for its reply.
+/// The parts of an event's record that matter for its reply.
 #[derive(Default)]
 struct Recorded {
     event: String,
     changed_by: Vec<String>,
     approved_by: Option<String>,
-    /// Whether a person was asked; then there was a yes.
+    /// True if a person was asked; then the answer was yes.
     is_approved: bool,
 }
 
@@ -806,7 +804,7 @@ fn tasks_of(said: Said) -> Vec<Task> {
 }
 
 impl Settler {
-    /// Records a call that no host answered.
+    /// Records a call that no resident host answered.
     pub fn note_unanswered(&self, call: &Unanswered) {
         let Unanswered { agent, point, time, why, was_allowed, .. } = call;
         let consequence =
@@ -819,7 +817,7 @@ impl Settler {
         }
     }
 
-    /// What counts in `directory`, and what is at work.
+    /// Returns the status as JSON: the active rules of `directory`, open sessions, version.
     pub async fn status(&self, directory: &Path) -> Value {
         let rules = match self.rules.of(&real(directory)).await {
             Ok(DirectoryRules { rules, notes, .. }) => {

@@ -1,4 +1,4 @@
-//! The program that comes after this one: another version at the same place.
+//! Detects the successor of this program: another version in the same place.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,45 +8,45 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-/// How long a new version has to say which one it is.
+/// Time that a new version has to print its version.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a version of ours says of itself, at the beginning.
+/// Beginning of the output of `hookhost --version`.
 const SAYS: &[u8] = b"hookhost ";
 
-/// What tells a file from a changed one: its number, its size, and when its content was changed.
+/// Inode, size and modification time of a file, which tell if it has changed.
 type Version = (u64, u64, i64, i64);
 
-/// Watches over the file of this program.
+/// Watches the file of this program.
 #[derive(Debug)]
 pub(crate) struct Watch {
     program: PathBuf,
     own: Version,
     /// The version that the last look found.
     last: Version,
-    /// One that does not run: it takes nobody's place.
+    /// A version that does not run, and so cannot be the successor.
     broken: Option<Version>,
     trial: Option<(Version, JoinHandle<Trial>)>,
 }
 
-/// How the trial of a new version came out.
+/// The result of a trial run of a new version.
 #[derive(Debug)]
 enum Trial {
     Runs,
     Broken(String),
-    /// It is still being written.
+    /// The file is still being written.
     Later,
 }
 
 impl Watch {
-    /// Over the program of this process; absent where the system does not say which one that is.
+    /// Watches the program of this process. Returns `None` if the system does not name its file.
     pub(crate) fn new() -> Option<Self> {
         let program = std::env::current_exe().ok()?;
         let own = version_of(&program)?;
         Some(Self { program, own, last: own, broken: None, trial: None })
     }
 
-    /// Whether another version that runs is there now. To be called from time to time: a file counts that two looks find unchanged.
+    /// Returns true if another version is there and runs. Call it periodically: a file is tried once two looks find it unchanged.
     pub(crate) async fn look(&mut self) -> bool {
         let Some(now) = version_of(&self.program) else { return false };
         let is_settled = std::mem::replace(&mut self.last, now) == now;
@@ -71,7 +71,7 @@ impl Watch {
     }
 }
 
-/// Whether a program says that it is one of ours.
+/// Runs a program with `--version` and checks that it says that it is hookhost.
 async fn tried(program: PathBuf) -> Trial {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);

@@ -1,5 +1,5 @@
-//! A note in the state directory that the user's own file has counted. A process that finds no such file then knows that one is
-//! missing: a program that the agent runs, or a variable, can have taken it away.
+//! A note in the state directory that the user's own file has been active. If the file is missing later, the host knows that: a
+//! program that the agent runs, or a variable, may have taken it away.
 
 use hookhost::Config;
 use hookhost_hook::place::Place;
@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Checks that the user's own file counts where one has counted before, and notes that it does.
+/// Checks that the user's own file is active if it was active before, and notes that it is.
 ///
 /// # Errors
-/// One sentence, where it does not count any more, or that cannot be noted.
+/// One sentence, if the file is no longer active, or the note cannot be written.
 pub fn check(place: &Place, file: &Path, config: &Config) -> Result<(), String> {
     let note = place.users_file();
     let noted = match fs::read(&note) {

@@ -1,4 +1,4 @@
-//! Requests that rules are asked about, and answers that they judge.
+//! Asks rules about requests, and judges answers.
 
 use super::{Asked, Expected, Proxy, What, failed, unsettled};
 use crate::operation::{Method, Operation, text_key};
@@ -15,7 +15,7 @@ use hookhost_relay::message::{self, INTERNAL_ERROR, Id, Message, REJECTED, raw};
 use hookhost_relay::resident::Waits;
 use serde_json::Value;
 
-/// What an outcome is that no event of its kind has.
+/// The reason if the resident host returns an outcome that does not fit the event.
 const OTHER_EVENT: &str = "the outcome is of another event";
 
 impl Proxy {
@@ -86,7 +86,7 @@ impl Proxy {
             Decision::Answered(options.no(&asked.id, why))
         };
         let mut asks = None;
-        // What the agent has reported under this identifier can be what it runs.
+        // The agent may run any of the calls that it has reported under this identifier.
         for (one, is_earlier) in earlier.iter().map(|one| (one, true)).chain([(call, false)]) {
             let event = self.event(Point::Permission, session, super::PERMISSION, one.clone());
             match self.settle(&event, waits).await {
@@ -103,7 +103,7 @@ impl Proxy {
         match (asks, options.yes(&asked.id)) {
             (Some(why), _) => to_the_user(&why),
             (None, Some(answer)) => Decision::Answered(answer),
-            // Nobody but the user says yes to more than this call.
+            // Only the user can allow more than this call.
             (None, None) => to_the_user("the agent offers no answer that counts once: you are asked"),
         }
     }
@@ -125,7 +125,7 @@ impl Proxy {
             }
             Settled::Changed { arguments } => {
                 let written = operation.write_back(&asked.params, &arguments);
-                // What is written is read once more, as the editor will read it.
+                // The request is read again, as the editor will read it.
                 let written = written.and_then(|params| Ok((Operation::of(method, &params)?, params)));
                 match written {
                     Ok((changed, params)) => {
@@ -141,7 +141,7 @@ impl Proxy {
         }
     }
 
-    /// What a file or a terminal holds, as the agent may have it.
+    /// Returns the content of a file or a terminal as the agent may have it.
     pub(super) async fn judged(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
         let (Expected::Done(operation) | Expected::Output(operation)) = expected else { return message.bytes.clone() };
         let method = if matches!(expected, Expected::Output(_)) { "terminal/output" } else { operation.method.name() };
@@ -177,7 +177,7 @@ fn counted(summary: &mut Summary, method: Method) -> &mut crate::summary::Asked 
     if method == Method::RunCommand { &mut summary.commands } else { &mut summary.files }
 }
 
-/// What a person knows a call by.
+/// Returns the name by which a person knows a call.
 pub(super) fn title(call: &Value) -> String {
     let title = call.get("title").or_else(|| call.get("toolCallId")).and_then(Value::as_str).unwrap_or_default();
     format!("{:?}", title.chars().take(80).collect::<String>())

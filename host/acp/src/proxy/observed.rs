@@ -1,4 +1,4 @@
-//! What is recorded and passes: what the agent reports, what the editor answers, and all that rules are not asked about.
+//! Records messages that are forwarded: the agent's reports, the editor's answers, and all that rules are not asked about.
 
 use super::{Expected, Proxy};
 use crate::operation::Method;
@@ -9,20 +9,20 @@ use hookhost_relay::message::{Members, Message};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Messages of which the log says nothing: the beginning of a connection, keys for the agent's service, and what comes many times a second.
+/// Messages that are not recorded: the beginning of a connection, keys for the agent's service, and frequent messages.
 const UNRECORDED: &[&str] = &["initialize", "authenticate", "session/list", "terminal/wait_for_exit", "terminal/kill"];
 
-/// Updates of a session that are recorded, beside those of calls.
+/// The session updates that are recorded, in addition to those of calls.
 const RECORDED: &[&str] = &["plan", "current_mode_update", "config_option_update"];
 
-/// Upper bound of what the log has of a message, in bytes.
+/// Maximum size of a recorded message, in bytes.
 const MAX_RECORDED: usize = 64 * 1024;
 
-/// Upper bound of what rules observe of the result of a call, in bytes.
+/// Maximum size of a call's result for observers, in bytes.
 const MAX_RESULT: usize = 256 * 1024;
 
 impl Proxy {
-    /// Records a message of a session that passes.
+    /// Records a forwarded message of a session.
     pub(super) fn observe(&self, message: &Message) {
         let method = message.method().unwrap_or_default();
         let Ok(params) = message.params() else { return };
@@ -31,7 +31,7 @@ impl Proxy {
         self.records.add(self.event(Point::Observed, &session, method, said));
     }
 
-    /// Takes up what the agent reports of a session.
+    /// Processes an agent's report about a session.
     pub(super) fn updated(&self, params: &Members) {
         let Some(session) = params.text("sessionId") else { return };
         let Some(update) = params.value("update") else { return };
@@ -44,7 +44,7 @@ impl Proxy {
         }
         let run = {
             let mut state = self.state();
-            // What is replayed has happened in an earlier connection.
+            // A replayed call ran in an earlier connection.
             if state.sessions.is_loading(&session) {
                 return;
             }
@@ -64,8 +64,8 @@ impl Proxy {
         self.records.add(event);
     }
 
-    /// What the editor is told in the place of an update that begins and ends so and cannot be passed on: a call that has run ends there
-    /// nevertheless.
+    /// Returns an update for the editor in place of one that cannot be forwarded. `head` and `tail` are the ends of that one. If it
+    /// reported a call, the call still ends in the editor.
     pub(super) fn update_in_place_of(head: &[u8], tail: &[u8], why: &str) -> Option<Bytes> {
         let ends = [String::from_utf8_lossy(head), String::from_utf8_lossy(tail)];
         if !ends.iter().any(|end| end.contains("\"session/update\"")) {
@@ -89,7 +89,7 @@ impl Proxy {
         Some(json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }).to_string().into())
     }
 
-    /// Takes up whether a session has begun, or continues as the editor named it.
+    /// Notes the answer to a request that begins or continues a session. `asked` is the session that the editor named.
     fn opened(&self, asked: Option<&str>, opened: Option<&str>, cwd: &Path) {
         let unknown = {
             let mut state = self.state();
@@ -112,7 +112,7 @@ impl Proxy {
         }
     }
 
-    /// Takes an answer up; what is returned is judged.
+    /// Processes an answer. Returns the expectation if the answer must be judged.
     pub(super) fn take_up(&self, expected: Expected, message: &Message) -> Option<Expected> {
         let result = message.members.value("result");
         match expected {
@@ -168,14 +168,14 @@ impl Proxy {
     }
 }
 
-/// The first text with this key in a piece of a message.
+/// Returns the first text with this key in a piece of a message.
 fn text_in(piece: &str, key: &str) -> Option<String> {
     let (_, rest) = piece.split_once(&format!("\"{key}\""))?;
     let value = rest.trim_start().strip_prefix(':')?;
     serde_json::Deserializer::from_str(value).into_iter::<String>().next()?.ok()
 }
 
-/// How a call ended, as rules read it.
+/// Returns the result of a call as rules read it.
 fn result_of(call: &Value, is_failed: bool) -> ToolResult {
     let parts = call.get("content").and_then(Value::as_array).into_iter().flatten();
     let texts = parts.filter_map(|part| part.get("content")?.get("text")?.as_str());
@@ -187,7 +187,7 @@ fn result_of(call: &Value, is_failed: bool) -> ToolResult {
     result
 }
 
-/// A text for the log; its beginning, and how long it is, where it is too long.
+/// Cuts a text for the log if it is too long, and appends its length.
 fn excerpt(mut text: String) -> String {
     let bytes = text.len();
     if bytes > MAX_RESULT {
@@ -202,7 +202,7 @@ fn bounded(value: Value) -> Value {
     bounded_to(value, MAX_RECORDED)
 }
 
-/// A value for the log; how large it is, where it is too large.
+/// Returns a value for the log, or its size if it is too large.
 fn bounded_to(value: Value, max: usize) -> Value {
     let bytes = value.to_string().len();
     if bytes > max { json!({ "bytes": bytes }) } else { value }

@@ -1,4 +1,4 @@
-//! Listings of tools: which definitions the client gets, and which tools it can call therefore.
+//! Filters listings of tools: decides which definitions the client gets, and thus which tools it can call.
 
 use super::results::{ASKS, asks};
 use super::{Begun, Judge, Known, failed};
@@ -15,10 +15,10 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The page of a listing that these parameters ask for; `None` where that is the first one.
+/// Returns the cursor of the requested page of a listing; `None` for the first page.
 ///
 /// # Errors
-/// One sentence, if a server could read another page in them.
+/// One sentence, if a server could read another page from the parameters.
 pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
     if let Some(why) = params.ambiguity(&["cursor", "_meta"]) {
         return Err(format!("`params` of tools/list {why}"));
@@ -32,7 +32,7 @@ pub(super) fn cursor(params: &Members) -> Result<Option<String>, String> {
 }
 
 impl Judge {
-    /// The answer to a call of a tool that is not there for this client; `None` where it is.
+    /// Returns the answer to a call of a tool that this client does not have, or `None` if it has the tool.
     pub(super) fn is_missing(&self, id: &Id, tool: &str, is_stateless: bool) -> Option<Begun> {
         let rejected = |why: &str| answer::rejected(Method::CallTool, id, why, is_stateless);
         let refused = |answer: Bytes, why: &'static str| Some(Begun::Refused { answer, tool: tool.to_owned(), why });
@@ -58,7 +58,7 @@ impl Judge {
         let own = known.lock.servers.get(self.server.as_str());
         let is_there = match own {
             Some(tools) => tools.contains_key(tool) && !known.left_out.contains(tool),
-            // Nothing was listed yet.
+            // No listing was read yet.
             None => policy.definitions == Pinning::FirstUse,
         };
         if is_there {
@@ -68,7 +68,7 @@ impl Judge {
         }
     }
 
-    /// Whether a message calls a tool that is not there for its client: it is answered here, whatever else is wrong with it.
+    /// Returns true if a message calls a tool that its client does not have. The proxy answers it, whatever else is wrong with it.
     #[must_use]
     pub fn lacks(&self, message: &Message) -> bool {
         let Kind::Request { id, method } = &message.kind else { return false };
@@ -79,14 +79,14 @@ impl Judge {
         tool.is_some_and(|tool| self.is_missing(id, &tool, true).is_some())
     }
 
-    /// Records that tools are held back, each with why.
+    /// Records that tools are held back. Each comes with its reason.
     pub async fn note_held_back(&self, tools: &[(String, String)], waits: Waits<'_>) {
         let mut event = self.event(Point::HeldBack, None);
         event.arguments = tools.iter().map(|(tool, why)| (tool.clone(), Value::from(why.as_str()))).collect();
         self.settle(&event, waits).await;
     }
 
-    /// Reads the lock file again where it has changed. Whatever was approved meanwhile is held back no longer.
+    /// Reads the lock file again if it has changed, and releases the tools that were approved meanwhile.
     fn refresh(&self, known: &mut Known) -> Result<(), String> {
         let path = self.rules.lock_file();
         let stamp = std::fs::metadata(&path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
@@ -104,13 +104,13 @@ impl Judge {
         Ok(())
     }
 
-    /// A number that is another one as soon as a listing could differ from the last one, by what was approved or what the
-    /// configuration says since. Several sessions can have this judge, and each compares it with the one that it knows.
+    /// Returns a number that changes as soon as a listing could differ from the last one, through approvals or the configuration.
+    /// Several sessions can share this judge, and each compares the number with the last one that it saw.
     #[must_use]
     pub fn listing_changes(&self) -> u64 {
         let policy = self.rules.policy(&self.server);
         let mut known = self.known();
-        // What cannot be read now is read with the next request, and refused there.
+        // An unreadable file is read again at the next request, which is then refused.
         if let Ok(policy) = policy
             && self.refresh(&mut known).is_ok()
             && known.seen.is_some()
@@ -120,7 +120,7 @@ impl Judge {
         known.changes
     }
 
-    /// Notes what decides about listings now.
+    /// Notes the approved definitions and the policy, on which listings depend.
     fn note_seen(&self, known: &mut Known, policy: Policy) {
         let now = Some((known.lock.servers.get(self.server.as_str()).cloned(), policy));
         if known.seen.is_some() && known.seen != now {
@@ -129,7 +129,7 @@ impl Judge {
         known.seen = now;
     }
 
-    /// A listing of tools as the client gets it. The user learns once what is held back.
+    /// Returns a listing of tools as the client gets it. Tells the user once about each tool that is held back.
     pub(super) async fn listing(
         &self,
         cursor: Option<&str>,
@@ -160,7 +160,7 @@ impl Judge {
         })
     }
 
-    /// The filtered result, and the tools that were not held back before.
+    /// Returns the filtered result, and the tools that were not held back before.
     fn filtered(
         &self,
         cursor: Option<&str>,
@@ -214,7 +214,7 @@ impl Judge {
             .filter(|(tool, held)| before.get(*tool) != Some(*held))
             .map(|(tool, held)| (tool.clone(), held.clone()))
             .collect();
-        // Another proxy of this server may hold others back: those that this one has not known stay.
+        // Another proxy of this server may hold back other tools. Those that this proxy did not know stay.
         let kept = self.held_back.read(self.server.as_str()).map_err(failed)?;
         let mut held = kept.clone();
         held.retain(|tool, _| !before.contains_key(tool) && !is_listed.contains(tool));
@@ -228,7 +228,7 @@ impl Judge {
         Ok((listed.result, new))
     }
 
-    /// The schema of a tool's arguments that was approved.
+    /// Returns the approved schema of a tool's arguments.
     pub(super) fn pinned_schema(&self, tool: &str) -> Option<Value> {
         self.known().lock.definition(self.server.as_str(), tool)?.get("inputSchema").cloned()
     }

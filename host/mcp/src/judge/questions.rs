@@ -1,4 +1,4 @@
-//! Questions of rules to the client's user: how they are put by an answer, and what comes back.
+//! Questions of rules to the client's user, which are sent in an answer, and the user's replies.
 
 use super::{Decision, Judge, NOT_AGREED, Request};
 use crate::answer;
@@ -10,7 +10,7 @@ use hookhost_relay::message::{self, INVALID_PARAMS, Members, raw};
 use serde_json::{Map, Value, json};
 
 impl Judge {
-    /// What was agreed to, where the client brings an answer to a question of ours. Nothing of it is left in the parameters.
+    /// Returns the question to which the user agreed, and its round, if the request replies to one of ours. Removes the reply.
     pub(super) fn came_back(
         &self,
         params: &mut Members,
@@ -29,8 +29,8 @@ impl Judge {
         }
     }
 
-    /// The answer that asks the client's user, and has the request sent again. `params` are those for the server: what the client
-    /// has brought for it comes back with the answer.
+    /// Returns the answer that makes the client ask its user and send the request again. `params` are those for the server: members
+    /// that the client brought for it come back with the reply.
     pub(super) fn input_required(
         &self,
         request: &Request,
@@ -59,7 +59,7 @@ impl Judge {
         Ok(message::result(id, &result))
     }
 
-    /// Records what the client's user has answered, or that they have not. It is what the client says: nobody else has asked them.
+    /// Records the reply of the client's user, yes or no. It is known only from the client.
     pub(super) async fn note_answer(&self, operation: &Operation, is_yes: bool) {
         let mut event = self.event(Point::Answered, Some(operation));
         event.arguments = json!({ "answer": if is_yes { "yes" } else { "no" }, "arguments": event.arguments });
@@ -67,7 +67,7 @@ impl Judge {
     }
 }
 
-/// Why a request that was sent again is not asked about.
+/// The reason why rules are not asked about a request that was sent again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CameBack {
     Bad(question::BadState),

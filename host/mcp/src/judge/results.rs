@@ -1,4 +1,4 @@
-//! Answers: each is judged before it is passed on. What is passed on in the place of one is recorded as well.
+//! Judges each answer before it is forwarded, and records an answer that replaces another one.
 
 use super::{Expected, Judge, NOT_ASKED, failed, unsettled};
 use crate::answer;
@@ -15,10 +15,10 @@ use hookhost_relay::resident::Waits;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The members of a result that asks the client's user or model something, and has nothing else.
+/// The members of a result that only asks the client's user or model something.
 const OF_QUESTION: &[&str] = &["resultType", "inputRequests", "requestState"];
 
-/// The members by which a result is judged, or a client knows what it is.
+/// The members by which a result is judged, or by which a client recognises it.
 const OF_RESULT: &[&str] = &[
     "action",
     "content",
@@ -39,33 +39,33 @@ const OF_RESULT: &[&str] = &[
     "_meta",
 ];
 
-/// The members of a question of a server to the client's user or model.
+/// The members of a server's question to the client's user or model.
 const OF_INPUT_REQUEST: &[&str] = &["method", "params"];
 
-/// The members of an answer with the client's roots, which is not judged, and has nothing else.
+/// The members of an answer that contains only the client's roots. Such an answer is not judged.
 const OF_ROOTS: &[&str] = &["roots", "_meta"];
 
-/// Why an answer is not passed on that asks something where no answer may.
+/// The reason for withholding an answer that asks something although its request allows no questions.
 pub(super) const ASKS: &str = "the answer asks a user or a model something, and the request is none whose answer may";
 
-/// Upper bound of the questions in one result: each is an event.
+/// Maximum number of questions in one result, since each is an event.
 const MAX_INPUT_REQUESTS: usize = 64;
 
-/// What an answer is judged as.
+/// The context in which an answer is judged.
 #[derive(Clone, Copy)]
 pub(super) struct About<'a> {
-    /// The request, as it was passed on.
+    /// The request as it was forwarded.
     pub(super) operation: &'a Operation,
-    /// What tells it from all others of the session.
+    /// The identifier of the event, unique in the session.
     pub(super) event: &'a str,
-    /// What the configuration says.
+    /// The policy of the server.
     pub(super) policy: &'a Policy,
-    /// Told before something takes long.
+    /// Called before a long wait.
     pub(super) waits: Waits<'a>,
 }
 
 impl Judge {
-    /// What is passed on in answer to a request. `waits` is told before something takes long.
+    /// Returns the bytes to forward as the answer to a request. `waits` is called before a long wait.
     pub async fn answer(&self, id: &Id, expected: &Expected, message: &Message, waits: Waits<'_>) -> Bytes {
         match expected {
             Expected::Anything | Expected::Capabilities | Expected::Subscription => message.bytes.clone(),
@@ -91,10 +91,10 @@ impl Judge {
         }
     }
 
-    /// The answer as rules left it.
+    /// Returns the answer as the rules left it.
     ///
     /// # Errors
-    /// What its reader reads in its place.
+    /// The text for the reader in its place.
     async fn judged(
         &self,
         operation: &Operation,
@@ -118,21 +118,21 @@ impl Judge {
                 Err(why) => return Err(self.substituted(about, why).await),
             };
         }
-        // A question is no result, unless there is more in it than a question.
+        // A question is not a result, unless it contains more than the question.
         let is_question = result.text("resultType").as_deref() == Some("input_required")
             && result.keys().all(|key| OF_QUESTION.contains(&key));
         if !is_question && let Some(changed) = self.result(about, &result).await? {
             return Ok(message.with_result(raw(&changed)));
         }
-        // Most results ask nothing, and are not written once more.
+        // Most results ask nothing and keep their bytes.
         let asks = result.get("inputRequests").is_some();
         Ok(if asks { message.with_result_or_as_it_came(&result) } else { message.bytes.clone() })
     }
 
-    /// The members of a result that each reader reads alike.
+    /// Returns the members of a result if every reader reads them alike.
     ///
     /// # Errors
-    /// What its reader reads in its place.
+    /// The text for the reader in its place.
     pub(super) async fn whole(&self, about: About<'_>, result: Result<Members, String>) -> Result<Members, String> {
         match result.map(|result| (result.ambiguity(OF_RESULT).is_none(), result)) {
             Ok((true, result)) => Ok(result),
@@ -141,7 +141,7 @@ impl Judge {
         }
     }
 
-    /// A result, or an error, that is larger than results may be is an error.
+    /// Checks the size of a result or an error against the policy. The error is the text for the reader in its place.
     pub(super) async fn bounded(&self, about: About<'_>, bytes: usize) -> Result<(), String> {
         let max = about.policy.max_result;
         if bytes <= max {
@@ -155,7 +155,7 @@ impl Judge {
         Err(self.substituted(about, why).await)
     }
 
-    /// Why a result that cannot be judged is not passed on.
+    /// Records that a result cannot be judged, and returns the text for the reader in its place.
     pub(super) async fn withheld(&self, about: About<'_>, why: &str) -> String {
         let tool = &about.operation.tool;
         let why = why.trim_end_matches('.');
@@ -163,7 +163,7 @@ impl Judge {
             .await
     }
 
-    /// Records what is passed on in the place of a result, and returns it.
+    /// Records the text that replaces a result, and returns it.
     pub(super) async fn substituted(&self, about: About<'_>, why: String) -> String {
         let mut event = self.result_event(about, ToolResult::error(why.clone()));
         event.audit = true;
@@ -171,7 +171,7 @@ impl Judge {
         why
     }
 
-    /// An error as rules left it; `None` where it is as it came.
+    /// Returns an error as the rules left it, or `None` if it is unchanged.
     pub(super) async fn error(&self, about: About<'_>, error: &RawValue) -> Result<Option<Value>, String> {
         let whole: Value = match hookhost_adapters::json::value(error.get()) {
             Ok(whole) => whole,
@@ -183,7 +183,7 @@ impl Judge {
         Ok(after.map(|after| json!({ "code": code(&whole), "message": after.text })))
     }
 
-    /// What the server asks the client's user and model before it answers.
+    /// Judges the questions that the server asks the client's user and model before it answers.
     pub(super) async fn input_requests(&self, result: Members, about: About<'_>) -> Result<Members, String> {
         let mut requests = result.within("inputRequests").map_err(|why| failed(&why))?;
         let keys: Vec<String> = requests.keys().map(str::to_owned).collect();
@@ -200,14 +200,14 @@ impl Judge {
             let method = match Method::of(&name).filter(|method| Method::OF_SERVER.contains(method)) {
                 Some(method) => method,
                 None if name == "roots/list" => continue,
-                // It is not named: no rule has judged the name.
+                // The name is not repeated, since no rule has judged it.
                 None => return Err(failed("the server asks for a method that is unknown")),
             };
             let operation = Operation::of(method, &params)
                 .map_err(|_| failed("the parameters of a question of the server cannot be read"))?;
             let mut event = self.event(Point::Request, Some(&operation));
             event.audit = about.policy.mode == Mode::Audit;
-            // The answer would wait for a person, and all that follow with it.
+            // Waiting for a person would delay this answer and all behind it.
             event.asks = true;
             match self.settle(&event, about.waits).await {
                 Settled::Allowed { notices } => notices.iter().for_each(|notice| self.tell(notice)),
@@ -228,7 +228,7 @@ impl Judge {
         Ok(result.with("inputRequests", requests.to_raw()))
     }
 
-    /// The answers that the client's user and model gave to questions of the server, which are on their way to it.
+    /// Judges the replies of the client's user and model to questions of the server, which are sent to it.
     pub(super) async fn input_responses(
         &self,
         params: Members,
@@ -269,10 +269,10 @@ impl Judge {
         told
     }
 
-    /// The result as rules left it; `None` where it is as it came.
+    /// Returns the result as the rules left it, or `None` if it is unchanged.
     ///
     /// # Errors
-    /// What its reader reads in its place.
+    /// The text for the reader in its place.
     async fn result(&self, about: About<'_>, result: &Members) -> Result<Option<Value>, String> {
         let before = match answer::read(about.operation.method, result) {
             Ok(before) => before,
@@ -282,10 +282,10 @@ impl Judge {
         after.map(|after| answer::write_back(about.operation, &before, &after, result)).transpose()
     }
 
-    /// The result that plugins put in the place of this one; `None` where they let it pass.
+    /// Returns the result by which plugins replace this one, or `None` if they let it pass.
     ///
     /// # Errors
-    /// What its reader reads in its place.
+    /// The text for the reader in its place.
     pub(super) async fn replaced(&self, about: About<'_>, before: ToolResult) -> Result<Option<ToolResult>, String> {
         match self.settle(&self.result_event(about, before), about.waits).await {
             Settled::Allowed { notices } => {
@@ -300,27 +300,27 @@ impl Judge {
     }
 }
 
-/// Whether the answers of a client to questions of the server have the form that answers have.
+/// Checks that each reply of the client to questions of the server is an object.
 ///
 /// # Errors
-/// One sentence, if they have not.
+/// One sentence, if one is not.
 pub(super) fn check_responses(params: &Members) -> Result<(), String> {
     let responses = params.within("inputResponses")?;
     responses.keys().try_for_each(|key| responses.within(key).map(drop))
 }
 
-/// Whether a result asks the client's user or model something, as any reader could read it.
+/// Returns true if some reader could find questions to the client's user or model in a result.
 pub(super) fn asks(result: &Members) -> bool {
     result.keys().any(|key| folded(key) == folded("inputRequests"))
 }
 
-/// Whether an answer that nobody judges asks the client's user or model something.
+/// Returns true if an unjudged answer asks the client's user or model something.
 #[must_use]
 pub fn is_question(answer: &Message) -> bool {
     answer.members.within("result").is_ok_and(|result| asks(&result))
 }
 
-/// The code of an error; one of ours where it has something else in that place.
+/// Returns the code of an error, or our own code if the error has no integer there.
 pub(super) fn code(error: &Value) -> i64 {
     error.get("code").and_then(Value::as_i64).unwrap_or(REJECTED)
 }

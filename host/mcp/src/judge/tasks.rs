@@ -1,4 +1,4 @@
-//! Tasks: requests whose result comes later, and the states in which the server says how far they are.
+//! Tasks: requests whose result comes later, and the states in which the server reports their progress.
 
 use super::results::{About, code};
 use super::{Expected, Judge, failed};
@@ -12,36 +12,36 @@ use hookhost_relay::resident::Waits;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// Upper bound of the tasks of which it is remembered which request started them.
+/// Maximum number of tasks whose starting requests are remembered.
 const MAX_TASKS: usize = 1000;
 
-/// Longest name of a task, in bytes.
+/// Maximum length of a task's name, in bytes.
 const MAX_NAME: usize = 1024;
 
-/// Upper bound of the arguments of these requests together, in bytes: 64 MiB.
+/// Maximum size of these requests' arguments together, in bytes: 64 MiB.
 const MAX_ARGUMENTS: usize = 64 * 1024 * 1024;
 
-/// What the result can be that has the state.
+/// The values of `resultType`.
 const RESULT_TYPES: &[&str] = &["complete", "task", "input_required"];
 
-/// How far a task can be.
+/// The values of `status`.
 const STATUSES: &[&str] = &["working", "input_required", "completed", "failed", "cancelled"];
 
-/// A task, by the side that has asked and the identifier that the other side gave it.
+/// A task: true if the client has started it, and the identifier that the other side gave it.
 type Key = (bool, String);
 
 /// The requests that have started tasks.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     operations: HashMap<Key, (Operation, usize)>,
-    /// The oldest first.
+    /// The keys, the oldest first.
     order: VecDeque<Key>,
-    /// The bytes of all arguments.
+    /// Size of all arguments, in bytes.
     bytes: usize,
 }
 
 impl Tasks {
-    /// Remembers which request has started a task; `false` where that is the task of another one.
+    /// Remembers the request that has started a task. Returns false if the task belongs to another request.
     fn insert(&mut self, key: Key, operation: &Operation) -> bool {
         if let Some((known, _)) = self.operations.get(&key) {
             return known == operation;
@@ -63,11 +63,10 @@ impl Tasks {
 }
 
 impl Judge {
-    /// What is expected in answer to a request of this name about a task: what is judged is the result of the request that
-    /// started it.
+    /// Returns the expected answer to a request of this name about a task. The result of the request that started the task is judged.
     ///
     /// # Errors
-    /// One sentence, if nobody has started it here.
+    /// One sentence, if the task was not started through this proxy.
     pub(super) fn of_task(
         &self,
         name: &str,
@@ -83,7 +82,7 @@ impl Judge {
         })
     }
 
-    /// The task that parameters name, and the request that has started it.
+    /// Returns the task that the parameters name, and the request that started it.
     fn started(&self, params: &Members, is_of_client: bool) -> Result<(String, Operation), String> {
         let named = Operation::of(Method::TaskResult, params)?;
         let task = named.arguments.get("taskId").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -93,10 +92,10 @@ impl Judge {
         operation.map(|operation| (key.1, operation)).ok_or_else(|| unknown.to_owned())
     }
 
-    /// Remembers the task that a request has started, if it has.
+    /// Remembers the task that a request has started, if any.
     ///
     /// # Errors
-    /// If that is the task of another request, since nobody knows whose result its result is, or its name is too long to be kept.
+    /// If the task belongs to another request, since its result could then be either's, or if its name is too long to be kept.
     pub(super) fn note_task(&self, operation: &Operation, result: &Members) -> Result<(), String> {
         let task = match result.text("resultType").as_deref() {
             Some("task") => result.text("taskId"),
@@ -111,7 +110,7 @@ impl Judge {
         if is_its_own { Ok(()) } else { Err("the server gave the task of another request".to_owned()) }
     }
 
-    /// The state of a task as rules left it.
+    /// Returns the state of a task as the rules left it.
     pub(super) async fn judged_task(
         &self,
         operation: &Operation,
@@ -131,10 +130,10 @@ impl Judge {
         Ok(message.with_result_or_as_it_came(&state))
     }
 
-    /// A notification of the state of a task, as rules left it. `waits` is told before something takes long.
+    /// Judges a notification of a task's state and returns it as the rules left it. `waits` is called before a long wait.
     ///
     /// # Errors
-    /// Why it is not passed on.
+    /// The reason why it is not forwarded.
     pub async fn pushed_task(&self, message: &Message, waits: Waits<'_>) -> Result<Bytes, String> {
         let policy = self.rules.policy(&self.server)?;
         let (task, operation) = self.started(&message.params()?, true)?;
@@ -146,7 +145,7 @@ impl Judge {
         Ok(if judged.to_json() == state.to_json() { message.bytes.clone() } else { message.with_params(&judged) })
     }
 
-    /// The whole state is judged as one result: whatever is in it, the model can read.
+    /// Judges the whole state as one result, since the model can read all of it.
     async fn task_state(&self, about: About<'_>, task: &str, mut state: Members) -> Result<Members, String> {
         if state.get("inputRequests").is_some() {
             state = match self.input_requests(state, about).await {
@@ -154,7 +153,7 @@ impl Judge {
                 Err(why) => return Err(self.substituted(about, why).await),
             };
         }
-        // Within the state there is the result, which is read by its own members.
+        // The result within the state is read by its own members.
         let result = match state.get("result") {
             Some(_) => Some(self.whole(about, state.within("result")).await?),
             None => None,
@@ -170,7 +169,7 @@ impl Judge {
     }
 }
 
-/// A state as plugins read it.
+/// Converts a state for plugins.
 fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<ToolResult, String> {
     let whole = state.to_value().map_err(|why| format!("the state of a task {why}"))?;
     let result = result.map(|result| answer::read(method, result)).transpose()?;
@@ -179,7 +178,7 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
         match (key.as_str(), value) {
             ("statusMessage", Value::String(text)) => said.push(text.clone()),
             ("error", error) => said.push(answer::said(error)),
-            // It is read by its own members, and each question is judged by itself.
+            // The result is read above, and each question is judged by itself.
             ("result" | "inputRequests", Value::Object(_)) | ("taskId", Value::String(_)) => {}
             (key, value) if is_bare(key, value) => {}
             (key, value) => said.push(format!("{key}: {value}")),
@@ -191,8 +190,8 @@ fn read(method: Method, state: &Members, result: Option<&Members>) -> Result<Too
     Ok(ToolResult { text, is_error, raw: Some((&whole).into()) })
 }
 
-/// The state that stands for what plugins made of another one. Where they changed the whole state, that is it; otherwise it is
-/// their text in the place of what it said, and what says how far the task is.
+/// Returns the state after plugins changed it. If they changed the whole state, returns that; otherwise a state with their text and
+/// only the progress members of the original.
 fn write_back(
     operation: &Operation,
     task: &str,
@@ -226,14 +225,14 @@ fn write_back(
     for (key, value) in &written {
         members = members.with(key, raw(value));
     }
-    // Each question in it was judged by itself.
+    // Each of these questions was judged by itself.
     Ok(match state.get("inputRequests") {
         Some(requests) => members.with("inputRequests", requests.to_owned()),
         None => members,
     })
 }
 
-/// Whether a member says how far a task is, and can say nothing else.
+/// Returns true if this member can hold task progress only.
 fn is_bare(key: &str, value: &Value) -> bool {
     let is_one = |values: &[&str]| value.as_str().is_some_and(|value| values.contains(&value));
     match key {
@@ -245,7 +244,7 @@ fn is_bare(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a text can be nothing but a time.
+/// Returns true if a text can be nothing but a time.
 fn is_time(text: &str) -> bool {
     text.len() <= 35 && text.bytes().all(|byte| byte.is_ascii_digit() || b"TZ:.+-".contains(&byte))
 }

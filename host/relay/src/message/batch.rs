@@ -1,15 +1,15 @@
-//! Batches: lists of messages. None is taken, and whose answers are in it is read all the way.
+//! Batches: lists of messages. All are refused; their answers are read so that the requests they belong to can be answered.
 
 use super::{Guess, INVALID_REQUEST, Id, MAX_VALUES, Unreadable};
 use serde::de::{Deserializer as _, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// A batch, which is refused. Where answers are in it, those who wait for them learn that.
+/// Returns the refusal of a batch, with the requests that its answers are for.
 pub(super) fn refused(text: &str) -> Unreadable {
     let mut batch = Batch::default();
     let mut reader = serde_json::Deserializer::from_str(text);
-    // Of what is no list, or has too many messages, nothing is known.
+    // Nothing can be said of a text that is no list or has too many messages.
     if reader.deserialize_seq(&mut batch).and_then(|()| reader.end()).is_err() {
         batch = Batch::default();
     }
@@ -18,12 +18,12 @@ pub(super) fn refused(text: &str) -> Unreadable {
     Unreadable { code: INVALID_REQUEST, id: None, is_answer, answers: batch.answers.into(), why }
 }
 
-/// What is in a batch.
+/// The content of a batch.
 #[derive(Default)]
 struct Batch {
-    /// The requests that answers in it are to.
+    /// The requests that its answers are for.
     answers: Vec<Id>,
-    /// Whether there is something else in it.
+    /// True if it contains something other than answers.
     has_others: bool,
 }
 
@@ -34,7 +34,7 @@ impl<'de> Visitor<'de> for &mut Batch {
         f.write_str("a list")
     }
 
-    /// Reads one message after the other, and keeps none.
+    /// Reads one message after the other and keeps none.
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut count = 0;
         while let Some(message) = seq.next_element::<&RawValue>()? {

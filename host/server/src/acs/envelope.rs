@@ -1,4 +1,4 @@
-//! A request of the standard, what it is refused with, and the frame of a response.
+//! Requests of the standard, refusals of requests, and responses.
 
 use super::VERSION;
 use jiff::{SignedDuration, Timestamp};
@@ -56,13 +56,13 @@ impl Request {
         }
     }
 
-    /// What the method is about; an empty object where nothing is said.
+    /// Returns the method's payload, or an empty object if there is none.
     pub(super) fn payload(&self) -> &Map<String, Value> {
         static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
         self.params["payload"].as_object().unwrap_or(&NONE)
     }
 
-    /// The response with this result.
+    /// Returns the response with this result.
     pub(super) fn response(&self, mut result: Value) -> Value {
         result["type"] = json!("final");
         result["acs_version"] = json!(VERSION);
@@ -71,13 +71,13 @@ impl Request {
     }
 }
 
-/// Whether a version is one of ours: those of the same major number are.
+/// Returns true if this Guardian speaks a version: all with the same major number.
 pub(super) fn is_ours(version: &str) -> bool {
     let numbers: Vec<&str> = version.split('.').collect();
     numbers.len() == 3 && numbers[0] == "0" && numbers.iter().all(|number| number.parse::<u32>().is_ok())
 }
 
-/// A refusal: the code, its word and the sentence.
+/// A refusal of a request: the error code, the reason's name and a sentence.
 #[derive(Debug)]
 pub(super) struct Refusal {
     code: i32,
@@ -139,7 +139,7 @@ impl Refusal {
         refusal
     }
 
-    /// Why, for the log.
+    /// Returns the reason as a sentence for the log.
     pub(super) fn sentence(&self) -> String {
         format!("its request was refused with {} ({}): {}", self.code, self.reason, self.message)
     }

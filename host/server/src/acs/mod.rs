@@ -1,13 +1,13 @@
 //! A Guardian of the Agent Control Standard v0.1.0: `POST /acs`. Source: the specification "instrument" of
-//! GenAI-Security-Project/agent-control-standard. What a hook means, and what is answered, is the adapter `acs`.
+//! GenAI-Security-Project/agent-control-standard. The adapter `acs` reads hooks and writes replies.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `envelope` | a request, its refusals, and a response |
-//! | [`signature`] | the secret, and what it signs |
-//! | `sessions` | what was negotiated, what has been seen, and the chain of hashes |
+//! | [`signature`] | the secret, and the signatures made with it |
+//! | `sessions` | negotiated sessions, the requests already seen, and the chain of hashes |
 //!
-//! It fails closed: what is not read, signed or fresh is an error of the standard, and what could not be settled is a `deny`.
+//! Fails closed: an unreadable, unsigned or stale request gets an error of the standard, and an unsettled event gets a `deny`.
 
 mod envelope;
 mod sessions;
@@ -27,19 +27,19 @@ use std::time::{Duration, Instant};
 /// The version of the standard.
 const VERSION: &str = "0.1.0";
 
-/// How far a request's time may be from this machine's, in either direction.
+/// Maximum difference between a request's time and this machine's, in either direction.
 const SKEW: SignedDuration = SignedDuration::from_secs(300);
 
-/// How long the agent waits for a decision, in milliseconds.
+/// Time that the agent waits for a decision, in milliseconds.
 const TIMEOUT_MS: u64 = 30_000;
 
 const HELLO: &str = "handshake/hello";
 const PING: &str = "system/ping";
 
-/// Upper bound of a session's id, in bytes.
+/// Maximum length of a session's id, in bytes.
 const MAX_SESSION_ID: usize = 256;
 
-/// Strangers' requests are recorded no more often than this.
+/// Minimum interval between records of strangers' requests.
 const NOTED_EVERY: Duration = Duration::from_secs(60);
 
 /// A Guardian.
@@ -48,39 +48,39 @@ pub struct Acs {
     secret: Option<Secret>,
     sessions: Sessions,
     strangers: Mutex<Strangers>,
-    /// What was sent before this process began may have been answered by the one before.
+    /// The start of this process. An earlier process may have answered requests that were sent before it.
     began: Timestamp,
 }
 
 impl Acs {
-    /// With a secret, each request but a ping has to be signed, and each response is. Without one neither is.
+    /// Creates a Guardian. With a secret, requests except pings must be signed, and responses to agents are; without one, none.
     #[must_use]
     pub fn new(secret: Option<Secret>) -> Self {
         Self { secret, sessions: Sessions::default(), strangers: Mutex::default(), began: Timestamp::now() }
     }
 
-    /// Whether requests are authenticated by their signatures.
+    /// Returns true if requests are authenticated by their signatures.
     pub(crate) fn is_signed(&self) -> bool {
         self.secret.is_some()
     }
 
-    /// The response to a request, as JSON. `within` says for how long the agent waits.
+    /// Answers a request with a response in JSON. `within` is the time that the agent waits.
     pub(crate) async fn answer(&self, settler: &Settler, body: &[u8], home: &Path, within: Within) -> String {
         let (response, session) = match self.response(settler, body, home, within).await {
-            // Anybody can ping: a signature of its answer could be shown as one of a decision.
+            // Anybody can ping: a signed answer to a ping could be passed off as a signed decision.
             Ok((request, result)) if request.method == PING => (request.response(result), None),
             Ok((request, result)) => (request.response(result), request.session),
             Err(Refused { refusal, id, session, is_known }) => {
-                // The agent may continue after an error: then the record is all that says so.
+                // The agent may continue after an error. Then the record is the only trace.
                 self.note(settler, home, is_known, &refusal.sentence());
-                // A stranger gets no signature under a text with an `id` of its choice.
+                // A stranger must not get a signature for a text that contains an `id` of its choice.
                 (refusal.response(&id), session.filter(|_| is_known))
             }
         };
         self.signed(response, session.as_deref()).to_string()
     }
 
-    /// Records that a request was not settled. Those of strangers are counted, so that they cannot fill the log.
+    /// Records that a request was not settled. Counts strangers' requests instead of recording each, so that they cannot fill the log.
     pub(crate) fn note(&self, settler: &Settler, home: &Path, is_known: bool, why: &str) {
         if is_known {
             settler.note_unread("acs", home, why);
@@ -126,7 +126,7 @@ impl Acs {
         }
     }
 
-    /// Takes the signature out of an envelope, and checks it.
+    /// Takes the signature out of an envelope and verifies it.
     fn verify(&self, envelope: &mut Value) -> Result<(), Refusal> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let session = envelope["params"]["metadata"]["session_id"].as_str().unwrap_or_default().to_owned();
@@ -136,7 +136,7 @@ impl Acs {
         let signature = envelope["params"].as_object_mut().and_then(|params| params.remove("signature"));
         secret.verify(envelope, signature.as_ref(), &session).map_err(|why| Refusal::signature(&why))?;
         if signature::is_ambiguous(envelope) {
-            // The canonical form writes it as the nearest double, so the signature is that of other numbers, too.
+            // The canonical form writes such an integer as the nearest double, so the signature would also fit other numbers.
             return Err(Refusal::params("an integer lies beyond ±(2^53 - 1): send it as a text"));
         }
         Ok(())
@@ -163,7 +163,7 @@ impl Acs {
         if request.method == HELLO { self.hello(request) } else { self.step(settler, request, home, within).await }
     }
 
-    /// A session begins: what both sides can.
+    /// Begins a session: negotiates the version, the methods and the transport.
     fn hello(&self, request: &Request) -> Result<Value, Refusal> {
         let hello = request.payload();
         let offered =
@@ -178,7 +178,7 @@ impl Acs {
         let methods: Vec<&str> = offered("methods_implemented")
             .filter(|method| *method == PING || known.iter().any(|point| point.name == *method))
             .collect();
-        // The profile then asks for the agent's MCP messages as well, which have no method here.
+        // With wrapped protocols, the profile also requires the agent's MCP messages, for which this Guardian has no method.
         let wraps = offered("wrapped_protocols").next().is_some();
         let is_core = self.is_signed() && !wraps && offered("profiles_supported").any(|profile| profile == "acs-core");
         let accepted: &[&str] = if is_core { &["acs-core"] } else { &[] };
@@ -192,21 +192,21 @@ impl Acs {
             "timeout_config": { "default_ms": TIMEOUT_MS },
             "skew_window_ms": skew,
             "on_decision_failure": "deny",
-            // The name that an earlier text of 0.1.0 has for it.
+            // An earlier text of 0.1.0 uses this name.
             "on_timeout": "deny",
             "approver_types_supported": [],
             "policy_requires_provenance": false,
             "profiles_accepted": accepted,
         });
         self.sessions.begin(request.session()?);
-        // Some agents look for it in the result, and some in the payload of a decision.
+        // Some agents read these members from the result, others from the payload of a decision.
         let payload = server.clone();
         server["decision"] = json!("allow");
         server["payload"] = payload;
         Ok(server)
     }
 
-    /// A hook: settled like the hook of any agent.
+    /// Settles a hook, like the hook of any agent.
     async fn step(&self, settler: &Settler, request: &Request, home: &Path, within: Within) -> Result<Value, Refusal> {
         let adapter = adapter();
         if adapter.agent().point(&request.method).is_none() {
@@ -232,7 +232,7 @@ impl Acs {
             result = denied("modify_unsupported", why);
         }
         result["metadata"] = json!({ "evaluator": "deterministic", "evaluator_version": env!("CARGO_PKG_VERSION") });
-        // A session that has ended meanwhile has no chain any more, and the decision counts nevertheless.
+        // The session may have ended meanwhile. Then it has no chain any more, but the decision is still valid.
         if let Some(head) = self.sessions.append(session, request) {
             result["chain_hash"] = json!(head);
         }
@@ -251,7 +251,7 @@ impl Acs {
 }
 
 fn adapter() -> &'static dyn Adapter {
-    // The list of adapters is static, and a test finds this one in it.
+    // The list of adapters is static, and a test checks that it contains this one.
     by_name("acs").unwrap_or(hookhost_adapters::all()[0])
 }
 
@@ -268,19 +268,19 @@ fn denied(code: &str, why: &str) -> Value {
     json!({ "decision": "deny", "reasoning": why, "reason_codes": [code] })
 }
 
-/// Requests of those who do not know the secret.
+/// Requests from senders that do not know the secret.
 #[derive(Debug, Default)]
 struct Strangers {
-    /// Since the last record.
+    /// Number of such requests since the last record.
     count: u64,
     noted: Option<Instant>,
 }
 
-/// A request that is refused, and what is known of it.
+/// A refused request, as far as it is known.
 struct Refused {
     refusal: Refusal,
     id: Value,
     session: Option<String>,
-    /// Whether it is one of an agent, and not of a stranger.
+    /// True if the request is an agent's, not a stranger's.
     is_known: bool,
 }

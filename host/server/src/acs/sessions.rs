@@ -1,4 +1,4 @@
-//! The sessions that agents have negotiated: which requests were seen, and the chain of hashes over them.
+//! The sessions that agents have negotiated: the requests already seen, and the chain of hashes over them.
 
 use super::envelope::{Refusal, Request};
 use data_encoding::HEXLOWER;
@@ -9,13 +9,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
-/// Upper bound of the sessions; the one that began first makes room.
+/// Maximum number of sessions. The session that began first makes room.
 const MAX_SESSIONS: usize = 10_000;
 
-/// Upper bound of the requests that are remembered. Beyond it none is taken before the oldest cannot come again.
+/// Maximum number of remembered requests. Beyond it, requests are refused until the oldest one is no longer fresh.
 const MAX_SEEN: usize = 1_000_000;
 
-/// Upper bound of those of one session: no agent takes the place of the others.
+/// Maximum number of remembered requests of one session, so that no agent uses up the room of others.
 const MAX_SEEN_OF_ONE: usize = 100_000;
 
 /// The state of all sessions.
@@ -25,17 +25,17 @@ pub(super) struct Sessions(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     sessions: HashMap<String, Session>,
-    /// In the order in which they began.
+    /// The sessions' ids, in the order in which they began.
     began: VecDeque<String>,
-    /// Until when a request with this number would be fresh.
+    /// The time until which a request with this id would be fresh.
     seen: HashMap<(String, Uuid), Timestamp>,
-    /// In the order in which they were seen.
+    /// The keys of `seen`, in the order in which the requests arrived.
     order: VecDeque<(String, Uuid)>,
-    /// How many there are of each session.
+    /// The number of remembered requests of each session.
     of_each: HashMap<String, usize>,
 }
 
-/// The end of a session's chain.
+/// The length and the head of a session's chain.
 #[derive(Debug, Default)]
 struct Session {
     entries: u64,
@@ -43,7 +43,7 @@ struct Session {
 }
 
 impl Sessions {
-    /// Notes a request, which is fresh until then.
+    /// Notes a request, which is fresh until `fresh_until`. Refuses one that was seen before.
     pub(super) fn see(&self, session: &str, request: Uuid, fresh_until: Timestamp) -> Result<(), Refusal> {
         let mut state = self.state();
         let now = Timestamp::now();
@@ -73,7 +73,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// A session is negotiated. One that is negotiated again keeps its chain.
+    /// Begins a negotiated session. A session that is negotiated again keeps its chain.
     pub(super) fn begin(&self, session: &str) {
         let mut state = self.state();
         if state.sessions.contains_key(session) {
@@ -95,7 +95,7 @@ impl Sessions {
         }
     }
 
-    /// Adds a step to the session's chain, and returns its head in hexadecimal; absent where the session has ended.
+    /// Appends a step to the session's chain, and returns the new head in hexadecimal, or `None` if the session has ended.
     pub(super) fn append(&self, session: &str, request: &Request) -> Option<String> {
         let mut state = self.state();
         let session = state.sessions.get_mut(session)?;
@@ -123,7 +123,7 @@ impl Sessions {
     }
 }
 
-/// The hash of an entry, which has neither its own nor that of the one before, after that one.
+/// Returns the hash of an entry, chained to the hash of the entry before it.
 fn link(entry: &Value, before: Option<&[u8; 32]>) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(canonical(entry));
@@ -141,7 +141,7 @@ fn unsigned(params: &Value) -> Value {
     params
 }
 
-/// RFC 8785. Every JSON value that was read has such a form.
+/// Returns the canonical form by RFC 8785. Every JSON value that was read has one.
 fn canonical(value: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).unwrap_or_default()
 }

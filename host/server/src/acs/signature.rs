@@ -1,5 +1,5 @@
-//! Signatures: HMAC-SHA256 over the canonical JSON (RFC 8785) of an envelope without its signature. The key is that of the session:
-//! HKDF-SHA256 of the secret, without a salt, with the session's id as its info.
+//! Signatures: HMAC-SHA256 over the canonical JSON (RFC 8785) of an envelope without its signature. The session's key is HKDF-SHA256
+//! of the secret, without a salt, with the session's id as its info.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,18 +11,18 @@ use sha2::Sha256;
 /// The algorithm's name.
 pub const ALGORITHM: &str = "HMAC-SHA256";
 
-/// The shortest secret, in bytes: a shorter one can be guessed.
+/// Minimum length of a secret, in bytes. A shorter one can be guessed.
 pub const MIN_SECRET: usize = 32;
 
-/// Which of the agent's secrets it is. The standard leaves open how keys are named.
+/// The id of the agent's key. The standard leaves the names of keys open.
 const KEY_ID: &str = "default";
 
-/// What agent and Guardian both know.
+/// The secret that agent and Guardian share.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// These bytes, as they are.
+    /// Creates a secret from these bytes, unchanged.
     ///
     /// # Errors
     /// If there are fewer than [`MIN_SECRET`].
@@ -34,7 +34,7 @@ impl Secret {
         Ok(Self(bytes))
     }
 
-    /// The response, signed.
+    /// Signs the response.
     pub(super) fn sign(&self, mut response: Value, session: &str) -> Value {
         let Ok(mac) = self.mac(&response, session) else { return response };
         let value = STANDARD.encode(mac.finalize().into_bytes());
@@ -43,7 +43,7 @@ impl Secret {
         response
     }
 
-    /// Checks the signature of a request, which is without it.
+    /// Verifies the signature of a request. `unsigned` is the envelope without its signature.
     pub(super) fn verify(&self, unsigned: &Value, signature: Option<&Value>, session: &str) -> Result<(), String> {
         let signature = signature.ok_or("the request is not signed")?;
         if signature["algorithm"] != ALGORITHM {
@@ -67,7 +67,7 @@ impl Secret {
     }
 }
 
-/// Whether a value has an integer that the canonical form of JSON, whose numbers are doubles, does not tell from its neighbours.
+/// Returns true if a value has an integer beyond ±(2^53 - 1), which looks like its neighbours as a double of the canonical form.
 pub(super) fn is_ambiguous(value: &Value) -> bool {
     const MAX_EXACT: u64 = (1 << 53) - 1;
     match value {

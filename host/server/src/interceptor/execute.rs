@@ -1,4 +1,4 @@
-//! Several interceptors in order: what is sent is changed and then checked, what is received is checked and then changed.
+//! Runs several interceptors in order. Requests are changed first and then checked; responses are checked first and then changed.
 
 use super::exposed::{Kind, Phase};
 use super::{Fault, Intercepted, Interceptors, TIMEOUT, TOO_LATE};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 impl Interceptors {
-    /// Runs all interceptors that are for a message, or those among them that are named.
+    /// Runs all interceptors for a message, or only those that the request names.
     pub(super) async fn execute(&self, params: &Map<String, Value>) -> Result<Value, Fault> {
         let mut message = Intercepted::of(params)?;
         let named = self.named(params, &message)?;
@@ -47,11 +47,11 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// The interceptors that a request names, each of which is for this message; `None` where it names none, and all are meant.
+    /// Returns the interceptors that a request names, each checked to be for this message; `None` if it names none and means all.
     fn named(&self, params: &Map<String, Value>, message: &Intercepted) -> Result<Option<Vec<usize>>, Fault> {
         let names = match params.get("interceptors") {
             None | Some(Value::Null) => return Ok(None),
-            // A chain in which nobody is asked is not meant by anyone.
+            // A client that sends an empty list does not mean an empty chain.
             Some(Value::Array(names)) if names.is_empty() => return Ok(None),
             Some(Value::Array(names)) => names,
             Some(_) => return Err(Fault::new(-32602, "`interceptors` is not a list of names")),
@@ -64,7 +64,7 @@ impl Interceptors {
         names.iter().map(of).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Mutators by name, as all of ours have the same priority.
+    /// Returns the interceptors of a kind for this message, sorted by name, since all of ours have the same priority.
     fn in_order(&self, kind: Kind, event: &str, phase: Phase) -> Vec<usize> {
         let fits = |index: &usize| {
             let exposed = &self.exposed[*index];
@@ -84,7 +84,7 @@ impl Interceptors {
                     "interceptor": exposed.name, "type": exposed.kind.name(), "phase": message.phase.name(),
                     "error": fault.to_error(),
                 }));
-                // Beyond the time of the whole chain nothing passes, whatever a failure of this one would lead to.
+                // After the time limit of the whole chain nothing passes, even if this interceptor fails open.
                 if fault.code == TOO_LATE {
                     done.abort(&exposed.name, TIMEOUT, &fault.message);
                 } else if (fault.is_verdict || !exposed.fail_open) && !exposed.audit {
@@ -111,7 +111,7 @@ impl Interceptors {
     }
 }
 
-/// What a chain has come to so far.
+/// The results of a chain so far.
 #[derive(Default)]
 struct Done {
     results: Vec<Value>,
@@ -131,7 +131,7 @@ impl Done {
         }
     }
 
-    /// The first to abort counts.
+    /// Aborts the chain. Only the first call has an effect.
     fn abort(&mut self, name: &str, kind: &str, why: &str) {
         self.aborted.get_or_insert_with(|| json!({ "interceptor": name, "reason": why, "type": kind }));
     }

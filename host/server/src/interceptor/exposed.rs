@@ -1,22 +1,22 @@
-//! What has a name among interceptors.
+//! Interceptors as clients see them: names, types, events and rules.
 
 use hookhost::RuleSet;
 use serde_json::{Value, json};
 
-/// The events that have a counterpart, and all others, which plugins get as custom events.
+/// Stands for all events: those that have a counterpart, and all others, which plugins get as custom events.
 const ALL: &str = "*";
 
-/// Whether an interceptor checks or changes.
+/// The type of an interceptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It says whether a payload may pass.
+    /// Decides if a payload may pass.
     Validation,
-    /// It gives another payload.
+    /// Returns another payload.
     Mutation,
 }
 
 impl Kind {
-    /// The draft's word.
+    /// Returns the draft's name of this type.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The draft's word.
+    /// Returns the draft's name of this phase.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,35 +45,35 @@ impl Phase {
         }
     }
 
-    /// The one of this name.
+    /// Returns the phase of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Request, Self::Response].into_iter().find(|phase| phase.name() == name)
     }
 }
 
-/// A name, and what is behind it.
+/// A named interceptor.
 #[derive(Clone, Debug)]
 pub struct Exposed {
     /// The name, unique among those that are served together.
     pub name: String,
-    /// Whether it checks or changes.
+    /// The type of the interceptor.
     pub kind: Kind,
-    /// The events it is for; `*` for all.
+    /// The events that it handles; `*` for all.
     pub events: Vec<String>,
-    /// The directions it is for.
+    /// The directions that it handles.
     pub phases: Vec<Phase>,
-    /// Whether what it says changes nothing.
+    /// True if its result has no effect on the message.
     pub audit: bool,
-    /// Whether a message passes where it fails; in a chain that is run here a plugin's no counts nevertheless. The default of the
-    /// draft is no. Another invoker cannot tell a mutator's no from a failure: leave it `false` for mutators that others invoke.
+    /// True if a message passes when the interceptor fails. In a chain that runs here, a plugin's rejection still counts. The draft's
+    /// default is false. Other invokers cannot tell a mutator's rejection from a failure: keep this `false` for their mutators.
     pub fail_open: bool,
-    /// The rules that are asked; `None` for those of the host.
+    /// The rules that are asked; `None` for the host's rules.
     pub rules: Option<RuleSet>,
 }
 
 impl Exposed {
-    /// A name of a chain, for all events and both directions, under the rules of the host.
+    /// Creates an interceptor for all events and both directions, under the host's rules.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
         Self {
@@ -95,17 +95,17 @@ impl Exposed {
         Self::new("hookhost/check", Kind::Validation)
     }
 
-    /// Whether it is for an event.
+    /// Returns true if the interceptor handles an event.
     pub(super) fn hooks(&self, event: &str) -> bool {
         self.events.iter().any(|hooked| hooked == ALL || hooked == event)
     }
 
-    /// Whether both are names of one chain.
+    /// Returns true if both belong to one chain.
     pub(super) fn shares(&self, other: &Self) -> bool {
         self.name == other.name || (self.rules.is_none() && other.rules.is_none())
     }
 
-    /// As `interceptors/list` has it: what is the default is left out.
+    /// Returns the descriptor for `interceptors/list`, without members that have their default.
     pub(super) fn descriptor(&self) -> Value {
         let hooks = self.phases.iter().map(|phase| json!({ "events": self.events, "phase": phase.name() }));
         let mut descriptor = json!({ "name": self.name, "type": self.kind.name(), "hooks": hooks.collect::<Vec<_>>() });

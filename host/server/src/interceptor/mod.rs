@@ -1,14 +1,14 @@
 //! A chain as an interceptor of MCP: `interceptors/list`, `interceptor/invoke` and `interceptor/executeChain`, as JSON-RPC. Source:
 //! modelcontextprotocol/experimental-ext-interceptors (SEP-1763, SEP-2624), a draft.
 //!
-//! An interceptor is a validator or a mutator, and a chain is both. So it has two names: one that changes a payload, and one that
-//! says whether it may pass. What one of them was told about a payload the other says without asking plugins twice.
+//! In the draft, an interceptor is a validator or a mutator; a chain is both. So each chain has two names: the mutator changes a
+//! payload, and the validator decides if it may pass. When both are asked about one payload, the plugins are asked only once.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`exposed`] | what has a name: its type, its events, and its rules |
-//! | `payload` | a payload as an event, and an outcome as a payload |
-//! | `execute` | several of them in the order that the draft asks for |
+//! | [`exposed`] | a named interceptor: its type, its events, and its rules |
+//! | `payload` | converts a payload to an event, and an outcome to a payload |
+//! | `execute` | runs several interceptors in the order of the draft |
 
 mod execute;
 pub mod exposed;
@@ -29,26 +29,26 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The name of the extension, by which both sides say that they have it.
+/// The name of the extension, with which both sides declare their support.
 const EXTENSION: &str = "io.modelcontextprotocol/interceptors";
 
 /// The session of a client that names none.
 const NO_SESSION: &str = "mcp";
 
-/// The code of what took longer than the invoker waits, as the extension's repository has it. A later draft has -32603 in this
-/// place, with the same reason.
+/// The error code for an interceptor that took longer than the invoker waits, from the extension's repository. A later draft uses
+/// -32603 here, with the same reason.
 const TOO_LATE: i32 = -32_000;
 
-/// The reason of that.
+/// The reason in that error.
 const TIMEOUT: &str = "timeout";
 
-/// Upper bound of the sessions whose handles are kept. A session outlives its handle.
+/// Maximum number of kept session handles. A session outlives its handle.
 const MAX_SESSIONS: usize = 1000;
 
-/// Upper bound of the payloads of a session about which one name was asked and the other was not yet.
+/// Maximum number of payloads per session that were settled under one name and not yet asked under the other.
 const MAX_SETTLED: usize = 64;
 
-/// Upper bound of their outcomes, in bytes. A payload whose outcome is larger is settled once more for the other name.
+/// Maximum size of their outcomes, in bytes. A payload with a larger outcome is settled again for the other name.
 const MAX_SETTLED_BYTES: usize = 256 * 1024;
 
 /// The outcome of a payload.
@@ -61,12 +61,12 @@ enum Outcome {
         by: Vec<String>,
         code: Option<String>,
     },
-    /// Nobody said no: there was no answer.
+    /// The payload could not be settled, for this reason; no plugin rejected it.
     Failed(String),
 }
 
 impl Outcome {
-    /// How many bytes it is counted as.
+    /// Returns the size that counts towards [`MAX_SETTLED_BYTES`], in bytes.
     fn weight(&self) -> usize {
         match self {
             Self::Passes => 0,
@@ -82,44 +82,44 @@ impl Outcome {
 pub struct Interceptors {
     host: Host,
     workspace: PathBuf,
-    /// The MCP server whose messages they are, as rules name it.
+    /// The MCP server of the messages, as rules name it.
     server: String,
     exposed: Vec<Exposed>,
     sessions: Mutex<HashMap<(String, usize), Arc<Served>>>,
 }
 
-/// A session, and what was settled in it under one name for the other.
+/// A session, and payloads settled under one name for the other.
 #[derive(Debug)]
 struct Served {
     session: Session,
     settled: Mutex<Vec<Settled>>,
 }
 
-/// What was settled about a payload.
+/// A settled payload.
 #[derive(Debug)]
 struct Settled {
     /// Digest of the payload.
     key: [u8; 32],
-    /// The name that was asked: its next question is about another message.
+    /// The index of the name that was asked. Its next question is about another message.
     by: usize,
     outcome: Outcome,
 }
 
 impl Interceptors {
-    /// The chain of `host`, under the names `hookhost/change` and `hookhost/check`. `server` is the name of the MCP server that
+    /// Serves the chain of `host` under the names `hookhost/change` and `hookhost/check`. `server` is the name of the MCP server that
     /// rules know.
     #[must_use]
     pub fn new(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>) -> Self {
         Self::of(host, workspace, server, vec![Exposed::change(), Exposed::check()])
     }
 
-    /// These names in place of the two.
+    /// Serves these interceptors in place of the two.
     #[must_use]
     pub fn of(host: Host, workspace: impl Into<PathBuf>, server: impl Into<String>, exposed: Vec<Exposed>) -> Self {
         Self { host, workspace: workspace.into(), server: server.into(), exposed, sessions: Mutex::default() }
     }
 
-    /// The answer to a request; `None` to a notification.
+    /// Answers a request. Returns `None` for a notification.
     pub async fn answer(&self, request: &Value) -> Option<Value> {
         let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
         let Some(id) = request.get("id").filter(|id| !id.is_null()) else {
@@ -149,7 +149,7 @@ impl Interceptors {
         json!({
             "protocolVersion": version,
             "capabilities": {
-                // The draft's name now, and the one before.
+                // The current draft's name, and the one before.
                 "extensions": { EXTENSION: { "supportedEvents": events } },
                 "interceptor": { "supportedEvents": events },
             },
@@ -175,7 +175,7 @@ impl Interceptors {
         self.run(index, &message).await
     }
 
-    /// That an interceptor is for the event and the phase of a message.
+    /// Checks that an interceptor handles the event and the phase of a message.
     fn check_hook(&self, index: usize, message: &Intercepted) -> Result<(), Fault> {
         let exposed = &self.exposed[index];
         if exposed.hooks(&message.event) && exposed.phases.contains(&message.phase) {
@@ -189,14 +189,14 @@ impl Interceptors {
         Err(Fault { data: Some(data), ..Fault::new(-32602, why) }.of(exposed))
     }
 
-    /// One interceptor's result.
+    /// Runs one interceptor and returns its result.
     async fn run(&self, index: usize, message: &Intercepted) -> Result<Value, Fault> {
         let exposed = &self.exposed[index];
         let began = Instant::now();
         let outcome = self.outcome(index, message);
         let outcome = match message.limit {
             None => outcome.await,
-            // Of a chain whose time is over, nobody is asked any more.
+            // The time of the chain is over, so no plugin is asked any more.
             Some(limit) if limit.until <= began => return Err(self.too_late(index, message, limit)),
             Some(limit) => {
                 let in_time = tokio::time::timeout_at(limit.until.into(), outcome).await;
@@ -216,7 +216,7 @@ impl Interceptors {
         Ok(result)
     }
 
-    /// What the invoker is told where plugins took longer than it waits. The event was given up, so that the log says it here.
+    /// Returns the error for plugins that took longer than the invoker waits. The event was dropped, so this function records it.
     fn too_late(&self, index: usize, message: &Intercepted, limit: Limit) -> Fault {
         let (name, phase) = (&self.exposed[index].name, message.phase.name());
         if let Ok(served) = self.served(index, message) {
@@ -240,7 +240,7 @@ impl Interceptors {
             return outcome;
         }
         let outcome = self.settle(&served.session, message).await;
-        // What the other name will be asked about: after a change the changed payload, unless it is asked first.
+        // The other name will be asked about this payload: in a request about the changed payload, otherwise about the same one.
         if self.exposed.iter().filter(|exposed| exposed.shares(&self.exposed[index])).count() > 1 {
             let (key, kept) = match (&outcome, message.phase) {
                 (Outcome::Becomes(after), Phase::Request) => (key_of(after), Outcome::Passes),
@@ -258,7 +258,7 @@ impl Interceptors {
         };
         let mut options = DispatchOptions::default();
         options.raw = serde_json::to_string(&message.payload).ok().and_then(|raw| raw.parse().ok());
-        // A question is a no at once: the client has no word for one, and its other requests wait.
+        // A question counts as a rejection at once: the client cannot ask a person, and its other requests wait.
         let settled = match session.dispatch_event(asked.kind(), asked.parameters(), options).await {
             Ok(settled) => settled,
             Err(error) => return Outcome::Failed(format!("the event is not valid: {error}")),
@@ -276,7 +276,7 @@ impl Interceptors {
         }
     }
 
-    /// The session of a message, under the rules of a name. Names that share their rules share it.
+    /// Returns the session of a message under the rules of a name. Names that share rules share the session.
     fn served(&self, index: usize, message: &Intercepted) -> Result<Arc<Served>, String> {
         let exposed = &self.exposed[index];
         let first = self.exposed.iter().position(|other| other.shares(exposed)).unwrap_or(index);
@@ -298,7 +298,7 @@ impl Interceptors {
 }
 
 impl Served {
-    /// What was settled about this under another name. It counts once.
+    /// Removes and returns the outcome of this payload that was settled under another name.
     fn take(&self, key: &[u8; 32], index: usize) -> Option<Outcome> {
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         let at = settled.iter().position(|settled| settled.key == *key && settled.by != index)?;
@@ -327,8 +327,8 @@ fn denied(rejection: &Rejection) -> Outcome {
     }
 }
 
-/// A validator changes nothing. Before a request is sent a change that was not made is a no: the payload is not what plugins
-/// allow. A response is changed afterwards.
+/// Returns a validator's result. A validator changes nothing: an unmade change in a request counts as a rejection, since plugins do
+/// not allow the original payload. A response is changed afterwards, so it only gets a warning.
 fn validation(outcome: Outcome, phase: Phase) -> Result<Value, Fault> {
     let says = |severity: &str, message: String| {
         json!({
@@ -356,7 +356,7 @@ fn mutation(outcome: Outcome, payload: &Value) -> Result<Value, Fault> {
     match outcome {
         Outcome::Passes => Ok(json!({ "modified": false, "payload": payload })),
         Outcome::Becomes(after) => Ok(json!({ "modified": true, "payload": after })),
-        // A mutator has no word for no; its failure is one.
+        // The draft has no rejection by a mutator, so this is a failure.
         Outcome::Denied { why, by, code } => {
             let mut fault = Fault::new(-32603, why);
             fault.data = Some(json!({ "by": by, "code": code }));
@@ -367,23 +367,23 @@ fn mutation(outcome: Outcome, payload: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// A message that is intercepted.
+/// An intercepted message.
 #[derive(Clone, Debug)]
 struct Intercepted {
     event: String,
     phase: Phase,
     payload: Value,
     session: String,
-    /// How long the interceptor may take, or the whole chain.
+    /// The time limit of the interceptor or of the whole chain.
     limit: Option<Limit>,
 }
 
-/// How long the invoker waits.
+/// The time that the invoker waits.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
-    /// As it says.
+    /// The duration that the invoker sent.
     said: Duration,
-    /// When that is over.
+    /// The end of that time.
     until: Instant,
 }
 
@@ -403,7 +403,7 @@ impl Intercepted {
                 let said = Duration::from_millis(millis.ok_or_else(|| {
                     Fault::new(-32602, "`timeoutMs` is a whole number of milliseconds, and more than 0")
                 })?);
-                // What no clock reaches is no limit.
+                // A time that the clock cannot represent is no limit.
                 Instant::now().checked_add(said).map(|until| Limit { said, until })
             }
         };
@@ -417,7 +417,7 @@ struct Fault {
     code: i32,
     message: String,
     data: Option<Value>,
-    /// Whether it is a plugin's no, which counts whatever a failure comes to.
+    /// True if it is a plugin's rejection, which counts even if the interceptor fails open.
     is_verdict: bool,
 }
 
@@ -426,13 +426,13 @@ impl Fault {
         Self { code, message: message.into(), data: None, is_verdict: false }
     }
 
-    /// That nothing of this name is served.
+    /// Creates the error for an unknown name.
     fn no_such(name: &Value) -> Self {
         let data = Some(json!({ "name": name }));
         Self { data, ..Self::new(-32602, format!("there is no interceptor {name} here")) }
     }
 
-    /// The same, with whose it is.
+    /// Adds the interceptor's name and the reason to the data.
     fn of(mut self, exposed: &Exposed) -> Self {
         let data = self.data.get_or_insert_with(|| json!({}));
         data["interceptor"] = json!(exposed.name);

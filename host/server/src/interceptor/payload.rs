@@ -1,4 +1,4 @@
-//! Payloads of MCP as events. A request's payload is its `params`, alone or within the whole request.
+//! Converts payloads of MCP to events. A request's payload is its `params`, alone or within the whole request.
 
 use super::exposed::Phase;
 use super::{Intercepted, Outcome};
@@ -8,15 +8,15 @@ use hookhost::contract::{EventKind, Json, ToolResult};
 use hookhost_adapters::{AgentSession, HookCall, HookEvent, ToolUse};
 use serde_json::{Map, Value, json};
 
-/// What is asked about a payload.
+/// The event for a payload.
 pub(super) struct Asked {
     call: HookCall,
     shape: Shape,
 }
 
-/// What an outcome is put back into.
+/// The part of the payload that an outcome changes.
 enum Shape {
-    /// The arguments of a call: `arguments` of a tool and of a prompt, otherwise all parameters.
+    /// The arguments of a call: the member `key` of the parameters, or all parameters.
     Arguments { key: Option<&'static str> },
     /// The content of a result.
     Result,
@@ -62,7 +62,7 @@ impl Asked {
         events::payload("mcp", &self.call, 0)
     }
 
-    /// The payload with the value that was allowed.
+    /// Returns the outcome for the payload, given the value that the rules allowed.
     pub(super) fn after(&self, value: &Value, payload: &Value) -> Outcome {
         let mut after = payload.clone();
         match &self.shape {
@@ -117,7 +117,7 @@ fn arguments(parameters: &Value) -> Result<Value, String> {
 /// The keys of a request, and of its parameters.
 const KEYS: [&str; 5] = ["method", "params", "name", "arguments", "uri"];
 
-/// Fails if a key differs in case alone from one that is read: a server could read the other one.
+/// Checks that no key differs only in case from one that is read: a server could read the other one.
 fn check_keys(value: &Value) -> Result<(), String> {
     let keys = value.as_object().into_iter().flat_map(Map::keys);
     let mut others = keys.filter(|key| !KEYS.contains(&key.as_str()));
@@ -127,7 +127,7 @@ fn check_keys(value: &Value) -> Result<(), String> {
     }
 }
 
-/// The parameters of a request: the payload, or `params` of a whole request. What a server could read in another way is refused.
+/// Returns the parameters of a request: the payload, or its `params`. Refuses what a server could read in another way.
 fn parameters(message: &Intercepted) -> Result<&Value, String> {
     let payload = &message.payload;
     if message.phase == Phase::Response {
@@ -150,7 +150,7 @@ fn is_known(event: &str) -> bool {
     matches!(event, "tools/call" | "prompts/get" | "resources/read")
 }
 
-/// Where in a result its texts are: the texts of its parts, of what is embedded in them, and of messages.
+/// Returns the JSON pointers of the texts in a result: in its parts, their embedded resources, and messages.
 fn places(payload: &Value) -> Vec<String> {
     let mut places = Vec::new();
     for list in ["content", "contents", "messages"] {
@@ -166,7 +166,7 @@ fn places(payload: &Value) -> Vec<String> {
     places
 }
 
-/// Whether each text, number and flag of a value is in a text.
+/// Returns true if `text` contains each string, number and boolean of a value.
 fn is_said(value: &Value, text: &str) -> bool {
     match value {
         Value::Null => true,
@@ -177,7 +177,7 @@ fn is_said(value: &Value, text: &str) -> bool {
     }
 }
 
-/// A result. Its structured content is a text like the others, where they do not say the same.
+/// Reads a result. Structured content is added to the text unless the other texts already say the same.
 fn result(payload: &Value) -> Result<ToolResult, String> {
     let is_list = |list: &&str| payload.get(list).is_some_and(Value::is_array);
     let lists = ["content", "contents", "messages"];
@@ -203,8 +203,8 @@ fn result(payload: &Value) -> Result<ToolResult, String> {
     })
 }
 
-/// Puts another result in the place of one: the text takes the place of the first, the other texts are empty, and what says the
-/// same as data is gone. A plugin that gives the whole result is taken at its word.
+/// Replaces a result in the payload: the new text takes the place of the first text, the other texts become empty, and the structured
+/// content is removed. A whole result from a plugin replaces the payload as it is.
 fn replaced(payload: &mut Value, result: &ToolResult) -> Result<(), String> {
     let raw: Option<Value> = result.raw.as_ref().and_then(|raw| raw.read().ok());
     if let Some(raw) = raw.filter(|raw| raw != payload && raw.is_object()) {
