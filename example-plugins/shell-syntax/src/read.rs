@@ -55,11 +55,11 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// The reason why a part of the text could not be read.
     pub unreadable: Option<String>,
-    /// True if the text runs a text that only the shell can know: `eval "$X"`.
+    /// True if the text runs a command that only the shell can know: `eval "$X"`.
     pub runs_unknown: bool,
     /// True if the text runs a file that it fetched.
     pub runs_fetched: bool,
-    /// True if a function calls itself without end.
+    /// True if a function is a fork bomb: it starts itself twice at once, or in the background.
     pub fork_bomb: bool,
     /// True if the text is exactly one simple command.
     pub is_single: bool,

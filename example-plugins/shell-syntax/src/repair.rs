@@ -11,8 +11,8 @@ enum Case {
     Body,
 }
 
-/// Returns `text` with a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and with a space in the `;;` of `for
-/// ((;;))`. Returns `None` if nothing changes.
+/// Returns `text` with a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and with a space in the `;;` of
+/// `for ((;;))`. Returns `None` if nothing changes.
 pub(super) fn repaired(text: &str) -> Option<String> {
     if !text.contains("case ") && !text.contains(";;") {
         return None;

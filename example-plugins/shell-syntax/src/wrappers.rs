@@ -17,7 +17,8 @@ pub(super) struct Wrapper {
     pairs: List,
     /// Options whose value is the text of a command.
     pub(super) texts: List,
-    /// Options whose value is the text of a command that runs in addition, always on this machine.
+    /// Options whose value is the text of a command that runs in addition. It is read as if it ran on this machine, even if another one
+    /// runs it.
     pub(super) beside: List,
     /// Prefixes of a word or of an option's value, after which the rest is the text of a command: `!`, `.shell `.
     pub(super) escapes: List,
@@ -27,7 +28,7 @@ pub(super) struct Wrapper {
     pub(super) directories: List,
     /// Options whose value is the program. Its arguments follow.
     pub(super) entry: List,
-    /// First words with which the program runs nothing.
+    /// Prefixes of a first word with which the program runs nothing.
     pub(super) asks: List,
     /// Words after which the command begins, in any position.
     pub(super) separators: List,

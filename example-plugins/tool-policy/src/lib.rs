@@ -37,16 +37,16 @@
 //!
 //! # Cutting results
 //!
-//! The smallest matching `max-output` counts. A shortened result ends with a line that gives the number of missing bytes, such as `[4000
-//! bytes dropped #5d1c09ae]`. If an earlier entry of this plugin in the chain has shortened it already, one line has the sum. Such a line
-//! is recognised by its digits, which belong to the event. A line that the tool printed itself is part of its result like any other.
+//! The smallest matching `max-output` counts. A shortened result ends with a line that gives the number of missing bytes, such as
+//! `[4000 bytes dropped #5d1c09ae]`. If an earlier entry of this plugin in the chain has shortened it already, one line has the sum. Such a
+//! line is recognised by its digits, which belong to the event. A line that the tool printed itself is part of its result like any other.
 //!
 //! # Counting calls
 //!
 //! A `rate` holds for any period of that many seconds, and counts the calls that no rule here refused. A call that a person was asked about
-//! counts, whatever the answer. By default, the whole run counts together: the session of the user and all sub-agents below it. With `scope
-//! = "session"`, each session counts by itself; with `scope = "plugin"`, all sessions count together. Sessions that ask at the same moment
-//! do not see each other's call yet: each may make the last one, and all of them count from then on.
+//! counts, whatever the answer. By default, the whole run counts together: the session of the user and all sub-agents below it. With
+//! `scope = "session"`, each session counts by itself; with `scope = "plugin"`, all sessions count together. Sessions that ask at the same
+//! moment do not see each other's call yet: each may make the last one, and all of them count from then on.
 
 mod condition;
 mod cut;

@@ -55,8 +55,7 @@ impl Finding {
     ///
     /// | member | content |
     /// |---|---|
-    /// | `place` | `[begin, end]`: the bytes of the command that the finding is about, in the command as the plugin received it; from 0,
-    /// without the end, both between characters |
+    /// | `place` | `[begin, end]`: the bytes of the command, as the plugin received it; from 0, the end excluded, both between characters |
     /// | `matched` | these bytes as text, perhaps cut, with `…` at its end; without `place`, a text that occurs once in the command |
     /// | `would` | the action that the rule would have taken but did not, in words that continue "it would" |
     ///

@@ -198,7 +198,7 @@ pub struct Judged {
     pub rewritten: Option<String>,
 }
 
-/// Maximum work that one command should need.
+/// The reader's maximum of work for one command, in units.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub const MAX_WORK: usize = shell_syntax::MAX_WORK;

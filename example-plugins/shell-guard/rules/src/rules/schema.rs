@@ -168,11 +168,11 @@ pub(crate) struct Match {
 pub(crate) enum Construct {
     /// The text cannot be parsed, or is too expensive to read.
     Unreadable,
-    /// The text runs a text that only the shell will know.
+    /// The text runs a command that only the shell will know.
     RunsUnknown,
     /// The text runs a file that it fetched.
     RunsFetched,
-    /// A function calls itself without end.
+    /// A function is a fork bomb: it starts itself twice at once, or in the background.
     ForkBomb,
     /// The text has characters that a terminal hides or obeys.
     ControlCharacters,

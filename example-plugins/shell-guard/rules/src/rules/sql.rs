@@ -20,7 +20,7 @@ impl Statements {
     pub(super) fn of(command: &Command) -> Self {
         let words = command.args.iter().map(|word| value(&word.text));
         let input = command.input.iter().map(|word| word.text.as_str());
-        // A single word, such as a name or a path, is not a statement. A client command is: `.shell`, `\!`.
+        // A single name is not a statement. A word with one of these characters may be one, or a command of the client: `.shell`, `\!`.
         let texts = words.chain(input).filter(|text| text.has_one_of(b" \n\t.\\/("));
         let mut splitting = Splitting::default();
         texts.for_each(|text| splitting.add(text));
