@@ -31,7 +31,7 @@ pub fn components(bytes: &[u8]) {
     }
 }
 
-/// Returns the settings of what wasmtime compiles for plugins, small enough to compile fast.
+/// Returns the settings for components that wasmtime compiles as plugins, small enough to compile fast.
 fn small() -> Config {
     Config {
         custom_page_sizes_enabled: false,

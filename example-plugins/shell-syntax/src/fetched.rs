@@ -227,8 +227,8 @@ impl Reader<'_> {
         self.script.commands[begin..].iter().any(|command| wrappers::is_fetcher(&command.program, &command.args))
     }
 
-    /// Records the files into which the commands from `stage` on put what earlier commands of the pipeline download: `curl … | tee x`. The
-    /// pipeline starts at `begin`.
+    /// Records the files to which the commands from `stage` on write data that earlier commands of the pipeline download: `curl … | tee x`.
+    /// The pipeline starts at `begin`.
     pub(super) fn keeps(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
         let before = &self.script.commands[begin..stage];
         if !before.iter().any(|command| wrappers::is_fetcher(&command.program, &command.args)) {

@@ -417,8 +417,8 @@ impl Reader<'_> {
         Ok(self.unsettle(&before, false))
     }
 
-    /// Makes unknown what differs from `before`. With `keeps_new`, new variables keep their value but are marked as doubtful. Returns true
-    /// if a value was known before.
+    /// Marks everything that differs from `before` as unknown. With `keeps_new`, new variables keep their value but are marked as doubtful.
+    /// Returns true if a value was known before.
     fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
