@@ -1,9 +1,9 @@
-//! Asks for a stack that the shell's parser fits into.
+//! Sets a stack size that is enough for the shell parser.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("TARGET").is_ok_and(|target| target.starts_with("wasm32")) {
-        // The parser recurses for each level of nesting, and the reader lets 24 through: 48 KiB do not hold them.
+        // The parser recurses once per nesting level, and the reader allows 24 levels: 48 KiB are not enough for them.
         println!("cargo::rustc-link-arg-cdylib=-zstack-size=196608");
     }
 }

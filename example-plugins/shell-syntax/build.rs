@@ -1,4 +1,4 @@
-//! Makes tables of `wrappers.toml` and `guarded.toml`.
+//! Generates tables from `wrappers.toml` and `guarded.toml`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,7 +14,7 @@ fn main() {
     }
 }
 
-/// Writes both files as tables: nothing of them needs to be read when the plugin starts.
+/// Writes both files as Rust tables, so that the plugin parses nothing when it starts.
 fn write() -> Result<(), Box<dyn Error>> {
     let out = std::env::var("OUT_DIR")?;
     let write =
@@ -28,7 +28,7 @@ fn write() -> Result<(), Box<dyn Error>> {
     write("guarded", guarded)
 }
 
-/// The table of guarded files, in the order of their first names, and that of the variables.
+/// Returns the table of guarded files, sorted by first component, and the table of variables.
 fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let owners = file["owner"].as_array().ok_or("there is no `owner`")?;
     let mut files = Vec::new();
@@ -73,7 +73,7 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let firsts = files.iter().map(|(name, _)| first(name)).fold(0_u32, |all, one| all | one);
     let text =
         format!("static GUARDED: &[Guarded] = &[\n{}];\n", files.into_iter().map(|(_, line)| line).collect::<String>());
-    // A bit for each byte that a first name begins with.
+    // One bit for each byte with which a first component may begin.
     let text = text + &format!("const FIRST_BYTES: u32 = {firsts:#x};\n");
     Ok(text + &format!("static VARIABLES: &[(&str, &str)] = &[\n{}];\n", variables.concat()))
 }
@@ -81,7 +81,7 @@ fn guarded(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
 fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     for (name, words) in file.as_object().into_iter().flatten().filter(|(_, words)| words[0].is_string()) {
-        // By their first words, by which hooks are looked up.
+        // Sorted by the first word, because lookups use it.
         let mut words = words.clone();
         if let Some(words) = words.as_array_mut() {
             words.sort_by_key(|item| item.as_str().map(|item| item.replace(' ', "\0")));
@@ -117,7 +117,7 @@ fn tables(file: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     Ok(text + "];\n")
 }
 
-/// A list of words, a line each.
+/// Returns a list of words, one per line.
 fn list(words: &serde_json::Value) -> Result<String, Box<dyn Error>> {
     let words: Vec<&str> = words.as_array().into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
     match words.iter().find(|word| word.is_empty() || word.contains('\n')) {

@@ -1,4 +1,4 @@
-//! TOML: the configuration with the agent's section, editing it, and scripts of the scripted provider.
+//! TOML: the configuration with the agent's section, edits of it, and scripts of the scripted provider.
 
 use crate::lab;
 use hookhost::command::allow;
@@ -7,7 +7,7 @@ use hookhost_agent::config::AgentSection;
 use hookhost_agent::provider::scripted::Script;
 use std::path::Path;
 
-/// Text as each kind of TOML that is read.
+/// Reads text as each kind of TOML.
 pub fn configuration(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = Script::parse(text, Path::new("/home/user/script.toml"));
@@ -25,7 +25,7 @@ pub fn configuration(bytes: &[u8]) {
     lab::with(|lab| edit(lab.directory(), text));
 }
 
-/// Adds an entry to the file: what is there stays, and what is written can be read.
+/// Adds an entry to the file. The existing text must stay, and the result must be readable.
 fn edit(directory: &Path, text: &str) {
     let file = directory.join("hookhost.toml");
     std::fs::write(&file, text).expect("a file");

@@ -1,8 +1,8 @@
-//! What hook and resident host say to each other.
+//! Frames between the hook and the resident host.
 
 use hookhost_hook::frame::{Numbered, Request, Response};
 
-/// Bytes as the body of a frame. The first says of which kind.
+/// Reads bytes as the body of a frame. The first byte chooses its kind.
 pub fn frames(bytes: &[u8]) {
     let Some((kind, body)) = bytes.split_first() else { return };
     match kind % 4 {

@@ -1,4 +1,4 @@
-//! Components of the contract from bytes: every export is there with its right type, and does what the bytes say.
+//! Builds components of the contract from bytes. Every export has its right type and does what the bytes say.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use std::path::Path;
@@ -11,7 +11,7 @@ use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser_of_wasmtime::{LiftLowerAbi, ManglingAndAbi, Resolve, WorldId, WorldItem};
 
-/// What a plugin with every capability looks like as a core module.
+/// A plugin with every capability, as a core module.
 pub(crate) struct Contract {
     resolve: Resolve,
     world: WorldId,
@@ -21,27 +21,27 @@ pub(crate) struct Contract {
     exports: Vec<(String, Signature)>,
 }
 
-/// Of a core function.
+/// The signature of a core function.
 #[derive(Clone)]
 struct Signature {
     parameters: Vec<ValType>,
     results: Vec<ValType>,
 }
 
-/// Of one that subscribes to every event, is set up, and brings tools.
+/// The contract of a component that subscribes to every event, takes a configuration, and adds tools.
 pub(crate) static ALL: LazyLock<Contract> = LazyLock::new(|| Contract::of(|_| true));
 
-/// Of one that subscribes to every event, and no more: it is not asked while it is loaded.
+/// The contract of a component that only subscribes to every event. It is not called while it is loaded.
 pub(crate) static EVENTS: LazyLock<Contract> =
     LazyLock::new(|| Contract::of(|export| !["setup", "tools"].contains(&export)));
 
-/// Of one that subscribes to one event of each shape, which is compiled in a fraction of the time.
+/// The contract of a component that subscribes to one event of each shape. It compiles in a fraction of the time.
 pub(crate) static FEW: LazyLock<Contract> = LazyLock::new(|| {
     Contract::of(|export| ["session-start", "prompt-submit", "before-tool-call", "stream-end"].contains(&export))
 });
 
 impl Contract {
-    /// Most of the time one that is quickly compiled, as the first of the bytes says.
+    /// Returns a contract chosen by the first byte: mostly one that compiles fast.
     pub(crate) fn by(kind: u8) -> &'static Self {
         match kind / 2 % 16 {
             0 => &ALL,
@@ -54,17 +54,17 @@ impl Contract {
 const MEMORY: &str = "memory";
 const REALLOC: &str = "cabi_realloc";
 
-/// Where memory is zero, unless somebody writes there: the first case of every verdict, and an empty list.
+/// An address at which memory is zero, unless the script writes there. It reads as the first case of every verdict and as an empty list.
 const ZEROS: Number = Number::Place(0xfff0);
 
-/// What a hostile plugin does.
+/// The behaviour of a hostile plugin.
 #[derive(Arbitrary, Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// What the functions do, in the order of the exports; they begin again where there are more exports.
+    /// The code of the functions, in the order of the exports. It repeats if there are more exports.
     functions: Vec<Code>,
-    /// What the host gets where it asks for memory; well-behaved if there is none.
+    /// The code that answers the host's requests for memory; `None` for correct answers.
     realloc: Option<Code>,
-    /// What its memory holds at first, from address 0.
+    /// The initial content of its memory, from address 0.
     memory: Vec<u8>,
 }
 
@@ -76,12 +76,12 @@ struct Code {
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Step {
-    /// Of the host.
+    /// Calls a function of the host.
     Call {
         import: u8,
         arguments: Vec<Number>,
     },
-    /// Of itself.
+    /// Calls an export of its own.
     Again {
         export: u8,
     },
@@ -105,7 +105,7 @@ enum Step {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Number {
-    /// A length, a case, a flag.
+    /// A length, a case or a flag.
     Small(u8),
     /// An address that exists.
     Place(u16),
@@ -113,18 +113,18 @@ enum Number {
 }
 
 impl Script {
-    /// A script from bytes, and what is left of them as its memory, so that they may look like anything.
+    /// Reads a script from bytes. The remaining bytes become its memory, so that it may contain anything.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
         Self::arbitrary_take_rest(Unstructured::new(bytes))
     }
 
-    /// Answers each event with what the memory holds at `address`.
+    /// Returns a script that answers each event with the value in memory at `address`.
     pub(crate) fn answering(address: u16, memory: Vec<u8>) -> Self {
         let code = Code { steps: Vec::new(), answer: vec![Number::Place(address)] };
         Self { functions: vec![code], realloc: None, memory }
     }
 
-    /// The component that does it.
+    /// Returns a component that runs the script.
     pub(crate) fn component(&self, of: &Contract) -> Vec<u8> {
         of.component(self.module(of))
     }
@@ -169,11 +169,11 @@ impl Script {
     }
 }
 
-/// Gives out one address after the other.
+/// Returns an allocator that never frees memory.
 fn bump() -> Function {
     let mut function = Function::new([]);
     let mut code = function.instructions();
-    // Aligned to 8, whatever is asked for.
+    // Aligned to 8, whatever alignment is requested.
     code.global_get(0).global_get(0).local_get(3).i32_const(7).i32_add().i32_const(-8).i32_and().i32_add();
     code.global_set(0).end();
     function
@@ -218,14 +218,14 @@ fn steps(taken: &[Step], of: &Contract, depth: usize, function: &mut Function) {
                 number(Some(*pages), ValType::I32, function);
                 function.instructions().memory_grow(0).drop();
             }
-            // Without end: it is for the host to make one.
+            // An endless loop: the host must end it.
             Step::Repeat { steps: inner } if depth < 8 => {
                 function.instructions().loop_(BlockType::Empty);
                 steps(inner, of, depth + 1, function);
                 function.instructions().br(0).end();
             }
             Step::Trap | Step::Repeat { .. } => {
-                // What follows is still code.
+                // The condition keeps the following code reachable.
                 function.instructions().i32_const(1).if_(BlockType::Empty).unreachable().end();
             }
         }
@@ -279,7 +279,7 @@ impl Contract {
         Self { resolve, world, shape, imports, exports }
     }
 
-    /// The component of a module of this shape.
+    /// Returns the component of a module with this shape.
     pub(crate) fn component(&self, mut module: Vec<u8>) -> Vec<u8> {
         embed_component_metadata(&mut module, &self.resolve, self.world, StringEncoding::UTF8).expect("the contract");
         let encoder = ComponentEncoder::default().module(&module).expect("a module of the contract");
@@ -290,7 +290,7 @@ impl Contract {
 type Imports = Vec<(String, String, Signature)>;
 type Exports = Vec<(String, Signature)>;
 
-/// What functions a module takes and has.
+/// Returns the imported and exported functions of a module.
 fn functions(module: &[u8]) -> (Imports, Exports) {
     let (mut types, mut indices, mut imports, mut exports) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for payload in Parser::new(0).parse_all(module) {

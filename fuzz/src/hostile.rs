@@ -1,4 +1,4 @@
-//! Plugins that do what the bytes say, beside one that refuses every tool call: whatever they do, it is refused.
+//! Hostile plugins that do what the bytes say, beside one that refuses every tool call. The call must be refused in every case.
 
 use crate::guest::{Contract, FEW, Script};
 use crate::lab::{self, Lab};
@@ -6,24 +6,24 @@ use hookhost::GateOutcome;
 use hookhost::config::{Entry, OnFailure};
 use hookhost::contract::{EventKind, ToolOrigin};
 
-/// A plugin that does what the bytes say. The first says which contract it has, and whether its failures count.
+/// Loads a plugin that does what the bytes say. The first byte chooses its contract, and whether its failures count.
 pub fn hostile(bytes: &[u8]) {
     let _ = hostile_is_refused(bytes);
 }
 
-/// The same; by whom its call was refused, where it could be loaded.
+/// Does the same. Returns the plugins that refused the call, or `None` if the plugin could not be loaded.
 pub fn hostile_is_refused(bytes: &[u8]) -> Option<String> {
     let (kind, bytes) = bytes.split_first()?;
     let script = Script::read(bytes).ok()?;
     lab::with(|lab| {
         let mut stranger = lab.entry("stranger", &script.component(Contract::by(*kind)));
-        // Else its failures alone would do.
+        // Otherwise a failure of this plugin would be enough to refuse the call.
         stranger.on_failure = (kind % 2 == 0).then_some(OnFailure::Skip);
-        // What refuses its configuration is not loaded.
+        // A plugin that refuses its configuration is not loaded.
         lab.take_up(&[stranger, witness(lab)]).ok()?;
         let session = lab.session();
         lab.dispatch_all(&session);
-        // The last of those events was the end of that session.
+        // The last of those events ended that session.
         let session = lab.session();
         let arguments = serde_json::json!({ "path": "a.txt", "content": "b" });
         let call = session.tool_call("call-1", "write_file", &arguments, ToolOrigin::Builtin);
@@ -34,10 +34,10 @@ pub fn hostile_is_refused(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Refuses every tool call.
+/// Returns an entry of a plugin that refuses every tool call.
 fn witness(lab: &Lab) -> Entry {
     const ADDRESS: u16 = 16;
-    // The sixth case of `tool-call-verdict`; then its refusal: a reason of 7 bytes at address 64, and nothing more.
+    // The sixth case of `tool-call-verdict`, then its refusal: a reason of 7 bytes at address 64, and nothing more.
     let mut memory = vec![0; 64];
     memory[usize::from(ADDRESS)] = 5;
     memory[usize::from(ADDRESS) + 4] = 64;

@@ -1,4 +1,4 @@
-//! A host that takes up any plugins that it is given, and the events that it is asked about.
+//! A host that loads any plugins, and the events that it sends them.
 
 use crate::guest::{EVENTS, Script};
 use hookhost::capability::{Model, ModelRequest};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// The lab's log, in its directory.
+/// The name of the lab's log in its directory.
 pub(crate) const LOG: &str = "log.db";
 
 pub(crate) struct Lab {
@@ -25,7 +25,7 @@ pub(crate) struct Lab {
     used: u32,
 }
 
-/// Runs `work` in this thread's lab. It is replaced now and then, so that its log does not grow for ever.
+/// Runs `work` with this thread's lab. The lab is replaced from time to time, so that its log does not grow without limit.
 pub(crate) fn with<T>(work: impl FnOnce(&mut Lab) -> T) -> T {
     const RUNS_PER_LAB: u32 = 500;
     thread_local!(static LAB: RefCell<Option<Lab>> = const { RefCell::new(None) });
@@ -39,7 +39,7 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut Lab) -> T) -> T {
     })
 }
 
-/// Logs the messages it gets.
+/// A model that returns its input.
 struct Echo;
 
 impl Model for Echo {
@@ -65,7 +65,7 @@ impl Lab {
         self.directory.path()
     }
 
-    /// An entry of a plugin with every grant that reaches nothing outside, and small limits.
+    /// Returns an entry of a plugin with small limits and every grant that reaches nothing outside.
     pub(crate) fn entry(&self, name: &str, component: &[u8]) -> Entry {
         let path = self.directory.path().join(format!("{name}.wasm"));
         std::fs::write(&path, component).expect("a file");
@@ -80,13 +80,13 @@ impl Lab {
         entry
     }
 
-    /// Takes up these plugins in place of the others; where one cannot be loaded, the sentence that says so.
+    /// Loads these plugins in place of the current ones. Returns the error message if one cannot be loaded.
     pub(crate) fn take_up(&self, entries: &[Entry]) -> Result<(), String> {
         let taken = self.runtime.block_on(self.host.reload(&config(entries)));
         taken.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Sees to it that a plugin subscribes to every event, and objects to nothing.
+    /// Makes sure that a plugin subscribes to every event. It objects to nothing.
     pub(crate) fn have_a_quiet_plugin(&self) {
         if self.host.plugins().is_empty() {
             let quiet = self.entry("quiet", &Script::default().component(&EVENTS));
@@ -101,7 +101,7 @@ impl Lab {
         self.host.open_session(spec).expect("a session")
     }
 
-    /// Settles one event; what the payload says may be anything.
+    /// Settles one event with any payload.
     pub(crate) fn dispatch(&self, session: &Session, event: EventKind, payload: Value) {
         let options = DispatchOptions::awaiting_observers();
         if let Ok(settled) = self.runtime.block_on(session.dispatch_event(event, payload, options)) {

@@ -1,7 +1,7 @@
-//! Fuzz targets, as functions of bytes: whatever these are, none may panic, abort, or take long.
+//! Fuzz targets, as functions of bytes. For any bytes, none may panic, abort, or take long.
 //!
-//! The fuzzer calls them from `fuzz_targets/`; the tests of this crate call them with what is in `corpus/`, so that what
-//! was found once stays fixed. `cargo xtask fuzz` runs the fuzzer; `docs/maintaining.md` tells how.
+//! The fuzzer calls them from `fuzz_targets/`. The tests of this crate call them with the files in `corpus/`, so that a fixed bug stays
+//! fixed. `cargo xtask fuzz` runs the fuzzer; `docs/maintaining.md` explains it.
 
 mod configuration;
 mod frames;
@@ -31,10 +31,10 @@ pub use schemas::schemas;
 pub use session::session;
 pub use shell::shell;
 
-/// A target by its name.
+/// A target with its name.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 13] = [
     ("loader", loader),
     ("components", components),

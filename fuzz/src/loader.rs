@@ -1,21 +1,21 @@
-//! Files that may be plugins: described, loaded, and asked about events where they can be.
+//! Files that may be plugins. Each is described and loaded, and gets events if it loads.
 
 use crate::guest::Contract;
 use crate::lab::{self, Lab};
 use arbitrary::Unstructured;
 use wasm_smith::{Component, Config, Module};
 
-/// Bytes as a plugin's file.
+/// Loads bytes as a plugin's file.
 pub fn loader(bytes: &[u8]) {
     let _ = loads(bytes);
 }
 
-/// The same; whether they could be loaded.
+/// Loads bytes as a plugin's file. Returns true if they could be loaded.
 pub fn loads(bytes: &[u8]) -> bool {
     lab::with(|lab| load(lab, bytes))
 }
 
-/// Components that `wasm-smith` makes of the bytes: any, or one with all that the contract has and any code.
+/// Loads components that `wasm-smith` makes of the bytes: any component, or one with the whole contract and arbitrary code.
 pub fn components(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let mut bytes = Unstructured::new(bytes);
@@ -31,7 +31,7 @@ pub fn components(bytes: &[u8]) {
     }
 }
 
-/// What wasmtime compiles for plugins, and no more of it than is quickly compiled.
+/// Returns the settings for components that wasmtime compiles as plugins, small enough to compile fast.
 fn small() -> Config {
     Config {
         custom_page_sizes_enabled: false,

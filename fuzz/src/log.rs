@@ -1,4 +1,4 @@
-//! Audit logs: exports, and databases.
+//! Audit logs: exports and databases.
 
 use crate::lab::{self, LOG, Lab};
 use hookhost::audit::{Line, Record};
@@ -7,7 +7,7 @@ use hookhost::replay::replay;
 use hookhost::store::{Log, LogError};
 use std::time::Duration;
 
-/// Bytes as an audit log: read, verified, and asked about again.
+/// Reads bytes as an audit log, verifies it, and replays it.
 pub fn log(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines().take(64) {
         let _ = Record::from_json(line);
@@ -42,7 +42,7 @@ fn lines(log: &Log) -> Result<u64, LogError> {
     Ok(read + log.last()?)
 }
 
-/// What [`log`] begins with, by its name: a log of today's format, and what may become of one.
+/// Returns the seeds of [`log`] by name: a log in today's format, and damaged forms of it.
 #[must_use]
 pub fn logs() -> Vec<(&'static str, Vec<u8>)> {
     let (database, lines) = written();
@@ -64,7 +64,7 @@ pub fn logs() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A log of two sessions: the database, and its lines.
+/// Writes a log of two sessions. Returns the database and its lines.
 fn written() -> (Vec<u8>, Vec<String>) {
     let lab = Lab::new();
     lab.have_a_quiet_plugin();
@@ -75,7 +75,7 @@ fn written() -> (Vec<u8>, Vec<String>) {
     runtime.block_on(host.drain(Duration::from_secs(10))).expect("what was recorded is written");
     drop((host, runtime));
     let file = directory.path().join(LOG);
-    // What is only in the log beside it yet goes into the one file.
+    // Move the content of the write-ahead log into the database file.
     let checkpoint =
         |connection: rusqlite::Connection| connection.query_row("PRAGMA wal_checkpoint", [], |row| row.get(0));
     let is_busy: bool = rusqlite::Connection::open(&file).and_then(checkpoint).expect("a database");
@@ -86,9 +86,9 @@ fn written() -> (Vec<u8>, Vec<String>) {
     (database, lines)
 }
 
-/// The database with the first and the last row of each page of rows in each other's place.
+/// Returns the database with the first and last row of each page of rows exchanged.
 fn out_of_order(database: &[u8]) -> Vec<u8> {
-    /// The kind of a page that holds rows of a table.
+    /// The kind of a page with rows of a table.
     const ROWS: u8 = 13;
     let number = |page: &[u8], at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
     let mut changed = database.to_vec();

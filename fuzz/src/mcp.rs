@@ -1,4 +1,4 @@
-//! What MCP clients and servers say, as the proxy between them reads it.
+//! Messages of MCP clients and servers, as the proxy between them reads them.
 
 use bytes::Bytes;
 use hookhost_mcp::answer;
@@ -7,12 +7,12 @@ use hookhost_mcp::operation::Method;
 use hookhost_relay::message::{Kind, Message};
 use serde_json::Value;
 
-/// Bytes as a message, and as a stream of events. The first says how the stream is cut.
+/// Reads bytes as a message and as a stream of events. The first byte gives the size of the parts of the stream.
 pub fn mcp(bytes: &[u8]) {
     let Some((size, bytes)) = bytes.split_first() else { return };
     stream(bytes, usize::from(*size).max(1));
     let Ok(message) = Message::of(Bytes::copy_from_slice(bytes)) else { return };
-    // Any later reader reads the same; a version that is missing is added, and a `null` beside an outcome is left out.
+    // Any later reader reads the same message. A missing version is added, and a `null` beside an outcome is left out.
     let came: Value = serde_json::from_slice(bytes).expect("a message is JSON");
     let value: Value = serde_json::from_slice(&message.bytes).expect("what is passed on is JSON");
     assert_eq!(serde_json::from_slice::<Value>(&message.members.to_bytes()).ok().as_ref(), Some(&value));
@@ -30,7 +30,7 @@ pub fn mcp(bytes: &[u8]) {
         && let Ok(read) = answer::read(Method::CallTool, &result)
         && read.raw.is_none()
     {
-        // Rules see nothing but its texts: there is nothing else in it.
+        // Rules see only the texts, so the content must consist of nothing else.
         let texts = value["result"]["content"].as_array().into_iter().flatten();
         assert!(texts.clone().all(|block| block.as_object().is_some_and(|block| block.len() == 2)));
         for block in texts {
@@ -39,7 +39,7 @@ pub fn mcp(bytes: &[u8]) {
     }
 }
 
-/// However the bytes are cut, the events are the same, and a message that is written as an event comes back.
+/// Checks that the events do not depend on how the bytes are cut, and that a message written as an event can be read again.
 fn stream(bytes: &[u8], size: usize) {
     let all = |parts: &mut dyn Iterator<Item = &[u8]>| {
         let mut events = Events::default();

@@ -1,10 +1,10 @@
-//! Messages of agents, as their hooks get them, read and answered by each adapter.
+//! Messages of agents, as their hooks get them. Each adapter reads and answers them.
 
 use hookhost::contract::{Cause, Rejection};
 use hookhost_adapters::{Answer, Message, Outcome, all, degrade, detect, json};
 use std::path::Path;
 
-/// Bytes as a message. The first says which agent the hook is called for.
+/// Reads bytes as a message. The first byte chooses the agent for which the hook is called.
 pub fn messages(bytes: &[u8]) {
     let Some((agent, bytes)) = bytes.split_first() else { return };
     let named = all()[usize::from(*agent) % all().len()];

@@ -4,7 +4,7 @@ use crate::lab;
 use hookhost::contract::EventKind;
 use serde_json::Value;
 
-/// `EVENT JSON`: an event, and its claimed payload. The plugin that subscribes to it objects to nothing.
+/// Reads `EVENT JSON`: an event and its claimed payload. The plugin that subscribes to it objects to nothing.
 pub fn payload(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Some((event, payload)) = text.split_once(' ') else { return };

@@ -1,4 +1,4 @@
-//! Answers of model servers, from a server on this machine.
+//! Answers of model servers, sent by a server on this machine.
 
 use crate::lab;
 use futures_util::StreamExt as _;
@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Bytes as an answer. The first says of which protocol, and whether they are the whole answer or its body.
+/// Reads bytes as an answer. The first byte chooses the protocol, and whether the bytes are the whole answer or its body.
 pub fn provider(bytes: &[u8]) {
     static TURN: Mutex<()> = Mutex::new(());
     let Some((kind, bytes)) = bytes.split_first() else { return };
@@ -42,7 +42,7 @@ async fn answer(provider: &dyn Provider) {
 
 struct Server {
     answer: Mutex<Vec<u8>>,
-    // Made once: each reads the certificates of the machine.
+    // Created once, because each reads the certificates of the machine.
     anthropic: Anthropic,
     openai: OpenAi,
 }
@@ -62,7 +62,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     Server { answer: Mutex::default(), anthropic: Anthropic::new(endpoint.clone()), openai: OpenAi::new(endpoint) }
 });
 
-/// Reads a request, and sends the answer.
+/// Reads a request and sends the answer.
 fn serve(mut connection: TcpStream) -> std::io::Result<()> {
     let (mut request, mut chunk) = (Vec::new(), [0; 4096]);
     while !is_whole(&request) {

@@ -5,10 +5,10 @@ use hookhost::schema::Schema;
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-/// Longest that compiling or checking may take: the deadline of either, and what a slow machine adds.
+/// Maximum time for compiling or checking: the deadline of either, plus a margin for a slow machine.
 const MAX_TIME: Duration = Duration::from_secs(20);
 
-/// `SCHEMA` and `VALUE` as JSON on a line each, or what the bytes say of either.
+/// Reads `SCHEMA` and `VALUE` as JSON, one per line. If the bytes are not such text, generates both from the bytes.
 pub fn schemas(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).ok().and_then(|text| text.split_once('\n'));
     let read = text.and_then(|(schema, value)| {
@@ -30,7 +30,7 @@ pub fn schemas(bytes: &[u8]) {
     assert!(begun.elapsed() < MAX_TIME, "it took {:?}: {schema} {value}", begun.elapsed());
 }
 
-/// Some definitions that refer to each other, and one to begin with.
+/// Generates a schema with definitions that refer to each other.
 fn made_schema(bytes: &mut Unstructured<'_>) -> Result<Value> {
     let number = bytes.int_in_range(1..=24)?;
     let mut definitions = Map::new();

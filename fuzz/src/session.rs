@@ -5,7 +5,7 @@ use hookhost_agent::message::{Message, unanswered};
 use hookhost_agent::session_store::SessionStore;
 use std::path::Path;
 
-/// The bytes are each of these files in turn, the message as that of a user, of the model, and of a tool.
+/// Writes the bytes as each of these files, then reads them.
 pub fn session(bytes: &[u8]) {
     let directory = tempfile::tempdir().expect("a directory");
     let write = |name: &str, content: &[u8]| {

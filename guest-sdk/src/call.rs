@@ -1,22 +1,22 @@
-//! Reading a tool call without knowing the tool: what it does, and its arguments as a struct of your own.
+//! Reads a tool call without knowledge of the tool: its effect, and its arguments as a struct of your own.
 
 use crate::types::{Action, McpTool, ShellCommand, Task, ToolCall, ToolResult};
 use serde::de::DeserializeOwned;
 
-/// Reads JSON text, such as the arguments of a tool that the plugin brings.
+/// Parses JSON text, such as the arguments of a tool that the plugin adds.
 ///
 /// # Errors
-/// If it is not JSON, or does not fit `T`.
+/// Returns an error if the text is not JSON or does not fit `T`.
 pub fn parse<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     serde_json::from_str(json)
 }
 
 impl ToolCall {
-    /// The arguments as a struct of your own.
+    /// Returns the arguments as a struct of your own.
     ///
     /// # Errors
-    /// If they do not fit `T`. A tool's arguments are the agent's affair: a guard that cares for what the call *does*
-    /// asks `call.action` instead.
+    /// Returns an error if they do not fit `T`. The agent decides on a tool's arguments: a guard that needs the *effect* of a call uses
+    /// `call.action` instead.
     ///
     /// ```
     /// # use hookhost_guest::prelude::*;
@@ -34,7 +34,7 @@ impl ToolCall {
 }
 
 impl Action {
-    /// The command, where the call runs one.
+    /// Returns the command, if the call runs one.
     #[must_use]
     pub fn shell(&self) -> Option<&ShellCommand> {
         match self {
@@ -43,7 +43,7 @@ impl Action {
         }
     }
 
-    /// The path, as the agent spelt it, where the call reads a file.
+    /// Returns the path, as the agent spelt it, if the call reads a file.
     #[must_use]
     pub fn read_path(&self) -> Option<&str> {
         match self {
@@ -52,8 +52,8 @@ impl Action {
         }
     }
 
-    /// Every path, as the agent spelt it, that the call creates, changes or deletes. Empty where it is no file
-    /// operation; what a shell command writes is not in it.
+    /// Returns every path that the call creates, changes or deletes, as the agent spelt it. Empty if it is not a file operation; files that
+    /// a shell command writes are not included.
     #[must_use]
     pub fn written_paths(&self) -> &[String] {
         match self {
@@ -62,7 +62,7 @@ impl Action {
         }
     }
 
-    /// The URL, where the call fetches one.
+    /// Returns the URL, if the call fetches one.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         match self {
@@ -71,7 +71,7 @@ impl Action {
         }
     }
 
-    /// The server and the tool, where the call goes to an MCP server.
+    /// Returns the server and the tool, if the call goes to an MCP server.
     #[must_use]
     pub fn mcp(&self) -> Option<&McpTool> {
         match self {
@@ -80,7 +80,7 @@ impl Action {
         }
     }
 
-    /// The task, where the call starts a sub-agent.
+    /// Returns the task, if the call starts a sub-agent.
     #[must_use]
     pub fn sub_agent_task(&self) -> Option<&str> {
         match self {
@@ -97,7 +97,7 @@ impl From<ShellCommand> for Action {
 }
 
 impl ShellCommand {
-    /// Another command, in the same directory and dialect.
+    /// Returns another command in the same directory and dialect.
     #[must_use]
     pub fn with_command(&self, command: impl Into<String>) -> Self {
         Self { command: command.into(), ..self.clone() }
@@ -105,13 +105,13 @@ impl ShellCommand {
 }
 
 impl ToolResult {
-    /// A result that is text.
+    /// Creates a text result.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: false, raw: None }
     }
 
-    /// The same, as an error.
+    /// Marks the result as an error.
     #[must_use]
     pub fn failed(mut self) -> Self {
         self.is_error = true;
@@ -120,13 +120,13 @@ impl ToolResult {
 }
 
 impl Task {
-    /// Work for the agent: `prompt` is what the model is asked to do.
+    /// Creates work for the agent: `prompt` is the text for the model.
     #[must_use]
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), title: None }
     }
 
-    /// What a person sees of it in a list.
+    /// Sets the title that a person sees in a list.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
@@ -134,19 +134,19 @@ impl Task {
     }
 }
 
-/// A tool that the plugin brings; see [`Plugin::tools`](crate::Plugin::tools).
+/// A tool that the plugin adds; see [`Plugin::tools`](crate::Plugin::tools).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// What the model calls it by.
+    /// The name by which the model calls it.
     pub name: String,
-    /// What it does and when to use it, for the model.
+    /// The purpose and use of the tool, for the model.
     pub description: String,
     /// A JSON Schema of the arguments object, as JSON text.
     pub input_schema: String,
 }
 
 impl Tool {
-    /// A tool with the schema of its arguments, which [`json!`](crate::json) writes most easily.
+    /// Creates a tool with the schema of its arguments, for which [`json!`](crate::json) is the easiest way.
     #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
     pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: serde_json::Value) -> Self {

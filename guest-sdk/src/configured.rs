@@ -8,21 +8,21 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// The configuration of a plugin that has none: an allowlist entry that holds settings for it is refused.
+/// The configuration of a plugin without settings. An allowlist entry with settings for it is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoConfig {}
 
-/// Reads the `config` table that the host hands over as JSON.
+/// Parses the `config` table that the host passes as JSON.
 ///
 /// # Errors
-/// If it does not fit the author's struct; the sentence names the key.
+/// Returns an error if it does not fit the author's struct; the sentence names the key.
 #[doc(hidden)]
 pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    // By way of a value, so that the error speaks of keys and not of columns in a text that nobody has written.
+    // Parsed via a value, so that errors name keys and not columns of a text that nobody has written.
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("the plugin's config is not JSON: {error}"))?;
-    // Owned, as the config is read elsewhere: the code that reads a value would be there twice.
+    // An owned value, as elsewhere for the config. Otherwise the code that reads a value would exist twice.
     T::deserialize(value.clone()).map_err(|error: serde_json::Error| {
         let why = error.to_string();
         let fails_otherwise = |value: &Value| {
@@ -30,7 +30,7 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
         };
         let mut keys = Vec::new();
         culprit(&value, &fails_otherwise, &mut keys);
-        // Of an unknown key the error speaks by itself.
+        // For an unknown key, the error itself names it.
         if keys.last().is_some_and(|last| why.contains(&format!("`{last}`"))) {
             keys.pop();
         }
@@ -39,8 +39,8 @@ pub fn parse_config<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// The keys that lead to the value that does not fit: without it the config fits, or fails in another way. Serde's errors do not
-/// have them.
+/// Appends the keys that lead to the value that does not fit: without it, the config fits or fails in another way. Errors of serde do not
+/// have these keys.
 fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut Vec<String>) {
     let Value::Object(table) = value else { return };
     for (key, inner) in table {
@@ -59,11 +59,11 @@ fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut V
     }
 }
 
-/// What [`configure`](crate::Plugin::configure) has worked out, for the events that follow. Put it into a `static`.
+/// A value that [`configure`](crate::Plugin::configure) has computed for the events that follow. Put it into a `static`.
 ///
-/// On wasm the value is part of the plugin's pristine image: it is built once, and every event finds it. In native
-/// tests it belongs to the thread, so that tests with different configurations do not meet. A program that calls the
-/// plugin natively has it on each thread that it calls from.
+/// On wasm, the value is part of the plugin's initial memory image: it is built once, and every event finds it. In native tests, it belongs
+/// to the thread, so that tests with different configurations do not interfere. A program that calls the plugin natively has it on each
+/// thread from which it calls.
 ///
 /// ```
 /// # use hookhost_guest::prelude::*;
@@ -73,30 +73,30 @@ fn culprit(value: &Value, fails_otherwise: &dyn Fn(&Value) -> bool, keys: &mut V
 /// assert_eq!(*LIMIT.get(), 5);
 /// ```
 pub struct Configured<T> {
-    /// Makes the address of each `static` its own, whatever `T` is: the address is the key.
+    /// Gives each `static` an address of its own, whatever `T` is. The address is the key.
     _address: u8,
     value: PhantomData<fn() -> T>,
 }
 
-/// What the plugin's statics hold, by their addresses.
+/// The values of the plugin's statics, by address.
 type Values = BTreeMap<usize, &'static (dyn Any + Send + Sync)>;
 
 thread_local! {
     static VALUES: RefCell<Values> = const { RefCell::new(Values::new()) };
 }
 
-/// What a `configure` has kept, for a program that calls the plugin natively.
+/// The values that `configure` has stored, for a program that calls the plugin natively.
 #[cfg(not(target_arch = "wasm32"))]
 #[derive(Clone, Default)]
 pub struct Configuration(Values);
 
-/// Has this thread find `configuration` from now on; returns what it found before.
+/// Makes `configuration` current on this thread; returns the previous one.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn replace(configuration: Configuration) -> Configuration {
     Configuration(VALUES.replace(configuration.0))
 }
 
-/// What this thread finds.
+/// Returns the current configuration of this thread.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn current() -> Configuration {
     Configuration(VALUES.with_borrow(Clone::clone))
@@ -110,30 +110,29 @@ impl std::fmt::Debug for Configuration {
 }
 
 impl<T: Send + Sync + 'static> Configured<T> {
-    /// An empty one.
+    /// Returns a `Configured` without a value.
     #[must_use]
     pub const fn new() -> Self {
         Self { _address: 0, value: PhantomData }
     }
 
-    /// Keeps `value` until the next `set`. A value is never freed: there is one per plugin, or per test.
+    /// Stores `value` until the next `set`. A value is never freed: there is one per plugin, or per test.
     pub fn set(&'static self, value: T) {
         let value: &'static T = Box::leak(Box::new(value));
         VALUES.with_borrow_mut(|values| values.insert(self.key(), value));
     }
 
-    /// The value, or nothing before [`set`](Self::set).
+    /// Returns the value, or `None` before [`set`](Self::set).
     #[must_use]
     pub fn try_get(&'static self) -> Option<&'static T> {
         let value: &'static (dyn Any + Send + Sync) = VALUES.with_borrow(|values| values.get(&self.key()).copied())?;
         value.downcast_ref()
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Panics
-    /// Before [`set`](Self::set). The host calls `configure` before any event, so that only a test which forgot to can
-    /// see this.
+    /// Panics before [`set`](Self::set). The host calls `configure` before any event, so only a test that forgot to call it can see this.
     #[must_use]
     #[track_caller]
     pub fn get(&'static self) -> &'static T {

@@ -28,13 +28,13 @@
 //! assert_eq!(verdict, ToolCallVerdict::Allow);
 //! ```
 //!
-//! Each method that is written becomes an export of the component; [`Plugin`] lists them all. `call.action` says what a
-//! call does, with any names of the tool and its arguments.
+//! Each method that you write becomes an export of the component; [`Plugin`] lists them all. `call.action` describes the effect of a call,
+//! whatever the names of the tool and its arguments are.
 //!
 //! # Configuration
 //!
-//! `configure` takes a struct of the author's own, filled from the `[plugin.config]` table of the plugin's allowlist
-//! entry, and keeps what it makes of it in a [`Configured`]:
+//! `configure` takes a struct of your own, filled from the `[plugin.config]` table of the plugin's allowlist entry, and stores its result
+//! in a [`Configured`]:
 //!
 //! ```
 //! use hookhost_guest::prelude::*;
@@ -73,12 +73,12 @@
 //!
 //! # Capabilities
 //!
-//! What a plugin can ask of the host is a module each: [`event`], [`log`], [`effects`], [`state`], [`transcript`] and
-//! [`model`]. A component imports what its code uses, and the allowlist must grant the last three.
+//! Each capability of a plugin is a module: [`event`], [`log`], [`effects`], [`state`], [`transcript`] and [`model`]. A component imports
+//! the ones that its code uses, and the allowlist must grant the last three.
 //!
-//! # What does not compile
+//! # Compile errors
 //!
-//! A method that is no event, with the nearest one named, and a signature that is not the event's:
+//! A method that is not an event, with the nearest one named, and a signature that is not the event's:
 //!
 //! ```compile_fail
 //! # use hookhost_guest::prelude::*;
@@ -104,13 +104,12 @@
 //!
 //! # Building
 //!
-//! `cargo build --target wasm32-wasip2 --release`. The crate needs
-//! `crate-type = ["cdylib", "rlib"]` (the second for its tests) and, so that a fresh instance touches few pages of
-//! memory, a small stack, which only the crate that is linked can ask for. A directory to copy is in
+//! `cargo build --target wasm32-wasip2 --release`. The crate needs `crate-type = ["cdylib", "rlib"]` (the second for its tests). It also
+//! needs a small stack, so that a fresh instance touches few pages of memory; only the linked crate can set that. A directory to copy is in
 //! [`guest-sdk/template`](https://github.com/hookhost/hookhost/tree/main/guest-sdk/template).
 //!
-//! The exports are made of `unsafe` code that `#[plugin]` writes, so a plugin's crate can `deny(unsafe_code)` but not
-//! `forbid` it. One crate is one plugin.
+//! `#[plugin]` generates `unsafe` code for the exports, so a plugin's crate can `deny(unsafe_code)` but not `forbid` it. One crate is one
+//! plugin.
 
 #![deny(missing_docs)]
 
@@ -132,14 +131,14 @@ mod verdict;
 pub use call::{Tool, parse};
 pub use capabilities::{effects, event, log, model, state, transcript};
 pub use configured::{Configured, NoConfig};
-/// The contract's types, as `wit/types.wit` has them.
+/// The contract's types, from `wit/types.wit`.
 pub use generated::hookhost::hooks::types;
 pub use hookhost_guest_macros::plugin;
 pub use plugin::Plugin;
 pub use serde_json::{self, json};
 pub use verdict::Verdict;
 
-// What `#[plugin]` refers to.
+// Items that the code of `#[plugin]` refers to.
 #[doc(hidden)]
 pub use configured::parse_config;
 #[doc(hidden)]

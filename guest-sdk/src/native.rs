@@ -1,7 +1,7 @@
-//! For programs that call a plugin natively, as their own code: what answers its capabilities, and what it has
-//! configured. The author of a plugin needs nothing of it.
+//! For programs that call a plugin natively, as their own code: the answers to its capabilities, and its configuration. The author of a
+//! plugin does not need it.
 //!
-//! Capabilities answer on the thread of the call alone.
+//! Capabilities answer on the thread of the call only.
 
 use crate::capabilities::effects::{Finding, Reminder};
 use crate::capabilities::log::Level;
@@ -14,8 +14,8 @@ use std::rc::Rc;
 
 pub use crate::configured::Configuration;
 
-/// Answers the capabilities of a plugin that is called natively, in place of the stand-in of [`testing`](crate::testing).
-/// Each method is the function of the same name in the module of its capability.
+/// Answers the capabilities of a plugin that is called natively, in place of the stand-in of [`testing`](crate::testing). Each method is
+/// the function of the same name in the module of its capability.
 #[expect(missing_docs, reason = "the modules of the capabilities document them")]
 pub trait Capabilities {
     fn event_id(&self) -> String;
@@ -39,7 +39,7 @@ thread_local! {
     static ANSWERING: RefCell<Option<Rc<dyn Capabilities>>> = const { RefCell::new(None) };
 }
 
-/// Runs a call of a plugin on this thread: `capabilities` answer it, and it finds what [`configure`] has kept.
+/// Runs a call of a plugin on this thread. `capabilities` answer it, and it finds the values that [`configure`] has stored.
 pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>, call: impl FnOnce() -> R) -> R {
     let _entered = Entered {
         capabilities: ANSWERING.replace(Some(capabilities)),
@@ -48,11 +48,11 @@ pub fn call<R>(configuration: &Configuration, capabilities: Rc<dyn Capabilities>
     call()
 }
 
-/// Runs the `configure` of a plugin on this thread, and takes what it keeps in each
-/// [`Configured`](crate::Configured). `config` is the JSON of the plugin's configuration.
+/// Runs the `configure` of a plugin on this thread, and returns the values that it stores in each [`Configured`](crate::Configured).
+/// `config` is the JSON of the plugin's configuration.
 ///
 /// # Errors
-/// As [`Plugin::configure`](crate::Plugin::configure), and where `config` does not fit.
+/// Returns the errors of [`Plugin::configure`](crate::Plugin::configure), and an error if `config` does not fit.
 pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabilities>) -> Result<Configuration, String> {
     call(&Configuration::default(), capabilities, || {
         P::configure(crate::parse_config(config)?)?;
@@ -60,7 +60,7 @@ pub fn configure<P: crate::Plugin>(config: &str, capabilities: Rc<dyn Capabiliti
     })
 }
 
-/// Restores what the thread had before a call, also where the call unwinds.
+/// Restores the thread's previous values after a call, also if the call unwinds.
 struct Entered {
     capabilities: Option<Rc<dyn Capabilities>>,
     configuration: Configuration,
@@ -77,7 +77,7 @@ fn answering() -> Option<Rc<dyn Capabilities>> {
     ANSWERING.with_borrow(Clone::clone)
 }
 
-/// The functions of a capability, as the bindings spell them: answered by the program that calls, or by the stand-in.
+/// Defines the functions of a capability, as the bindings spell them. The calling program answers them, or else the stand-in.
 macro_rules! answered {
     ($capability:ident { $($function:ident = $method:ident($($argument:ident: $type:ty),*) $(-> $answer:ty)?;)* }) => {
         pub(crate) mod $capability {

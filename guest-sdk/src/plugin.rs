@@ -9,30 +9,28 @@ use crate::types::{
 };
 use crate::{Tool, Verdict};
 
-/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write a method for each
-/// event that you want to subscribe to: each method that you write is exported, and the host asks
-/// about nothing else.
+/// A hookhost plugin. Implement it under [`#[plugin]`](crate::plugin) and write a method for each event that you want to subscribe to. Each
+/// method that you write is exported, and the host sends no other events.
 ///
-/// The methods take no `self`, since every event gets a fresh instance of the component. What
-/// [`configure`](Plugin::configure) stores, in a [`Configured`](crate::Configured) for instance, is there in
-/// each of them; what another method stores is gone.
+/// The methods take no `self`, because every event gets a fresh instance of the component. A value that [`configure`](Plugin::configure)
+/// stores, in a [`Configured`](crate::Configured) for instance, is available to each of them. A value that another method stores is lost.
 ///
-/// A *gate* is asked before something happens and can stop, change or defer it. A *transform* is handed a value on its
-/// way and can replace it. What is *observed* has happened, and there is no answer.
+/// A *gate* is called before something happens and can stop, change or defer it. A *transform* gets a value on its way and can replace it.
+/// An event to *observe* has already happened and takes no answer.
 #[expect(unused_variables, reason = "the defaults ignore what they are told; the names are for the documentation")]
 pub trait Plugin {
-    /// What [`configure`](Plugin::configure) takes. `#[plugin]` fills it in from that method's signature.
+    /// The argument of [`configure`](Plugin::configure). `#[plugin]` takes it from that method's signature.
     type Config: serde::de::DeserializeOwned;
 
-    /// The events whose methods are written, as the contract names them. `#[plugin]` fills it in.
+    /// The events whose methods are written, under their names in the contract. `#[plugin]` fills it in.
     #[doc(hidden)]
     const EVENTS: &'static [&'static str] = &[];
 
-    /// Whether `tools` and `call_tool` are written. `#[plugin]` fills it in.
+    /// True if `tools` and `call_tool` are written. `#[plugin]` fills it in.
     #[doc(hidden)]
     const BRINGS_TOOLS: bool = false;
 
-    /// Whether `configure` is written. `#[plugin]` fills it in.
+    /// True if `configure` is written. `#[plugin]` fills it in.
     #[doc(hidden)]
     const CONFIGURES: bool = false;
 
@@ -42,26 +40,26 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ set-up
 
-    /// Called once, when the plugin is loaded, with the `[plugin.config]` table of its allowlist entry. Nothing but
-    /// the `log` capability answers here. The memory that it leaves is what each event starts from.
+    /// Called once, when the plugin is loaded, with the `[plugin.config]` table of its allowlist entry. Only the `log` capability works
+    /// here. Each event starts from the memory that this call leaves.
     ///
-    /// Derive `serde::Deserialize` for your own struct; `#[serde(deny_unknown_fields)]` turns a misspelt key into an
-    /// error, and `#[serde(rename_all = "kebab-case")]` gives keys the spelling of the rest of the file.
+    /// Derive `serde::Deserialize` for your own struct. `#[serde(deny_unknown_fields)]` turns a misspelt key into an error, and
+    /// `#[serde(rename_all = "kebab-case")]` gives keys the spelling of the rest of the file.
     ///
     /// # Errors
-    /// One sentence that names the setting. The host then refuses to load the plugin and shows it.
+    /// Return one sentence that names the setting. The host then refuses to load the plugin and shows the sentence.
     fn configure(config: Self::Config) -> Result<(), String> {
         Ok(())
     }
 
     // ------------------------------------------------------------ session and prompt
 
-    /// Once, when a session opens, before any gate. The tasks join the agent's queue.
+    /// Called once, when a session opens, before any gate. The tasks join the agent's queue.
     fn session_start(session: &Session) -> Vec<Task> {
         Vec::new()
     }
 
-    /// Observe. Once, when a session ends, however it ends. `usage` holds the session's totals.
+    /// Observe. Called once when a session ends, however it ends. `usage` holds the session's totals.
     fn session_end(session: &Session, usage: &Usage) {}
 
     /// Transform. The user has sent a prompt; the model has not seen it.
@@ -71,7 +69,7 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ turns
 
-    /// Gate. A turn begins; its request is not put together yet. A refusal ends the task.
+    /// Gate. A turn begins; its request is not complete yet. A refusal ends the task.
     fn turn_start(session: &Session, turn: &Turn) -> TurnVerdict {
         Verdict::allow()
     }
@@ -81,29 +79,29 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ inference
 
-    /// Gate. It is settled which model a session uses, before its first task. A refusal ends the session.
+    /// Gate. The model of a session is chosen, before its first task. A refusal ends the session.
     fn provider_resolve(session: &Session, resolution: &Resolution) -> ResolutionVerdict {
         Verdict::allow()
     }
 
-    /// Gate. Before each request to a model. A refusal ends the task.
+    /// Gate. Called before each request to a model. A refusal ends the task.
     fn before_inference(session: &Session, request: &Inference) -> InferenceVerdict {
         Verdict::allow()
     }
 
-    /// Gate. After [`before_inference`](Plugin::before_inference), about the body that is sent, in the provider's own
-    /// protocol. A refusal ends the task.
+    /// Gate. Called after [`before_inference`](Plugin::before_inference) with the body to send, in the provider's own protocol. A refusal
+    /// ends the task.
     fn request_send(session: &Session, request: &RawRequest) -> RequestVerdict {
         Verdict::allow()
     }
 
-    /// Transform. An answer, whole, before anything of it is used: where a plugin writes this,
-    /// nothing is shown while an answer streams in, and no tool starts before it is complete.
+    /// Transform. A whole answer, before any part of it is used. If a plugin writes this method, nothing is shown while an answer streams
+    /// in, and no tool starts before the answer is complete.
     fn response_receive(session: &Session, response: &RawResponse) -> ResponseVerdict {
         Verdict::keep()
     }
 
-    /// Transform. While an answer streams in: whole lines, or 4 KiB where a line is longer. What the user is shown.
+    /// Transform. Text for the user while an answer streams in: whole lines, or 4 KiB of a longer line.
     fn stream_delta(session: &Session, delta: &str) -> TextVerdict {
         Verdict::keep()
     }
@@ -111,11 +109,11 @@ pub trait Plugin {
     /// Observe. The stream of one answer has ended; `text` is all of its text.
     fn stream_end(session: &Session, text: &str) {}
 
-    /// Observe. One answer of the model is complete. Its tool calls are asked about as each of them
-    /// is complete, which may be before.
+    /// Observe. One answer of the model is complete. Its tool calls are sent to gates as soon as each of them is complete, which may be
+    /// earlier.
     fn after_inference(session: &Session, response: &Response) {}
 
-    /// Gate. After each answer of the model, with what it used. A refusal means no further model call in this task.
+    /// Gate. Called after each answer of the model, with the tokens that it used. A refusal means no further model call in this task.
     fn token_usage(session: &Session, usage: &Usage) -> UsageVerdict {
         Verdict::allow()
     }
@@ -127,14 +125,13 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ tools
 
-    /// Gate. The calls of one response together, each already settled by
-    /// [`before_tool_call`](Plugin::before_tool_call). It cannot change them, and a refusal stops
-    /// them all.
+    /// Gate. The calls of one response together, each already settled by [`before_tool_call`](Plugin::before_tool_call). It cannot change
+    /// them, and a refusal stops them all.
     fn before_tools(session: &Session, calls: &[ToolCall]) -> BatchVerdict {
         Verdict::allow()
     }
 
-    /// Gate. Before each tool call, and again whenever another plugin has changed the call since.
+    /// Gate. Called before each tool call, and again whenever another plugin has changed the call since.
     fn before_tool_call(session: &Session, call: &ToolCall) -> ToolCallVerdict {
         Verdict::allow()
     }
@@ -151,8 +148,7 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ sub-agents
 
-    /// Gate. A sub-agent is about to be started; `session` is that of the agent that starts it. A
-    /// refusal is the result of the call.
+    /// Gate. A sub-agent is about to start; `session` is that of the agent that starts it. A refusal becomes the result of the call.
     fn subagent_start(session: &Session, subagent: &Subagent) -> SubagentVerdict {
         Verdict::allow()
     }
@@ -162,19 +158,19 @@ pub trait Plugin {
 
     // ------------------------------------------------------------ compaction
 
-    /// Gate. The conversation nears the model's context window; its older part is about to be summarised.
+    /// Gate. The conversation nears the model's context window, and its older part is about to be summarised.
     fn before_compaction(session: &Session, compaction: &Compaction) -> CompactionVerdict {
         Verdict::allow()
     }
 
-    /// Transform. The summary that takes the place of the older part of the conversation.
+    /// Transform. The summary that replaces the older part of the conversation.
     fn after_compaction(session: &Session, summary: &str) -> TextVerdict {
         Verdict::keep()
     }
 
     // ------------------------------------------------------------ tasks, errors, everything
 
-    /// Gate. A task of the queue is about to begin, the user's own prompt included.
+    /// Gate. A task of the queue is about to begin, including the user's own prompt.
     fn task_start(session: &Session, task: &Task) -> TaskVerdict {
         Verdict::allow()
     }
@@ -184,44 +180,42 @@ pub trait Plugin {
         Verdict::allow()
     }
 
-    /// When a task has ended. The tasks that the verdict continues with join the agent's queue.
+    /// Called when a task has ended. The tasks that the verdict continues with join the agent's queue.
     fn task_complete(session: &Session, completion: &Completion) -> CompletionVerdict {
         Verdict::allow()
     }
 
-    /// Observe. All tasks of a plan have ended, or were taken out of the queue.
+    /// Observe. All tasks of a plan have ended or left the queue.
     fn plan_complete(session: &Session, plan: &PlanSummary) {}
 
-    /// When all tasks have ended and none is queued. The tasks that the verdict continues with join the agent's queue.
+    /// Called when all tasks have ended and none is queued. The tasks that the verdict continues with join the agent's queue.
     fn queue_empty(session: &Session, progress: &Progress) -> CompletionVerdict {
         Verdict::allow()
     }
 
-    /// When the agent could not continue: a provider failed, a limit was reached.
+    /// Called when the agent could not continue: a provider failed, or a limit was reached.
     fn agent_error(session: &Session, message: &str) -> CompletionVerdict {
         Verdict::allow()
     }
 
-    /// Gate. An event that an embedding program defines for itself; `event.name` says which.
+    /// Gate. An event that an embedding program defines; `event.name` has its name.
     fn custom_event(session: &Session, event: &Custom) -> CustomVerdict {
         Verdict::allow()
     }
 
-    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. What
-    /// this does has no record in turn, so nothing of it is kept: writing to the state is an error,
-    /// and to report a finding or give a reminder ends the call as a failure. The state can be
-    /// read, and requests be sent.
+    /// Observe. Every record of the audit log, as JSON, for plugins with the grant `audit`. The effects of this method have no record in
+    /// turn and are not kept: writing to the state is an error, and reporting a finding or giving a reminder ends the call as a failure.
+    /// The method can read the state and send requests.
     fn audit_record(session: &Session, entry: &str) {}
 
     // ------------------------------------------------------------ tools that the plugin brings
 
-    /// The tools that this plugin brings. Write [`call_tool`](Plugin::call_tool) with it.
+    /// Returns the tools that this plugin adds. Write [`call_tool`](Plugin::call_tool) with it.
     fn tools() -> Vec<Tool> {
         Vec::new()
     }
 
-    /// Runs one of [`tools`](Plugin::tools) in the sandbox. `arguments` is a JSON object: hand it to
-    /// [`parse`](crate::parse).
+    /// Runs one of [`tools`](Plugin::tools) in the sandbox. `arguments` is a JSON object: pass it to [`parse`](crate::parse).
     fn call_tool(session: &Session, name: &str, arguments: &str) -> ToolResult {
         ToolResult::new(format!("there is no tool `{name}`")).failed()
     }

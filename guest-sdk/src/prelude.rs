@@ -1,4 +1,4 @@
-//! All that a plugin usually names: `use hookhost_guest::prelude::*;`.
+//! Everything that a plugin usually names: `use hookhost_guest::prelude::*;`.
 
 pub use crate::effects::{Finding, Reminder, Severity};
 pub use crate::types::*;

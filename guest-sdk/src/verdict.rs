@@ -1,4 +1,4 @@
-//! Short ways to write an answer: the same words for every event, as far as the event permits them.
+//! Short ways to write an answer, with the same words for every event that permits them.
 
 use crate::types::{
     Action, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceChanges, InferenceVerdict,
@@ -7,10 +7,10 @@ use crate::types::{
 };
 use serde::Serialize;
 
-/// What every event's answer has in common: one that changes nothing.
+/// The common part of all answers: each event has one that changes nothing.
 ///
-/// `Verdict::allow()` takes its type from where it is returned, so that it fits every event. A [`Refusal`] turns into
-/// each verdict that can reject by `.into()`, an [`Escalation`] into each that can escalate.
+/// `Verdict::allow()` takes its type from the place where it is returned, so it fits every event. With `.into()`, a [`Refusal`] becomes any
+/// verdict that can reject, and an [`Escalation`] any verdict that can escalate.
 ///
 /// ```
 /// # use hookhost_guest::prelude::*;
@@ -20,11 +20,11 @@ use serde::Serialize;
 /// assert!(matches!(verdict, TextVerdict::Reject(_)));
 /// ```
 pub trait Verdict: Sized {
-    /// No objection: `allow`, `keep` or `finish`, whichever word the event has for it.
+    /// Returns the verdict without an objection: `allow`, `keep` or `finish`, as the event calls it.
     #[must_use]
     fn allow() -> Self;
 
-    /// The same as [`allow`](Verdict::allow), in the word of those events that hand over a value on its way.
+    /// The same as [`allow`](Verdict::allow), in the word of events that pass a value.
     #[must_use]
     fn keep() -> Self {
         Self::allow()
@@ -34,11 +34,11 @@ pub trait Verdict: Sized {
 hookhost_guest_macros::verdicts!();
 
 impl Refusal {
-    /// "No", in one sentence that the model may read: what is wrong, and better still what to do instead. The host
-    /// cuts it at 2 KiB and puts the plugin's name before it.
+    /// Creates a "no", in one sentence that the model may read: the problem and, better still, an alternative. The host cuts it at 2 KiB
+    /// and puts the plugin's name before it.
     ///
-    /// The model may continue with other things and should not try this one again;
-    /// [`retryable`](Refusal::retryable) and [`stop`](Refusal::stop) say otherwise.
+    /// The model may continue with other things and should not try this one again, unless [`retryable`](Refusal::retryable) or
+    /// [`stop`](Refusal::stop) changes that.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), code: None, retryable: false, stop: false }
@@ -51,14 +51,14 @@ impl Refusal {
         self
     }
 
-    /// Another attempt, differently made, may succeed.
+    /// Tells the model that a different attempt may succeed.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self
     }
 
-    /// The agent's loop ends here.
+    /// Ends the agent's loop.
     #[must_use]
     pub fn stop(mut self) -> Self {
         self.stop = true;
@@ -67,7 +67,7 @@ impl Refusal {
 }
 
 impl Escalation {
-    /// A question that a person must answer, in one sentence.
+    /// Creates a question that a person must answer, in one sentence.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self { question: question.into(), code: None }
@@ -82,27 +82,27 @@ impl Escalation {
 }
 
 impl ToolCallVerdict {
-    /// Allow, and no person need be asked; `why` is for the log. Counts only with the grant `approve`.
+    /// Allows the call, and no person need be asked; `why` is for the log. Counts only with the grant `approve`.
     #[must_use]
     pub fn approve(why: impl Into<String>) -> Self {
         Self::Approve(why.into())
     }
 
-    /// Run with these arguments instead: the whole object, not a part of it.
+    /// Runs the call with these arguments instead: the whole object, not a part of it.
     ///
-    /// What cannot be written as JSON becomes a refusal that says so: the call as it was is not what you meant.
+    /// A value that cannot be written as JSON becomes a refusal that says so, because you did not mean the original call.
     #[must_use]
     pub fn modify(arguments: &impl Serialize) -> Self {
         json(arguments).map_or_else(Self::Reject, Self::Modify)
     }
 
-    /// Do this instead: the host writes it back into the tool's own arguments, under their own names.
+    /// Replaces the action: the host writes it back into the tool's own arguments, under their own names.
     #[must_use]
     pub fn rewrite(action: impl Into<Action>) -> Self {
         Self::Rewrite(action.into())
     }
 
-    /// The tool does not run: this is its result.
+    /// Answers with this result; the tool does not run.
     #[must_use]
     pub fn respond(result: ToolResult) -> Self {
         Self::Respond(result)
@@ -126,7 +126,7 @@ impl ToolResultVerdict {
 }
 
 impl InferenceVerdict {
-    /// The request is not sent: this text is the model's answer.
+    /// Uses this text as the model's answer; the request is not sent.
     #[must_use]
     pub fn respond(text: impl Into<String>) -> Self {
         Self::Respond(text.into())
@@ -147,7 +147,7 @@ impl Default for InferenceChanges {
 }
 
 impl CustomVerdict {
-    /// Another payload, asked about again. What cannot be written as JSON becomes a refusal that says so.
+    /// Replaces the payload; plugins are called again with it. A value that cannot be written as JSON becomes a refusal that says so.
     #[must_use]
     pub fn modify(payload: &impl Serialize) -> Self {
         json(payload).map_or_else(Self::Reject, Self::Modify)
@@ -155,7 +155,7 @@ impl CustomVerdict {
 }
 
 impl RequestVerdict {
-    /// Another body, asked about again. What cannot be written as JSON becomes a refusal that says so.
+    /// Replaces the body; plugins are called again with it. A value that cannot be written as JSON becomes a refusal that says so.
     #[must_use]
     pub fn modify(body: &impl Serialize) -> Self {
         json(body).map_or_else(Self::Reject, Self::Modify)
@@ -171,7 +171,7 @@ impl ResponseVerdict {
 }
 
 impl SubagentVerdict {
-    /// The sub-agent gets this prompt.
+    /// Gives the sub-agent this prompt.
     #[must_use]
     pub fn modify(prompt: impl Into<String>) -> Self {
         Self::Modify(prompt.into())
@@ -179,7 +179,7 @@ impl SubagentVerdict {
 }
 
 impl CompactionVerdict {
-    /// The model is not asked: this text is the summary.
+    /// Uses this text as the summary; the model is not asked.
     #[must_use]
     pub fn respond(summary: impl Into<String>) -> Self {
         Self::Respond(summary.into())
@@ -187,7 +187,7 @@ impl CompactionVerdict {
 }
 
 impl CompletionVerdict {
-    /// These tasks join the queue, up to the host's cap.
+    /// Adds these tasks to the queue, up to the host's cap.
     #[must_use]
     pub fn go_on(tasks: impl IntoIterator<Item = Task>) -> Self {
         Self::GoOn(tasks.into_iter().collect())

@@ -1,4 +1,4 @@
-//! A command under a time limit: how it is written, and how it is recognised.
+//! Commands under a time limit: writing and recognising them.
 
 const MAX_LIMIT: u32 = 86_400;
 const MAX_KILL_AFTER: u32 = 3_600;
@@ -6,13 +6,13 @@ const MAX_KILL_AFTER: u32 = 3_600;
 /// The limit, as the start of every bounded command.
 #[derive(Debug)]
 pub(crate) struct Bound {
-    /// `timeout -k 5 60 sh -c `. The short option and plain seconds are what coreutils, BusyBox and uutils all take.
+    /// `timeout -k 5 60 sh -c `. The short option and plain seconds work with coreutils, BusyBox and uutils.
     prefix: String,
 }
 
 impl Bound {
     /// # Errors
-    /// If a number is out of range, or a program's name would have to be quoted.
+    /// Returns an error if a number is out of range, or if a program's name would need quotes.
     pub(crate) fn new(timeout: &str, limit: u32, kill_after: u32, shell: &str) -> Result<Self, String> {
         for (name, seconds, longest) in
             [("limit-seconds", limit, MAX_LIMIT), ("kill-after-seconds", kill_after, MAX_KILL_AFTER)]
@@ -33,7 +33,7 @@ impl Bound {
         format!("{}{}", self.prefix, quote(command))
     }
 
-    /// Whether the *whole* command is what [`apply`](Self::apply) writes: `timeout … 'a'; b` is not.
+    /// Returns true if the *whole* command has the form that [`apply`](Self::apply) writes: `timeout … 'a'; b` does not.
     pub(crate) fn holds(&self, command: &str) -> bool {
         let word = command.strip_prefix(&self.prefix);
         word.and_then(unquote).is_some_and(|inner| self.apply(&inner) == command)
@@ -44,12 +44,12 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-')
 }
 
-/// One shell word whose value is exactly `text`: within single quotes nothing is special but the quote itself.
+/// Quotes a text as one shell word. In single quotes, only the quote itself is special.
 pub(crate) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// What [`quote`] was given, where the text is of its making.
+/// Reverses [`quote`]. Returns `None` if the word is not quoted.
 fn unquote(word: &str) -> Option<String> {
     let inner = word.strip_prefix('\'')?.strip_suffix('\'')?;
     Some(inner.replace(r"'\''", "'"))

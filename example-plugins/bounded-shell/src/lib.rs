@@ -1,4 +1,4 @@
-//! Runs every shell command under a time limit, whatever the tool and its arguments are called.
+//! Runs every shell command under a time limit, whatever the names of the tool and its arguments are.
 //!
 //! ```toml
 //! [[plugin]]
@@ -15,13 +15,12 @@
 //! on-other-dialects = "allow"     # default; or "reject": for PowerShell, cmd and unknown shells
 //! ```
 //!
-//! `cargo test` becomes `timeout -k 5 60 sh -c 'cargo test'`: the answer to `before-tool-call` is *rewrite*, which the
-//! host writes back into the tool's own arguments. A command that already has exactly this form is allowed as it is, so
-//! nothing is wrapped twice.
+//! `cargo test` becomes `timeout -k 5 60 sh -c 'cargo test'`. The answer to `before-tool-call` is *rewrite*, and the host writes it back
+//! into the tool's own arguments. A command that already has exactly this form is allowed unchanged, so nothing is wrapped twice.
 //!
-//! What to know: the command runs in a shell of its own, so where an agent keeps one shell for all its commands, `cd`
-//! and variables no longer carry over to the next. The limit is the command's; a process that it leaves in the
-//! background outlives it. The machine needs a `timeout` (coreutils, BusyBox and uutils have it).
+//! The command runs in a separate shell. If an agent keeps one shell for all its commands, `cd` and variables no longer carry over to the
+//! next command. The limit applies to the command; a process that it leaves in the background outlives it. The machine needs a `timeout`
+//! (coreutils, BusyBox and uutils have it).
 
 mod bound;
 

@@ -1,4 +1,4 @@
-//! Brings three tools: `write_note`, `read_notes` and `remove_note`. What a model notes in one session is there in the next.
+//! Adds three tools: `write_note`, `read_notes` and `remove_note`. A note from one session is available in the next.
 //!
 //! ```toml
 //! [[plugin]]
@@ -12,23 +12,22 @@
 //! most-notes = 50                 # default 100
 //! ```
 //!
-//! The model sees them as `notebook__write_note` and so on. They touch no file: the notes are the plugin's own state, of
-//! which the grant's quota is the bound. Each call passes `before-tool-call` and `after-tool-call` like any tool's, so
-//! other plugins can stop, change and mask it. Notes are what a model wrote: a later session reads them as text that
-//! somebody else may have had written.
+//! The model sees them as `notebook__write_note` and so on. They touch no file: the notes are the plugin's own state, limited by the
+//! grant's quota. Each call passes `before-tool-call` and `after-tool-call` like any tool's, so other plugins can stop, change and mask it.
+//! A model writes the notes, so a later session must treat them as text that somebody else may have caused.
 
 use hookhost_guest::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// Where the notes are.
+/// The key of the notes in the state.
 const KEY: &str = "notes";
 
 /// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 100;
 
-/// What the allowlist's `[plugin.config]` says.
+/// The `[plugin.config]` table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
@@ -50,7 +49,7 @@ struct Title {
     title: String,
 }
 
-/// By title, so that a second note of one title takes the place of the first.
+/// The notes by title. A second note with the same title replaces the first.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Notes(BTreeMap<String, String>);
 

@@ -1,12 +1,12 @@
-//! The paths in the arguments of a tool about which the host knows nothing.
+//! Finds the paths in the arguments of a tool that the host does not know.
 
 use hookhost_contract::action::holds_command;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Maximum length of a path, in bytes; a longer text is none.
+/// Maximum length of a path, in bytes. A longer text is not a path.
 const MAX_PATH: usize = 4096;
-/// Maximum number of arguments that are taken for a directory and a name in it, each with each other.
+/// Maximum number of arguments that are combined as a directory and a name in it, each with each other.
 const MAX_PAIRED: usize = 16;
 
 /// Parts of a tool's name that say that it writes.
@@ -14,7 +14,7 @@ const WRITING: [&str; 24] = [
     "write", "edit", "create", "delete", "remove", "move", "rename", "patch", "replace", "insert", "append", "update",
     "save", "put", "copy", "mkdir", "touch", "upload", "truncate", "modify", "store", "unlink", "trash", "rmdir",
 ];
-/// Words of a tool's name that say that it reads, and nothing else.
+/// Words of a tool's name that say that it only reads.
 const READING: [&str; 33] = [
     "read",
     "get",
@@ -50,14 +50,14 @@ const READING: [&str; 33] = [
     "preview",
     "diff",
 ];
-/// Parts of a tool's name, and values of its arguments, that say that it takes a directory with all below it.
+/// Parts of a tool's name, and values of its arguments, that say that it affects a directory with everything below it.
 const TAKING: [&str; 9] = ["move", "rename", "delete", "remove", "rmdir", "unlink", "trash", "erase", "purge"];
 /// Words of a tool's name that say the same.
 const TAKING_WORDS: [&str; 3] = ["rm", "mv", "del"];
 
 /// Parts of an argument's name that say that it is a path.
 const PATHS: [&str; 8] = ["path", "file", "target", "destination", "dest", "source", "uri", "dir"];
-/// Names of arguments that say where something is, and may be a directory.
+/// Names of arguments that give a place and may be a directory.
 const PLACES: [&str; 14] = [
     "project",
     "repository",
@@ -110,20 +110,20 @@ const OTHERS: [&str; 33] = [
     "language",
     "replacement",
 ];
-/// Endings of the names of texts.
+/// Endings of the names of arguments that are texts.
 const TEXTS: [&str; 6] = ["content", "contents", "text", "string", "str", "message"];
 
 /// A path that a call may write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) path: String,
-    /// Set where all below it goes with it.
+    /// True if everything below the path is affected.
     pub(crate) whole: bool,
-    /// Set where the argument is called like a path. Another one counts where it is a protected path.
+    /// True if the argument has the name of a path. Any other argument counts only if it is a protected path.
     pub(crate) is_called_so: bool,
 }
 
-/// Returns whether a tool moves, renames or removes what its arguments name, directories with all below.
+/// Returns true if a tool moves, renames or removes the paths in its arguments, including everything in directories.
 pub(crate) fn takes_all(tool: &str, arguments: &Value) -> bool {
     let tool = last_part(tool);
     let says = |text: &str| {
@@ -138,7 +138,7 @@ pub(crate) fn takes_all(tool: &str, arguments: &Value) -> bool {
     said
 }
 
-/// Every argument that may be a path, unless the tool's name says that it only reads.
+/// Returns every argument that may be a path, or none if the tool's name says that it only reads.
 pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
     let tool = last_part(tool);
     let lower = tool.to_ascii_lowercase();
@@ -149,7 +149,7 @@ pub(crate) fn paths(tool: &str, arguments: &Value) -> Vec<Named> {
     all(tool, says_writing, arguments)
 }
 
-/// Every argument that may be a path, whatever the tool does with it.
+/// Returns every argument that may be a path, whatever the tool does with it.
 pub(crate) fn all(tool: &str, says_writing: bool, arguments: &Value) -> Vec<Named> {
     let mut found = Found { whole: takes_all(tool, arguments), says_writing, paths: Vec::new() };
     found.value(arguments, "");
@@ -167,7 +167,7 @@ impl Found {
         match value {
             Value::String(text) => self.text(text, name),
             Value::Array(values) => {
-                // The names of one path: `["~", ".claude", "settings.json"]`.
+                // The list may have the components of one path: `["~", ".claude", "settings.json"]`.
                 let names: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
                 let joined = names.filter(|names| names.len() > 1).map(|names| names.join("/"));
                 if let Some(path) = joined.and_then(|path| path_of(&path, &folded(name))) {
@@ -191,12 +191,12 @@ impl Found {
         let name = folded(name);
         let Some(path) = path_of(text, &name) else { return };
         let is_called_so = self.says_writing && PATHS.iter().any(|part| name.contains(part));
-        // Where it is moved to, what is there stays.
+        // A move keeps the existing files of its target.
         let is_target = name.starts_with("dest") || name.starts_with("new") || name == "to";
         self.add(path, self.whole && !is_target, is_called_so);
     }
 
-    /// A directory in one argument, and a name in another.
+    /// Combines a directory in one argument with a name in another.
     fn pairs(&mut self, members: &Map<String, Value>) {
         let mut texts = Vec::new();
         for (name, value) in members.iter().take(MAX_PAIRED) {
@@ -222,8 +222,8 @@ impl Found {
     }
 }
 
-/// The text of an argument as a path, unless its name or its form says otherwise. One that the argument's name does not tell needs
-/// something that paths have.
+/// Returns the text of an argument as a path, unless its name or form says otherwise. If the argument's name does not say that it is a
+/// path, the text must contain a character that paths have.
 fn path_of(text: &str, name: &str) -> Option<String> {
     let is_other = OTHERS.contains(&name) || TEXTS.iter().any(|end| name.ends_with(end)) || holds_command(name);
     let is_web = text.contains("://") && !is_file(text);
@@ -239,7 +239,7 @@ fn is_file(text: &str) -> bool {
     text.trim_start().get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("file:"))
 }
 
-/// A path that may be written as an address, `file:///a/%2eb`, as a path.
+/// Converts a file address, `file:///a/%2eb`, to a path. Returns other texts unchanged.
 pub(crate) fn local(text: &str) -> Cow<'_, str> {
     if !is_file(text) {
         return text.into();
@@ -258,12 +258,12 @@ pub(crate) fn local(text: &str) -> Cow<'_, str> {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
-/// The name of a tool without that of its server: `mcp__files__move`.
+/// Returns the name of a tool without that of its server: `mcp__files__move`.
 fn last_part(tool: &str) -> &str {
     tool.rsplit("__").next().unwrap_or(tool)
 }
 
-/// The words of a name, in small letters: `read_file`, `readFile`.
+/// Returns the words of a name in lower case: `read_file`, `readFile`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -281,7 +281,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A name without `_`, `-` and case.
+/// Returns a name in lower case, without `_` and `-`.
 fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -1,5 +1,5 @@
-//! Refuses writes to protected paths, whichever tool writes and however the path is spelt. The files that decide under which rules
-//! an agent runs are protected by default.
+//! Refuses writes to protected paths, with any tool and any spelling of the path. By default it protects the files that decide which rules
+//! apply to an agent.
 //!
 //! ```toml
 //! [[plugin]]
@@ -17,48 +17,50 @@
 //!
 //! # Self-defence
 //!
-//! By default it also refuses writes to the files that decide under which rules an agent runs:
+//! By default it also refuses writes to the files that decide which rules apply to an agent:
 //!
-//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` anywhere, hookhost's directories for configuration, state and compiled code
-//!   with the plugins in them, and its programs; the workspace, from being moved;
+//! - `hookhost`: `hookhost.toml` and `hookhost-mcp.lock` anywhere; hookhost's programs; its directories for configuration, state and
+//!   compiled code with the plugins in them. The workspace must not be moved.
 //! - `agents`: the files in which agents name their hooks and MCP servers (`.claude/settings*.json`, `.codex/hooks.json`, `.mcp.json`
 //!   and others), of the user, of any project and of the machine; those of editors that start the proxies; those from which agents
-//!   take their environment, where a variable is written into them that leads an agent to other settings.
+//!   take their environment, if a write puts a variable there that points an agent to other settings.
 //!
-//! `self-defence` says whose files: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception
-//! of one file. hookhost's keys, and the directory that holds them, are not read by any tool either. `shell-syntax/guarded.toml` has the whole table, and shell-guard protects the same files. What gives such a file another
-//! name (`ln`, `docker run -v`), or names it to a program that is not known to read only, is refused, too. Letters are compared in any case here, whatever `ignore-case` says.
+//! `self-defence` names the owners: `hookhost`, `agents`, or one owner by its name, such as `claude-code`. `allow` makes an exception for
+//! one file. No tool may read hookhost's keys or the directory that holds them. `shell-syntax/guarded.toml` has the whole table, and
+//! shell-guard protects the same files. Giving such a file another name (`ln`, `docker run -v`), or passing it to a program that is not
+//! known to be read-only, is refused, too. Here, case never matters, whatever `ignore-case` says.
 //!
 //! # Patterns
 //!
-//! `*` and `?` stop at `/`, `**` does not, `[a-z]` is one character. A pattern protects what it names and all below it.
-//! Without a slash it is a name anywhere (`.env*`); with one it is a path from the workspace (`infra/*.tf`), from the
-//! root where it begins with a slash, or from anybody's home with `~/`. Exceptions are compared by case always.
+//! `*` and `?` stop at `/`, `**` does not, `[a-z]` is one character. A pattern protects the named path and everything below it. Without a
+//! slash it is a name in any directory (`.env*`). With a slash it is a path from the workspace (`infra/*.tf`), from the root if it begins
+//! with a slash, or from any home with `~/`. For exceptions, case always matters.
 //!
 //! # What is seen
 //!
-//! - Every path that the host says a call writes, and what patches in the arguments name (`*** Update File: x` blocks,
+//! - Every path that the host says a call writes, and the paths that patches in the arguments name (`*** Update File: x` blocks,
 //!   unified and context diffs).
-//! - Of a tool that the host knows nothing about, every argument that is a protected path, unless the tool's name says that it
-//!   reads (`mcp__files__read_file`) or the argument's that it is a text (`content`). A directory in one argument and a name in
-//!   another count as a path, and so do the names in a list. Where the tool moves, renames or removes, a directory above a protected path counts, too.
-//! - What an argument of such a tool that is called like a command (`command`, `cmd`, `script`) would write as a shell command.
-//! - In a shell command: redirections, and the files named to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
-//!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: within `sh -c`, `$(…)`, loops and functions,
+//! - For a tool that the host does not know: every argument that is a protected path, unless the name of the tool says that it
+//!   reads (`mcp__files__read_file`) or the name of the argument says that it is a text (`content`). A directory in one argument and
+//!   a name in another count as a path, and so do the names in a list. If the tool moves, renames or removes, a directory above a
+//!   protected path counts, too.
+//! - For such a tool: the files that an argument with the name of a command (`command`, `cmd`, `script`) would write as a shell
+//!   command.
+//! - In a shell command: redirections, and the files passed to commands that are known to write (`rm`, `mv`, `cp`, `tee`,
+//!   `sed -i`, `git checkout`, `find -delete` and others), wherever they run: in `sh -c`, `$(…)`, loops and functions,
 //!   through `sudo`, `xargs` and some two hundred other wrappers, in a container. Removing a directory above a protected path
-//!   counts. A path is resolved from every directory that the command has been in, since a `cd` may fail.
+//!   counts. A path is resolved from every directory that the command has been in, because a `cd` may fail.
 //!
-//! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. Where its root cannot
-//! be known (`$DIR/infra/x`) any of its ends may be what is meant, and it is refused if one of them is protected.
+//! A path may be relative, absolute, under `~` or `$HOME`, with `.`, `..`, doubled or back slashes. If its root is unknown
+//! (`$DIR/infra/x`), any of its endings may be the real path, and it is refused if one of them is protected.
 //!
 //! # What is not seen
 //!
-//! A command that is no text for a shell, is longer than 64 KiB, or is so involved that it cannot be read is refused.
+//! A command that is not text for a shell, is longer than 64 KiB, or is too complex to be read is refused.
 //!
-//! Shell commands are read, not run: this is the best that can be done with text, and no wall. What a script, an
-//! interpreter (`python -c …`), another machine (`ssh`) or a program of its own writes is not seen, nor are symbolic links, another Unicode
-//! spelling of a name, or a command that hides what it does. Where it must hold against somebody who wants to get
-//! round it, let the agent run in a sandbox as well.
+//! Shell commands are read, not run: this is the best that is possible with text, and not a wall. It does not see writes by a script, an
+//! interpreter (`python -c …`), another machine (`ssh`) or an unknown program. It does not see symbolic links, another Unicode spelling of
+//! a name, or a command that hides its effect. Against somebody who wants to get round it, let the agent run in a sandbox as well.
 
 mod arguments;
 mod patch;
@@ -99,17 +101,17 @@ fn all_files() -> Vec<String> {
     [HOOKHOST, AGENTS].map(str::to_owned).into()
 }
 
-/// Upper bound of the commands that a call of an unknown tool may have.
+/// Maximum number of commands in a call of an unknown tool.
 const MAX_SUPPOSED: usize = 128;
 
-/// The word for all agents.
+/// The word for all agents in `self-defence`.
 const AGENTS: &str = "agents";
 
 #[derive(Debug)]
 struct Guard {
     rules: Rules,
     reason: String,
-    /// Whose files are protected without a pattern: `hookhost`, `agents`, or agents by their names.
+    /// Owners whose files are protected without a pattern: `hookhost`, `agents`, or agents by name.
     self_defence: Vec<String>,
 }
 
@@ -172,7 +174,7 @@ impl Plugin for PathGuard {
 }
 
 impl Guard {
-    /// Refuses what would change a file that decides under which rules an agent runs.
+    /// Refuses a change of a file that decides which rules apply to an agent.
     fn defend(&self, call: &ToolCall, written: &str, target: &Target, workspace: &str) -> Option<Refusal> {
         let is_defended = |guarded: &&Guarded| {
             self.self_defence.iter().any(|word| word == guarded.owner || (word == AGENTS && !guarded.is_hosts()))
@@ -204,16 +206,16 @@ impl Guard {
     }
 }
 
-/// Whether a text of a call names a variable that leads hookhost or an agent to other settings.
+/// Returns true if a text in a call names a variable that points hookhost or an agent to other settings.
 fn names_variable(call: &ToolCall) -> bool {
     let mut names = false;
     patch::visit(&call.arguments().unwrap_or(Value::Null), "", &mut |_, text| names |= guarded::names_variable(text));
     names
 }
 
-/// What a call writes.
+/// Returns the files that a call writes.
 fn written(session: &Session, call: &ToolCall) -> Writes {
-    // Arguments that are no JSON hold no member to look at; what the host made of them is in the action.
+    // Arguments that are not JSON have no members to check. The action contains what the host found in them.
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let whole = arguments::takes_all(&call.name, &arguments);
     let named = |path: &String| Named { path: path.clone(), whole, is_called_so: true };
@@ -230,17 +232,17 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         Action::Mcp(_) | Action::Other(_) => supposed(session, &call.name, &arguments),
         _ => Writes::default(),
     };
-    // Where the arguments are relative to is the tool's affair: the directory and the workspace both count.
+    // The tool decides which directory relative paths start from, so the session's directory and the workspace both count.
     let places = [Places::new(&session.cwd), Places::new(&session.workspace)];
     for Named { path, whole, .. } in &paths {
         for places in &places {
             let from = Some(places.workspace()).filter(|from| is_absolute(from));
             let path = arguments::local(path);
             let extent = if *whole { Extent::Whole } else { Extent::File };
-            // What may be a path of another system is one of this system, too.
+            // A path of another system may be a path of this system, too.
             let elsewhere = of_another_system(&path, places.workspace());
             for spelt in std::iter::once(places.spelt(&path, from)).chain(elsewhere) {
-                // A home, or what holds homes, goes with all that is guarded there.
+                // Taking a home, or a directory that contains homes, affects all guarded files there.
                 if *whole && is_home(&spelt) {
                     let reach = Reach { extent: Extent::Filled, ..Reach::default() };
                     written.targets.push((path.to_string(), Target { path: Normal::Absolute("/root".into()), reach }));
@@ -251,7 +253,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
         }
     }
     let mut called_so = paths.iter().filter(|named| named.is_called_so);
-    // One program refuses such a path, and another ends it there.
+    // Some programs refuse such a path; others end it at the NUL character.
     let ends_early = called_so.clone().any(|named| named.path.contains('\0'));
     let why = match &call.action {
         _ if ends_early => "a path has a NUL character in it, where some programs end it",
@@ -265,7 +267,7 @@ fn written(session: &Session, call: &ToolCall) -> Writes {
     written
 }
 
-/// The argument of a tool that is no shell which leads to hookhost's keys: nothing that an agent asks for reads them.
+/// Returns the argument that leads to hookhost's keys, if the tool is not a shell. No tool may read them.
 fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     let arguments: Value = call.arguments().unwrap_or(Value::Null);
     let may_be = |path: &str| ["hookhost", "keys", "~", "*", "%"].iter().any(|part| path.to_lowercase().contains(part));
@@ -286,17 +288,17 @@ fn names_keys(session: &Session, call: &ToolCall) -> Option<String> {
     paths.into_iter().map(|named| named.path).find(|path| call.action.shell().is_none() && is_keys(path))
 }
 
-/// Whether a path is a home, or a directory that holds homes.
+/// Returns true if a path is a home or a directory that contains homes.
 fn is_home(path: &Normal) -> bool {
     let (Normal::Absolute(text) | Normal::Below(text)) = path;
     let names: Vec<&str> = text.split('/').filter(|name| !name.is_empty()).collect();
-    // What lies below a place that nobody knows is a home where nothing follows.
+    // Directly below an unknown directory, a path without names may be a home.
     names.is_empty()
         || (matches!(path, Normal::Absolute(_))
             && matches!(names[..], ["home" | "Users" | "root"] | ["home" | "Users", _]))
 }
 
-/// A path of Windows in a workspace of another system (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`): nobody here knows where it begins.
+/// Returns a Windows path in the workspace of another system (`C:\\a`, `\\\\?\\C:\\a`, `/c/a`). Its root is unknown here.
 fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
     let path = path.trim().replace('\\', "/");
     let is_drive = |path: &str| matches!(path.as_bytes(), [drive, b':', ..] if drive.is_ascii_alphabetic());
@@ -307,7 +309,7 @@ fn of_another_system(path: &str, workspace: &str) -> Option<Normal> {
         .then(|| Normal::Below(clean(path.trim_start_matches('/'))))
 }
 
-/// What a call of a tool that nobody knows writes, as far as its arguments hold commands.
+/// Returns the files that a call of an unknown tool writes, if its arguments contain commands.
 fn supposed(session: &Session, tool: &str, arguments: &Value) -> Writes {
     let mut written = Writes::default();
     let commands = supposed_commands(tool, arguments);

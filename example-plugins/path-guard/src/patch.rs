@@ -1,10 +1,10 @@
-//! Patches in the arguments of a call.
+//! Finds patches in the arguments of a call.
 
 use hookhost_contract::action::paths_of_patch;
 use serde_json::Value;
 
-/// The texts in a call's arguments that are patches to be applied. Where the call says which files it writes, a diff
-/// may as well be what it writes into them: then only what is called a patch counts.
+/// Returns the paths in all patches that a call applies. If the call names the files that it writes, a diff may be the content of one of
+/// them; then only an argument with the name of a patch counts.
 pub(crate) fn in_arguments(arguments: &Value, writes_named_files: bool) -> Vec<String> {
     let mut paths = Vec::new();
     visit(arguments, "", &mut |name, text| {
@@ -18,7 +18,7 @@ pub(crate) fn in_arguments(arguments: &Value, writes_named_files: bool) -> Vec<S
     paths
 }
 
-/// Calls `see` with every text in a JSON value, and the name of the member that it is or lies in.
+/// Calls `see` with every text in a JSON value and the name of the member that contains it.
 pub(crate) fn visit(value: &Value, name: &str, see: &mut impl FnMut(&str, &str)) {
     match value {
         Value::String(text) => see(name, text),

@@ -1,29 +1,29 @@
-//! The configured patterns, and whether a path falls under one.
+//! The configured patterns, and the check of paths against them.
 
 use glob::{MatchOptions, Pattern};
 use shell_syntax::guarded::Reach;
 use shell_syntax::path::{self, Normal};
 
-/// `*` and `?` stop at `/`; a dot at the start of a name is a character like any other. Case is dealt with before.
+/// `*` and `?` stop at `/`. A leading dot is an ordinary character. Case is handled before.
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
 pub(crate) const WILDCARDS: [char; 3] = ['*', '?', '['];
-/// More in one word of a shell command is refused.
+/// Maximum number of wildcards in a word of a shell command. A word with more is refused.
 const MAX_WILDCARDS: usize = 32;
 
 /// One configured pattern, in every form that a path is compared with.
 #[derive(Debug)]
 struct Rule {
-    /// As it was configured.
+    /// The pattern as configured.
     written: String,
     forms: Vec<Pattern>,
-    /// Its directories up to the first wildcard: removing one of them removes what is protected.
+    /// The directories up to the first wildcard. Removing one of them removes protected files.
     stem: String,
     ignore_case: bool,
 }
 
-/// What is protected, and what is excepted from that.
+/// The protected patterns and their exceptions.
 #[derive(Debug)]
 pub(crate) struct Rules {
     protected: Vec<Rule>,
@@ -39,13 +39,13 @@ pub(crate) struct Target {
 
 impl Rules {
     /// # Errors
-    /// If a pattern is no glob; the sentence names it.
+    /// Returns an error that names a pattern that is not a glob.
     pub(crate) fn new(protected: &[String], allowed: &[String], ignore_case: bool) -> Result<Self, String> {
-        // An exception is compared as it is written: on a system where case matters it names one file and no other.
+        // For exceptions, case matters, because on some systems another case means another file.
         Ok(Self { protected: compile(protected, ignore_case)?, allowed: compile(allowed, false)? })
     }
 
-    /// The pattern that protects `target` from being written.
+    /// Returns the pattern that protects `target` from writes.
     pub(crate) fn protecting(&self, target: &Target, workspace: &str) -> Option<&str> {
         let spellings = spellings(&target.path, workspace);
         let rule = self.protected.iter().find(|rule| {
@@ -54,12 +54,12 @@ impl Rules {
         (!self.is_excepted(target, workspace)).then_some(rule.written.as_str())
     }
 
-    /// Whether the target is one of the exceptions.
+    /// Returns true if the target is one of the exceptions.
     pub(crate) fn is_excepted(&self, target: &Target, workspace: &str) -> bool {
         !target.reach.wild && self.is_allowed(&target.path, workspace)
     }
 
-    /// Only a path that is known in full can be an exception.
+    /// Returns true if the path is an exception. It must be known in full.
     fn is_allowed(&self, path: &Normal, workspace: &str) -> bool {
         let Normal::Absolute(absolute) = path else { return false };
         let relative = path::relative(absolute, workspace);
@@ -73,7 +73,7 @@ impl Rule {
         !path.is_empty() && self.forms.iter().any(|form| form.matches_with(&path, OPTIONS))
     }
 
-    /// Whether the target takes the stem with it: as one of the directories above it, or by its wildcards.
+    /// Returns true if the write affects the stem: the target is a directory above it, or matches it by wildcards.
     fn stem_lies_in(&self, path: &str, target: &Target, workspace: &str) -> bool {
         if self.stem.is_empty() {
             return false;
@@ -89,7 +89,7 @@ impl Rule {
         if !target.reach.wild {
             return is_whole && above.contains(&path.as_str());
         }
-        // Removing `*` takes with it what is below; `in*/x` writes below `in*`.
+        // Removing `*` also removes everything below it. `in*/x` writes below `in*`.
         let reached = if is_whole { &above[..] } else { &above[..1] };
         let fits = |pattern: &str, stems: &[&str]| {
             // A pattern with so many wildcards is meant to be slow. It is treated as matching everything.
@@ -110,7 +110,7 @@ impl Rule {
     }
 }
 
-/// A path and the directories that contain it, itself first; the last is `/`, or nothing for a relative one.
+/// Returns a path and the directories above it, in that order. The last one is `/`, or empty for a relative path.
 fn ancestors(path: &str) -> Vec<&str> {
     let mut all = vec![path];
     all.extend(path.rmatch_indices('/').map(|(at, _)| if at == 0 { "/" } else { &path[..at] }));
@@ -120,8 +120,8 @@ fn ancestors(path: &str) -> Vec<&str> {
     all
 }
 
-/// All spellings of a path: as it is, as seen from the workspace, and, where its root is not known, each of
-/// its ends, since any directory may be the workspace.
+/// Returns all spellings of a path: as it is, relative to the workspace and, if its root is unknown, each of its endings, because any
+/// directory may be the workspace.
 fn spellings(path: &Normal, workspace: &str) -> Vec<String> {
     match path {
         Normal::Absolute(absolute) => vec![absolute.clone(), path::relative(absolute, workspace)],
@@ -140,8 +140,8 @@ fn compile(patterns: &[String], ignore_case: bool) -> Result<Vec<Rule>, String> 
     patterns.iter().map(|pattern| rule(pattern, ignore_case)).collect()
 }
 
-/// A pattern protects what it names and all below. Without a slash it is a name, anywhere; with one it is a path, from
-/// the workspace or, with a slash in front, from the root.
+/// Compiles a pattern. It protects the named path and everything below. Without a slash it is a name in any directory; with one it is a
+/// path from the workspace or, with a leading slash, from the root.
 fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     if written.contains(['{', '}']) {
         return Err(format!("the pattern `{written}` has braces, which are not understood here: write two patterns"));
@@ -169,7 +169,7 @@ fn rule(written: &str, ignore_case: bool) -> Result<Rule, String> {
     Ok(Rule { written: written.to_owned(), forms: compiled, stem: stem(base), ignore_case })
 }
 
-/// The directories before the first wildcard; for a single name, its text before the wildcard.
+/// Returns the directories before the first wildcard or, for a single name, its text before the wildcard.
 fn stem(base: &str) -> String {
     let Some(wildcard) = base.find(WILDCARDS) else { return base.to_owned() };
     let fixed = &base[..wildcard];

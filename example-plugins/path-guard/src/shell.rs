@@ -1,4 +1,4 @@
-//! What a shell command writes, as the reader that `shell-guard` has, too, sees it.
+//! Finds the files that a shell command writes, with the reader that `shell-guard` uses, too.
 
 use crate::rules::Target;
 use hookhost_contract::action::paths_of_patch;
@@ -10,31 +10,31 @@ use shell_syntax::{
 };
 use std::collections::BTreeSet;
 
-/// Maximum number of directories, and of paths, that are followed in one command line. To compare a path with a pattern takes some
-/// ten thousand units of fuel.
+/// Maximum number of directories and of paths that are followed in one command line. Comparing a path with a pattern costs some ten
+/// thousand units of fuel.
 const MAX_DIRECTORIES: usize = 32;
 const MAX_PATHS: usize = 1_000;
 
-/// Maximum number of beginnings of a text that are read where all of it cannot be.
+/// Maximum number of beginnings of a text that are read if the whole text cannot be read.
 const MAX_BEGINNINGS: usize = 8;
 
 const TOO_OFTEN: &str = "the command changes directories or writes files too often to be read";
 
-/// What a command line writes, as far as it is read.
+/// The files that a command line writes, as far as it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
-    /// Each as the command spells it, and as it is compared.
+    /// Each file in the command's spelling and in the form for comparison.
     pub(crate) targets: Vec<(String, Target)>,
-    /// What it may lead to changes of, in the same way: what gets another name, and what an unknown program is given.
+    /// Files that may be changed later: those that get another name, and those passed to an unknown program.
     pub(crate) exposed: Vec<(String, Target)>,
-    /// All that a command line shows, each once.
+    /// All files found, each once.
     seen: BTreeSet<(bool, Target)>,
-    /// Why some of it could not be read.
+    /// The reason why a part could not be read.
     pub(crate) unreadable: Option<String>,
 }
 
-/// Returns all that the command of `shell` obviously writes. Where nobody knows that it is a command, that is nothing unless it runs a
-/// program that is known.
+/// Returns all files that the command of `shell` obviously writes. With `is_supposed`, the text may be no command; it then counts only if
+/// it runs a known program.
 pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool) -> Writes {
     let places = Places::new(&session.workspace).or_home_of(&session.cwd);
     let start =
@@ -71,7 +71,7 @@ pub(crate) fn writes(shell: &ShellCommand, session: &Session, is_supposed: bool)
 }
 
 impl Writes {
-    /// Adds what another command line writes.
+    /// Adds the files of another command line.
     pub(crate) fn extend(&mut self, other: Self) {
         self.targets.extend(other.targets);
         self.exposed.extend(other.exposed);
@@ -79,11 +79,11 @@ impl Writes {
     }
 
     fn take(&mut self, script: &Script, start: Option<&str>, places: &Places) {
-        // All of them count, since a `cd` may fail.
+        // Every directory counts, because a `cd` may fail.
         let mut directories = vec![start];
         let mut patched: Option<&Word> = None;
         for command in &script.commands {
-            // What another machine holds is not protected here.
+            // Files on another machine are not protected here.
             if command.location == Location::Machine {
                 continue;
             }
@@ -116,7 +116,7 @@ impl Writes {
         }
     }
 
-    /// Adds what is written, or only exposed.
+    /// Adds a file that is written or only exposed.
     fn add(
         &mut self,
         command: &Command,
@@ -148,8 +148,8 @@ impl Writes {
     }
 }
 
-/// The files that a path in a patch may mean to a command: without the names that `-p2` leaves out, and in the directory that an option
-/// names, `git apply --directory=infra`.
+/// Returns the files that a path in a patch may mean for a command: without the components that `-p2` removes, and in the directory of an
+/// option, `git apply --directory=infra`.
 fn meant_by(path: &str, command: &Command) -> Vec<String> {
     let values = |options: &'static [&'static str]| {
         command.args.iter().enumerate().filter_map(move |(at, word)| {
@@ -159,7 +159,7 @@ fn meant_by(path: &str, command: &Command) -> Vec<String> {
         })
     };
     let mut paths = vec![path.to_owned()];
-    // Whether `a/` or `b/` is one of them, which the path has no more, is not known.
+    // The path no longer has its `a/` or `b/`, and it is unknown if the option counts that component.
     for count in values(&["-p", "--strip"]).filter_map(|value| value.parse::<usize>().ok()) {
         for count in [count.saturating_sub(1), count] {
             paths.extend(path.splitn(count + 1, '/').nth(count).map(str::to_owned));

@@ -1,18 +1,18 @@
-//! Secrets in JSON: each text in it is looked at by itself, so that what comes out is JSON again.
+//! Masks secrets in JSON. Each text is checked by itself, so that the result is JSON again.
 
 use crate::scan::{Counts, Scanner};
 use serde_json::Value;
 
-/// The JSON text with its secrets masked, or nothing where it holds none.
+/// Returns the JSON text with its secrets masked, or `None` if it contains none.
 pub(crate) fn mask(scanner: &Scanner, text: &str, counts: &mut Counts) -> Option<String> {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
-        // The host says that it is JSON. Should it be none, what comes out is: a JSON string.
+        // The host declares the text as JSON. If it is not, the result is a JSON string.
         return scanner.mask(text, counts).map(|masked| Value::String(masked).to_string());
     };
     mask_value(scanner, None, &mut value, counts).then(|| value.to_string())
 }
 
-/// serde_json reads no deeper than 128 levels, so this goes no deeper either.
+/// Masks the secrets in a value. serde_json reads at most 128 levels, which bounds the recursion.
 fn mask_value(scanner: &Scanner, name: Option<&str>, value: &mut Value, counts: &mut Counts) -> bool {
     match value {
         Value::String(text) => {

@@ -1,5 +1,5 @@
-//! Masks keys and tokens before the model or the user sees them: in the results of tools (`after-tool-call`, the text
-//! and the JSON beside it), in the final text of a task (`finalize-content`), and in what streams (`stream-delta`).
+//! Masks keys and tokens before the model or the user sees them: in the results of tools (`after-tool-call`, the text and the JSON beside
+//! it), in the final text of a task (`finalize-content`), and in streamed text (`stream-delta`).
 //!
 //! ```toml
 //! [[plugin]]
@@ -17,21 +17,18 @@
 //! ]
 //! ```
 //!
-//! A secret becomes `[redacted: github-token]`; where the format has a published prefix (`ghp_`), that stays before the
-//! mark. Nothing of the random part ever does. Each event with a masked secret reports a finding per kind, with the
-//! count and never the value.
+//! A secret becomes `[redacted: github-token]`. If the format has a published prefix (`ghp_`), the prefix stays before the mark. No byte of
+//! the random part stays. For each event with a masked secret, the plugin reports one finding per kind, with the count and never the value.
 //!
-//! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`,
-//! `stripe-key`, `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`,
-//! `sendgrid-key`, `jwt`, `private-key` (PEM and OpenPGP), `authorization` (headers), `url-password`, and
-//! `assigned-secret`: a value that is assigned to a name which ends like `password`, `secret`, `token` or `api_key`, and
-//! that is no placeholder, no path and random enough.
+//! The kinds: `aws-access-key-id`, `aws-secret-key`, `github-token`, `gitlab-token`, `slack-token`, `slack-webhook`, `stripe-key`,
+//! `anthropic-key`, `openai-key`, `google-key`, `npm-token`, `pypi-token`, `hugging-face-token`, `sendgrid-key`, `jwt`, `private-key` (PEM
+//! and OpenPGP), `authorization` (headers), `url-password`, and `assigned-secret`: a value that is assigned to a name with an ending like
+//! `password`, `secret`, `token` or `api_key`, and that is random enough and neither a placeholder nor a path.
 //!
-//! What to know: a secret of an unknown format without a name beside it is not recognised, nor is one that a tool has encoded
-//! or broken over lines. Streamed text comes line by line, so within it a private key's body is recognised by its looks.
-//! Known formats cost some 50 to 100 units of fuel per byte of text, so that the default limit does for a result of
-//! 1 MB. A pattern of yours that begins with fixed text (`ACME-`) adds little; one that does not adds 900 per byte: raise
-//! `limits.fuel` for it, or results beyond 100 KB are withheld.
+//! Limits: a secret of an unknown format without a name beside it is not recognised, nor is one that a tool has encoded or split over
+//! lines. Streamed text comes line by line, so the body of a private key in it is recognised by its form. Known formats cost some 50 to 100
+//! units of fuel per byte of text, so the default limit is enough for a result of 1 MB. A configured pattern that begins with fixed text
+//! (`ACME-`) adds little. One that does not adds 900 per byte: raise `limits.fuel` for it, or results beyond 100 KB are withheld.
 
 mod json;
 mod patterns;
@@ -89,7 +86,7 @@ impl Plugin for RedactSecrets {
         }
     }
 
-    // No findings here: the same text comes again, whole, to `finalize_content`.
+    // No findings here, because `finalize_content` gets the same text again as a whole.
     fn stream_delta(_session: &Session, delta: &str) -> TextVerdict {
         let scanner = SCANNER.get();
         let masked = scanner.mask(delta, &mut Counts::default());

@@ -4,7 +4,7 @@ use crate::scan::{Counts, mark};
 use regex_lite::{Captures, Regex};
 use serde::Deserialize;
 
-/// A pattern as it is configured.
+/// A pattern, as configured.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Configured {
@@ -12,19 +12,19 @@ pub(crate) struct Configured {
     regex: String,
 }
 
-/// A pattern that can be looked for.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     name: String,
-    /// The text that every match begins with. Empty: it may begin anywhere.
+    /// The text with which every match begins. If empty, a match may begin anywhere.
     beginning: String,
-    /// Anchored at the beginning, where there is one.
+    /// The expression, anchored if there is a fixed beginning.
     regex: Regex,
 }
 
 impl Pattern {
     /// # Errors
-    /// If the name cannot be used in a mark, or the regex does not compile or matches the empty text.
+    /// Returns an error if the name cannot be used in a mark, or the regex does not compile or matches the empty text.
     pub(crate) fn new(configured: &Configured) -> Result<Self, String> {
         let Configured { name, regex: written } = configured;
         if name.is_empty() || name.contains(['[', ']', '\n']) {
@@ -50,7 +50,7 @@ impl Pattern {
         &self.name
     }
 
-    /// The text with all matches masked, or of each its group `secret` where it has one; `None` if there are none.
+    /// Returns the text with all matches masked, or only the group `secret` of each match that has one. `None` if there are none.
     pub(crate) fn mask(&self, text: &str, is_kept: impl Fn(&str) -> bool, counts: &mut Counts) -> Option<String> {
         let mut masked = String::new();
         let (mut copied, mut at) = (0, 0);
@@ -73,10 +73,10 @@ impl Pattern {
         Some(masked)
     }
 
-    /// The next match from `at` on, with the place that its own places count from.
+    /// Returns the next match from `at` on, with the offset of its positions.
     fn next<'t>(&self, text: &'t str, at: usize) -> Option<(usize, Captures<'t>)> {
         if self.beginning.is_empty() {
-            // Searched within the whole text, so that `\b` and `^` see the text before.
+            // Searched in the whole text, so that `\b` and `^` see the text before.
             return self.regex.captures_at(text, at).map(|captures| (0, captures));
         }
         let mut places = text.get(at..)?.match_indices(&self.beginning).map(|(place, _)| at + place);
@@ -84,14 +84,14 @@ impl Pattern {
     }
 }
 
-/// The plain characters that a regex begins with, and so every match of it.
+/// Returns the plain characters with which a regex, and so every match of it, begins.
 fn fixed_beginning(regex: &str) -> String {
     let end = regex.find(|c: char| !(c.is_alphanumeric() || "-_/:@=,;% ".contains(c))).unwrap_or(regex.len());
     let (plain, rest) = regex.split_at(end);
     if regex.contains('|') {
         return String::new();
     }
-    // The last character belongs to what follows, where that repeats it.
+    // A repetition after the last character applies to it, so it does not belong to the fixed part.
     let repeated = rest.starts_with(['*', '?', '{', '+']);
     let last = plain.chars().next_back().map_or(0, char::len_utf8);
     plain[..plain.len() - if repeated { last } else { 0 }].to_owned()

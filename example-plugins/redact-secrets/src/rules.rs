@@ -1,4 +1,4 @@
-//! The formats that are known: where such a secret may begin, what it then looks like, and what may stay of it.
+//! The known formats of secrets: their beginnings, their shapes, and the part that stays readable.
 //!
 //! Sources: the issuers' documentation of their token prefixes (GitHub, GitLab, Slack, Stripe, AWS, Google, npm, PyPI,
 //! Hugging Face, SendGrid), RFC 7519 for JWTs, RFC 7468 for PEM, RFC 4880 for OpenPGP's armour.
@@ -11,25 +11,25 @@ use crate::strength;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) kind: &'static str,
-    /// The texts with which a match begins: the regex is asked nowhere else. Lower case where `fold` is set.
+    /// The texts with which a match begins. Only there is the shape tested. In lower case if `fold` is set.
     pub(crate) starts: &'static [&'static str],
-    /// Whether upper and lower case are the same in it.
+    /// True if upper and lower case count as the same.
     pub(crate) fold: bool,
     pub(crate) shape: Shape,
-    /// How many bytes of the secret are a published prefix, and stay.
+    /// Number of bytes of the secret that are a published prefix and stay readable.
     pub(crate) prefix: usize,
     pub(crate) before: Before,
-    /// What else must hold of the secret.
+    /// An additional check of the secret.
     pub(crate) check: fn(&str) -> bool,
 }
 
-/// What may precede a match.
+/// The condition on the byte before a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     Anything,
-    /// No ASCII letter or digit: `task-…` holds no `sk-…`.
+    /// No ASCII letter or digit: `task-…` contains no `sk-…`.
     NoWord,
-    /// None of those, and no `-` or `_`: the format may hold its own start, and must not be tried at each of them.
+    /// Like `NoWord`, and no `-` or `_` either. The format may contain its own start, and must not be tried at each of them.
     NoToken,
 }
 
@@ -43,7 +43,7 @@ const KNOWN: Rule = Rule {
     check: |_| true,
 };
 
-/// In this order: where two fit at one place, the first is it.
+/// The formats in order of precedence: if two match at one position, the first one counts.
 pub(crate) const RULES: &[Rule] = &[
     Rule { kind: "private-key", starts: &["-----BEGIN "], shape: Shape::Key, before: Before::Anything, ..KNOWN },
     token("aws-access-key-id", &["AKIA", "ASIA"], 4, &[Just(Set::Base32, 16)]),
@@ -136,15 +136,15 @@ pub(crate) const RULES: &[Rule] = &[
     },
 ];
 
-/// A token that begins with one of its published prefixes.
+/// Returns the rule for a token that begins with one of its published prefixes.
 const fn token(kind: &'static str, starts: &'static [&'static str], prefix: usize, parts: &'static [Part]) -> Rule {
     Rule { kind, starts, prefix, shape: Shape::Parts(parts), ..KNOWN }
 }
 
-/// The kind of a value that only its name gives away.
+/// The kind of a value that only its name identifies as a secret.
 pub(crate) const ASSIGNED: &str = "assigned-secret";
 
-/// The ends of names whose values are secrets.
+/// The endings of names whose values are secrets.
 const SECRET_NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -169,7 +169,7 @@ const SECRET_NAMES: &[&str] = &[
     "secret-key",
 ];
 
-/// Whether a JSON member of that name holds a secret.
+/// Returns true if the value of a JSON member with this name is a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_NAMES.iter().any(|secret| name.ends_with(secret))

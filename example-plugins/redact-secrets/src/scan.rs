@@ -1,5 +1,5 @@
-//! Finding secrets in a text, in one pass: where two bytes may begin a known one, its rule is asked, and nowhere else.
-//! Then the configured patterns, over the whole.
+//! Finds secrets in a text in one pass. It tests a rule only where two bytes may begin a match. After that, it applies the configured
+//! patterns to the whole text.
 
 use crate::patterns::{Configured, Pattern};
 use crate::rules::{ASSIGNED, Before, RULES, Rule, is_secret_name};
@@ -17,13 +17,13 @@ pub struct Config {
     patterns: Vec<Configured>,
 }
 
-/// How a mark begins; the kind and a bracket follow.
+/// The beginning of a mark. The kind and a bracket follow.
 const OPENING: &str = "[redacted: ";
 
-/// How many secrets of each kind were masked.
+/// Number of masked secrets by kind.
 pub(crate) type Counts = BTreeMap<String, usize>;
 
-/// All that is looked for.
+/// All rules and patterns that are searched for.
 #[derive(Debug)]
 pub(crate) struct Scanner {
     rules: Vec<Rule>,
@@ -32,12 +32,12 @@ pub(crate) struct Scanner {
     keep: Vec<String>,
 }
 
-/// What may begin where: most places of a text are done with the first look, at two bytes.
+/// The possible beginnings of matches. A look at two bytes excludes most positions of a text.
 #[derive(Debug)]
 struct Beginnings {
-    /// A bit for each pair of bytes that anything begins with.
+    /// A bit for each pair of bytes that begins a match.
     pairs: Vec<u64>,
-    /// What begins with a pair of bytes, and the place of its rule: ordered by pair, and then by rule.
+    /// The beginnings by pair of bytes, each with the index of its rule. Sorted by pair, then by rule.
     starts: Vec<(u16, usize, &'static str)>,
 }
 
@@ -72,7 +72,7 @@ impl Beginnings {
         rest.map(|(_, rule, start)| (*rule, *start))
     }
 
-    /// The first place from `at` on where anything may begin.
+    /// Returns the first position from `at` on where a match may begin.
     fn next(&self, bytes: &[u8], at: usize) -> Option<usize> {
         let rest = bytes.get(at..)?;
         rest.windows(2).position(|pair| self.holds(u16::from_be_bytes([pair[0], pair[1]]))).map(|skipped| at + skipped)
@@ -88,7 +88,7 @@ struct Found<'a> {
 
 impl Scanner {
     /// # Errors
-    /// If a kind is unknown, a pattern has no name, or its regex does not compile or matches the empty text.
+    /// Returns an error if a kind is unknown, a pattern has no name, or its regex does not compile or matches the empty text.
     pub(crate) fn new(config: Config) -> Result<Self, String> {
         if let Some(unknown) = config.disable.iter().find(|kind| !RULES.iter().any(|rule| rule.kind == *kind)) {
             let mut kinds: Vec<_> = RULES.iter().map(|rule| rule.kind).collect();
@@ -108,7 +108,7 @@ impl Scanner {
         Ok(Self { rules, beginnings, patterns, keep: config.keep })
     }
 
-    /// The text with its secrets masked, or nothing where it holds none.
+    /// Returns the text with its secrets masked, or `None` if it contains none.
     pub(crate) fn mask(&self, text: &str, counts: &mut Counts) -> Option<String> {
         let known = self.mask_known(text, counts);
         let mut masked = known.unwrap_or_default();
@@ -123,7 +123,7 @@ impl Scanner {
         changed.then_some(masked)
     }
 
-    /// A value whose name says that it is a secret, whatever it looks like otherwise.
+    /// Masks a value whose name says that it is a secret, in any format.
     pub(crate) fn mask_member(&self, name: &str, value: &str, counts: &mut Counts) -> Option<String> {
         let is_looked_for = self.rules.iter().any(|rule| rule.kind == ASSIGNED);
         if !is_looked_for
@@ -137,7 +137,7 @@ impl Scanner {
         Some(mark(ASSIGNED, counts))
     }
 
-    /// For streamed text, where the frame of a private key is on other lines than its body.
+    /// Masks the body of a private key in streamed text, where its first and last line are not in the same piece.
     pub(crate) fn mask_key_lines(&self, text: &str) -> Option<String> {
         if !self.rules.iter().any(|rule| rule.kind == "private-key") || !text.lines().any(is_key_line) {
             return None;
@@ -175,7 +175,7 @@ impl Scanner {
         Some(masked)
     }
 
-    /// The length of the mark at this place: `[redacted: github-token]=` assigns nothing to a token.
+    /// Returns the length of the mark at this position: `[redacted: github-token]=` assigns no value to a token.
     fn mark_at(&self, text: &str, at: usize) -> Option<usize> {
         if !text.as_bytes()[at..].starts_with(OPENING.as_bytes()) {
             return None;
@@ -186,7 +186,7 @@ impl Scanner {
         is_kind.then_some(OPENING.len() + kind.len() + 1)
     }
 
-    /// What begins at `at`: the secret itself, or the name that it is assigned to.
+    /// Returns the secret that begins at `at`, or that is assigned to the name there.
     fn find(&self, text: &str, at: usize) -> Option<Found<'_>> {
         let found = self.first(text, at)?;
         // `token=ghp_…` is a GitHub token, whatever its name says.
@@ -204,7 +204,7 @@ impl Scanner {
             let rule = self.rules.get(rule)?;
             let end = at + start.len();
             let there = bytes.get(at..end)?;
-            // Ends at the first byte that differs, unlike `eq_ignore_ascii_case`.
+            // Unlike `eq_ignore_ascii_case`, this stops at the first byte that differs.
             let same = |one: &u8, other: &u8| one == other || (rule.fold && one.to_ascii_lowercase() == *other);
             let begins = there.iter().zip(start.as_bytes()).all(|(one, other)| same(one, other));
             let may_begin = begins && may_precede(rule.before, before);
@@ -233,7 +233,7 @@ fn may_precede(rule: Before, byte: Option<u8>) -> bool {
     }
 }
 
-/// A full line of base64 as PEM (RFC 7468: 64 characters) and older tools (76) break it, mixed as random bytes are.
+/// Returns true for a full line of base64 with random content, as long as PEM (RFC 7468: 64 characters) or older tools (76) make it.
 fn is_key_line(line: &str) -> bool {
     let line = line.trim();
     (60..=80).contains(&line.len())

@@ -1,19 +1,19 @@
-//! What a known secret looks like, as steps over bytes. A hand-written matcher, since `regex-lite` costs some 500 units
-//! of fuel per byte and base64 in a result may be long; this one costs a few.
+//! Shapes of known secrets, as steps over bytes. The matcher is written by hand, because `regex-lite` costs some 500 units of fuel per byte
+//! and base64 in a result may be long; this one costs a few.
 
 use crate::value;
 use std::ops::Range;
 
-/// What follows where a rule begins.
+/// The text that must follow the beginning of a match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// These parts, one after the other; the secret is the start and all of them.
+    /// These parts in sequence. The secret is the start with all parts.
     Parts(&'static [Part]),
-    /// The same, where the start is public and only what follows is the secret.
+    /// These parts in sequence. The start is public, and the secret is the rest.
     After(&'static [Part]),
-    /// The start is a name; `=` or `:` follows, and then the secret.
+    /// The start is a name, followed by `=` or `:` and the secret.
     Assigned,
-    /// The same, with the scheme of an `Authorization` header before the secret.
+    /// The start is a name, followed by `=` or `:`, the scheme of an `Authorization` header, and the secret.
     Header,
     /// `user:secret@` in a URL.
     Url,
@@ -26,9 +26,9 @@ pub(crate) enum Shape {
 pub(crate) enum Part {
     /// This text.
     Text(&'static str),
-    /// As many bytes of the set as there are, at least so many.
+    /// A run of bytes in the set, with this minimum length.
     Run(Set, usize),
-    /// Exactly so many, and none of them after.
+    /// Exactly this number of bytes in the set, and none after them.
     Just(Set, usize),
 }
 
@@ -39,32 +39,32 @@ pub(crate) enum Set {
     Base32,
     /// Letters and digits.
     Alnum,
-    /// The same and `_`.
+    /// Letters, digits and `_`.
     Word,
-    /// The same and `-`: base64url.
+    /// Letters, digits, `_` and `-`: base64url.
     Token,
-    /// The same and `.`.
+    /// Letters, digits, `_`, `-` and `.`.
     Dotted,
     /// Letters, digits, `+`, `/` and `=`: base64.
     Base64,
-    /// Words and `/`.
+    /// Letters, digits, `_` and `/`.
     Path,
-    /// What a bearer token may hold (RFC 6750).
+    /// The characters of a bearer token (RFC 6750).
     Bearer,
-    /// White space.
+    /// Spaces and tabs.
     Blank,
 }
 
-/// The first words of an `Authorization` header's value.
+/// The schemes of an `Authorization` header.
 const SCHEMES: [&str; 6] = ["bearer", "basic", "token", "apikey", "bot", "digest"];
-/// The most bytes of a URL's user and password.
+/// Maximum length of the user and of the password in a URL, in bytes.
 const MAX_USER: usize = 64;
 const MAX_PASSWORD: usize = 128;
-/// Maximum distance of the words `PRIVATE KEY` from the start of a key's first line.
+/// Maximum distance of the words `PRIVATE KEY` from the start of a key's first line, in bytes.
 const MAX_LABEL: usize = 48;
 
 impl Shape {
-    /// The secret that begins with the start at `from..to`.
+    /// Returns the secret that begins with the start at `from..to`.
     pub(crate) fn find(self, text: &str, from: usize, to: usize, check: fn(&str) -> bool) -> Option<Range<usize>> {
         let place = match self {
             Self::Parts(parts) => from..follow(text, to, parts)?,
@@ -99,7 +99,7 @@ impl Set {
     }
 }
 
-/// Where the parts end that follow `at`.
+/// Returns the end of the parts that follow `at`.
 fn follow(text: &str, mut at: usize, parts: &[Part]) -> Option<usize> {
     for part in parts {
         at += match *part {
@@ -124,7 +124,7 @@ fn header(text: &str, at: usize) -> Option<Range<usize>> {
 }
 
 fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
-    // Only these end a user or a password; a text without them is too long to be one.
+    // These characters end a user or a password. A text without them is too long to be one.
     let end = |from: usize, longest: usize| {
         let rest = text.as_bytes().get(from..)?;
         let stop = |byte: &u8| byte.is_ascii_whitespace() || b"/:@\"'`<>".contains(byte);
@@ -136,7 +136,7 @@ fn url_password(text: &str, at: usize) -> Option<Range<usize>> {
     (text.as_bytes()[password] == b'@' && password - start >= 3).then_some(start..password)
 }
 
-/// A key without its end line extends to the end of the text.
+/// Returns the end of a key. A key without its last line extends to the end of the text.
 fn key_end(text: &str, at: usize) -> Option<usize> {
     let label = &text[at..text.floor_char_boundary(text.len().min(at + MAX_LABEL))];
     if !label.split("-----").next()?.contains("PRIVATE KEY") {

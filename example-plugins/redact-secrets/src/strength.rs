@@ -1,17 +1,16 @@
-//! Whether a value looks like a secret, rather than like a word, a path or a placeholder.
+//! Distinguishes secrets from words, paths and placeholders.
 
-/// Bits per character below which a value is taken for a word. English words of this length have about 2.5, random
-/// hexadecimal 3.3 and more.
+/// Minimum entropy of a secret, in bits per character. English words of this length have about 2.5, random hexadecimal 3.3 and more.
 const BITS: f64 = 2.7;
 
-/// Whether a value that a name calls a secret may well be one.
+/// Returns true if a value may be a secret, for values whose name says so.
 pub(crate) fn is_strong(value: &str) -> bool {
     let has_letter = value.chars().any(char::is_alphabetic);
     let has_other = value.chars().any(|c| c.is_ascii_digit() || "!@#$%^&*?~+|".contains(c));
     is_no_placeholder(value) && !is_path(value) && has_letter && has_other && entropy(value) >= BITS
 }
 
-/// Whether a token is mixed as random ones are: `sk-loading-spinner-container` is not.
+/// Returns true if a token mixes characters as random ones do: `sk-loading-spinner-container` does not.
 pub(crate) fn is_random_token(value: &str) -> bool {
     let has = |class: fn(&char) -> bool| value.chars().any(|c| class(&c));
     has(char::is_ascii_digit)
@@ -20,13 +19,13 @@ pub(crate) fn is_random_token(value: &str) -> bool {
         && is_no_placeholder(value)
 }
 
-/// Forty characters of base64 are what AWS makes.
+/// Returns true for forty characters of random base64, the format of AWS secret keys.
 pub(crate) fn is_aws_secret(value: &str) -> bool {
     let is_base64 = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/');
     value.len() == 40 && is_base64 && is_random_token(value)
 }
 
-/// Variables, templates and repetitions of one character are placeholders for a secret, not secrets.
+/// Returns false for variables, templates and repetitions of one character, which are placeholders for a secret.
 pub(crate) fn is_no_placeholder(value: &str) -> bool {
     let reference = value.starts_with(['$', '<', '{', '%', '[']) || value.contains("${") || value.contains("{{");
     let mut rest = value.chars().skip(1);
@@ -38,7 +37,7 @@ fn is_path(value: &str) -> bool {
     value.starts_with(['/', '~']) || value.starts_with("./") || value.starts_with("../") || value.contains("://")
 }
 
-/// Shannon entropy of the value's own characters, in bits per character.
+/// Returns the Shannon entropy of the value's own characters, in bits per character.
 fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value.bytes() {

@@ -1,14 +1,14 @@
-//! Where a value that is assigned to a name ends, so that all of it is masked and nothing after it.
+//! Finds the end of a value that is assigned to a name, so that the whole value is masked and nothing after it.
 
 use std::ops::Range;
 
-/// Shorter values are not taken for secrets.
+/// Minimum length of a secret, in bytes.
 const MIN_LENGTH: usize = 8;
-/// Bytes by which a value is judged. All of it is masked, but a text of many beginnings must not be read many times.
+/// Number of bytes that are judged. The whole value is masked, but a text with many beginnings must not be read many times.
 const MAX_JUDGED: usize = 64;
 
-/// Where the value begins that is assigned to the name which ends at `at`: after `=`, `:`, `:=` or `=>`, with quotes round
-/// either side, which may be escaped. `["TOKEN"] = …` is one as well.
+/// Returns the start of the value assigned to the name that ends at `at`: after `=`, `:`, `:=` or `=>`, with quotes around either side,
+/// which may be escaped. `["TOKEN"] = …` counts, too.
 pub(crate) fn beginning(text: &str, at: usize) -> Option<usize> {
     let skip = |at: usize, most: usize, which: &[u8]| {
         let rest = text.as_bytes().get(at..).unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn beginning(text: &str, at: usize) -> Option<usize> {
     Some(skip(quote, 1, b"\"'`"))
 }
 
-/// The value that begins at `start`, if it is one that `check` takes for a secret.
+/// Returns the value that begins at `start`, if `check` takes it for a secret.
 pub(crate) fn place(text: &str, start: usize, check: fn(&str) -> bool) -> Option<Range<usize>> {
     let before = &text[..start];
     let quote = before.chars().next_back().filter(|c| matches!(c, '"' | '\'' | '`'));
@@ -38,15 +38,15 @@ pub(crate) fn place(text: &str, start: usize, check: fn(&str) -> bool) -> Option
     Some(start..start + end(rest, quote, escaped))
 }
 
-/// A quoted value ends at its quote, or at the end of the line; a bare one at white space and at what ends values in
-/// code, shells and YAML.
+/// Returns the end of a value. A quoted value ends at its quote or at the end of the line. A bare value ends at white space and at
+/// characters that end values in code, shells and YAML.
 fn end(text: &str, quote: Option<char>, escaped: bool) -> usize {
     let end = match quote {
         Some(quote) => text.find([quote, '\n']),
         None => text.find(|c: char| c.is_whitespace() || "\"'`,;<>(){}[]".contains(c)),
     };
     let end = end.unwrap_or(text.len());
-    // Where the opening quote is escaped, so is the closing one.
+    // If the opening quote is escaped, the closing one is, too.
     if escaped { text[..end].trim_end_matches('\\').len() } else { end }
 }
 

@@ -1,5 +1,5 @@
-//! `shell-guard`, and a model that is asked about commands which no rule knows. Allow it in the place of `shell-guard`: it has the
-//! same rules and takes the same config, with a table more.
+//! `shell-guard` with a model that is asked about commands which no rule knows. Allow it in place of `shell-guard`: it has the same rules
+//! and takes the same config, with one additional table.
 //!
 //! ```toml
 //! [[plugin]]
@@ -26,18 +26,18 @@
 //! small = { provider = "groq", model = "llama-3.1-8b-instant" }
 //! ```
 //!
-//! Both grants are required, since the component imports both. The model answers with one line of JSON: `kind` (`rewrite`,
-//! `deny` or `allow`), `confidence` from 0 to 1, and optionally `rewritten`, `explanation` and `references`. A confident `deny`
-//! denies; a confident `rewrite` is made if no rule objects to the result. Everything else, an answer without `confidence`
-//! included, is a doubt, and what cannot be asked or read is an error: `on-doubt` and `on-error` decide. Each answer, remembered or
-//! not, is a finding.
+//! Both grants are required, because the component imports both. The model answers with one line of JSON: `kind` (`rewrite`, `deny` or
+//! `allow`), `confidence` from 0 to 1, and optionally `rewritten`, `explanation` and `references`. A confident `deny` denies; a confident
+//! `rewrite` is made if no rule objects to the result. Every other answer, including one without `confidence`, is a doubt. A model that
+//! cannot be asked, or an answer that cannot be read, is an error. `on-doubt` and `on-error` decide. Each answer, remembered or not, is a
+//! finding.
 //!
-//! The command goes to the model as data, apart from the instructions, whatever it says. A model can still be talked into an
-//! `allow`: it judges only what no rule knows, so that nothing which a rule refuses gets past by its word. An answer is remembered
-//! for one command in one directory, under one prompt; an error is never remembered.
+//! The command goes to the model as data, separate from the instructions. A model can still be talked into an `allow`, but it judges only
+//! commands that no rule knows. It can therefore not let a command pass that a rule refuses. An answer is remembered for one command in one
+//! directory, under one prompt; an error is never remembered.
 //!
-//! It is a component of its own, because imports must be granted: with a cargo feature, one build of all plugins would make
-//! `shell-guard` import `model` too.
+//! It is a separate component, because imports must be granted: with a cargo feature, one build of all plugins would make `shell-guard`
+//! import `model` too.
 
 mod classifier;
 

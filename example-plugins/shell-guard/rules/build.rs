@@ -1,4 +1,4 @@
-//! Reads the catalogues, so that the component needs no TOML parser, and packs them.
+//! Reads and packs the catalogues, so that the component needs no TOML parser.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,8 +11,7 @@ mod members;
 #[path = "build/patterns.rs"]
 mod patterns;
 
-/// The files of `catalogues/`: what is known of programs, and then each catalogue, in the order in which rules of equal priority
-/// are asked.
+/// The files in `catalogues/`: the known programs first, then the catalogues in the order in which rules of equal priority are checked.
 const FILES: [&str; 26] = [
     "programs",
     "floor",
@@ -52,8 +51,8 @@ fn main() {
     }
 }
 
-/// Writes all files as one packed text. Each has a line with its name and, after a tab, what it has beside its rules, a line for each
-/// rule, and an empty line. The examples are for tests and docs, and left out of the component.
+/// Writes all files as one packed text. Each file has a line with its name, a tab and the members beside its rules, then a line for each
+/// rule and an empty line. The component contains no examples, which are only for tests and docs.
 fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     let mut lines = Vec::new();
     let mut counts = (0, 0);
@@ -85,7 +84,7 @@ fn catalogues(is_guest: bool) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A line.
+/// Returns a table as a line.
 fn written(path: &Path, members: &[&str], table: &serde_json::Value) -> Result<Vec<u8>, String> {
     let table = table.as_object().ok_or("a catalogue is a table")?;
     let mut line = compact::table(members, table).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -93,8 +92,8 @@ fn written(path: &Path, members: &[&str], table: &serde_json::Value) -> Result<V
     Ok(line)
 }
 
-/// What `src/rules/embedded.rs` unpacks: a part of a line that was there before is named by its length and its distance. Of all ways
-/// to name parts, the shortest, found from the end: for each place the step that leads to it.
+/// Packs a text for `src/rules/embedded.rs`. A part that occurred before is replaced by its length and distance. Of all possible ways this
+/// finds the shortest, by working from the end: for each position, the best first step.
 fn packed(text: &[u8]) -> Vec<u8> {
     let parts = longest_parts(text);
     let mut sizes = vec![0; text.len() + 1];
@@ -127,7 +126,7 @@ fn packed(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Minimum and maximum length of a part that is named in two bytes, and the maximum distance to its start; and in three.
+/// Minimum and maximum length of a part that needs two bytes, and the maximum distance to its start. The same for three bytes.
 const MIN_NEAR: usize = 3;
 const MAX_NEAR: usize = MIN_NEAR + 0x07;
 const NEAR: usize = 0x7FF;
@@ -135,14 +134,14 @@ const MIN_FAR: usize = 4;
 const MAX_FAR: usize = MIN_FAR + 0x3F;
 const FAR: usize = 0xFFFF;
 
-/// A part that was there before.
+/// A part that occurred before.
 #[derive(Clone, Copy, Default)]
 struct Part {
     length: usize,
     distance: usize,
 }
 
-/// What is written next.
+/// A step of the output.
 #[derive(Clone)]
 enum Step {
     Byte,
@@ -151,7 +150,7 @@ enum Step {
 }
 
 impl Step {
-    /// The bytes that it is unpacked to.
+    /// Returns the number of bytes after unpacking.
     fn length(&self) -> usize {
         match self {
             Self::Byte => 1,
@@ -159,7 +158,7 @@ impl Step {
         }
     }
 
-    /// The bytes that it is packed to.
+    /// Returns the number of packed bytes.
     fn size(&self) -> usize {
         match self {
             Self::Byte => 1,
@@ -169,9 +168,9 @@ impl Step {
     }
 }
 
-/// For each place the longest part that was there before: near, and at all.
+/// Returns, for each position, the longest part that occurred before: within the near distance, and at all.
 fn longest_parts(text: &[u8]) -> Vec<[Part; 2]> {
-    /// Maximum number of places, the latest first, at which a longer part is searched for.
+    /// Maximum number of earlier positions that are searched, the latest first.
     const MAX_PLACES: usize = 400;
     let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
     let mut parts = Vec::with_capacity(text.len());

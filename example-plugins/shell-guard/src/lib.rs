@@ -1,5 +1,5 @@
-//! Understands the shell commands that an agent wants to run: refuses those that destroy, asks about those that may,
-//! points out known slips, and reports each rule that had something to say.
+//! Understands the shell commands that an agent wants to run. It refuses destructive ones, asks about risky ones, points out known
+//! mistakes, and reports each rule that matched.
 //!
 //! ```toml
 //! [[plugin]]
@@ -25,80 +25,77 @@
 //! match = [{ program = ["make"], subcommand = ["deploy"] }]
 //! ```
 //!
-//! A custom rule has the fields of those in the catalogues, `catalogues` takes whole ones (one of a known id replaces it), and
-//! `catches` and `leaves` of what the config brings are tried when it is loaded. Rules of `hookhost/floor` and
-//! `hookhost/self-defence` deny in every mode; an operator who does not want one removes it by its id, or a catalogue by its own.
-//! The action `hint` tells of a rewrite and does not make it. When a session starts, the plugin logs which catalogues it has:
-//! `hookhost dispatch session-start` shows them, too.
+//! A custom rule has the same fields as a rule in a catalogue. `catalogues` takes whole catalogues; one with a known id replaces that one.
+//! When the plugin is loaded, it checks the `catches` and `leaves` of all rules in the config. Rules of `hookhost/floor` and
+//! `hookhost/self-defence` deny in every mode; an operator can remove one of them by its id, or a catalogue by its own. The action `hint`
+//! reports a rewrite without making it. When a session starts, the plugin logs its catalogues: `hookhost dispatch session-start` shows
+//! them, too.
 //!
 //! # Modes
 //!
-//! | mode | what a rule does |
+//! | mode | effect of a rule |
 //! |---|---|
-//! | `rewrite-with-audit` | what it says: denies, asks, rewrites or reports |
-//! | `rewrite` | the same, and only what is denied or asked about is reported |
-//! | `deny` | denies whatever it catches |
-//! | `audit` | reports what it would do, unless it denies |
+//! | `rewrite-with-audit` | its own action: it denies, asks, rewrites or reports |
+//! | `rewrite` | the same, but only refusals and questions are reported |
+//! | `deny` | denies every command that it catches |
+//! | `audit` | reports its action without taking it, unless it denies |
 //!
-//! `answers` is a mode of your own: a table from rules to what they answer. A key is a kind and a name, and the most specific key that
-//! names a rule counts, in this order:
+//! `answers` is a custom mode: a table from rules to answers. A key is a kind and a name. For each rule, the most specific key that names
+//! it counts, in this order:
 //!
-//! | key | the rules |
+//! | key | rules |
 //! |---|---|
-//! | `rule:git.reset_hard` | this one |
+//! | `rule:git.reset_hard` | this rule |
 //! | `cause:runs-unknown` | those about this cause: the words of `construct` in a catalogue, such as `unreadable` or `unknown-program` |
 //! | `label:network` | those with this label; `docs/rules/` shows each rule's labels |
 //! | `catalogue:hookhost/git` | those of this catalogue; `catalogue:custom` are the custom rules |
 //! | `severity:info` | those of this severity: `error`, `warning` or `info` |
 //!
-//! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let it run) and `allow`
-//! (the rule is silent). An answer counts in every mode. A key or an answer that is not known is an error when the plugin is loaded,
-//! and so is one that would loosen the floor or self-defence by name; keys such as `severity:error` leave these two as they are. A
-//! custom rule that allows is changed by its own `rule:` key only.
+//! The answers are `deny`, `ask`, `rewrite` (a rule without a rewrite keeps its action), `audit` (report, and let the command run) and
+//! `allow` (the rule is silent). An answer counts in every mode. An unknown key or answer is an error when the plugin is loaded. So is one
+//! that would loosen the floor or self-defence by name; keys such as `severity:error` do not affect these two. Only a `rule:` key of its
+//! own changes a custom rule that allows.
 //!
 //! # Self-defence
 //!
-//! Rules of `hookhost/self-defence` protect what guards the session: hookhost's commands that loosen rules, its process, its files and
-//! variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of them, such as where
-//! an agent is to write its own settings; `remove = ["hookhost/self-defence"]` leaves out all (the rule
-//! `shell.project_rules` then still asks about a change of `hookhost.toml`). `shell-syntax/guarded.toml` lists the
-//! files. path-guard protects the same ones against tools that are no shell.
+//! Rules of `hookhost/self-defence` protect the guard of the session: hookhost's commands that loosen rules, its process, its files and
+//! variables, and the files in which agents name their hooks and proxies. `remove = ["self.agent_files"]` leaves out one of them, for
+//! example if an agent should write its own settings. `remove = ["hookhost/self-defence"]` leaves out all (the rule `shell.project_rules`
+//! then still asks about a change of `hookhost.toml`). `shell-syntax/guarded.toml` lists the files. path-guard protects the same files
+//! against tools other than shells.
 //!
 //! # Stacks
 //!
-//! Rules of a stack hold where that stack is used: `rust`, `python`, `typescript` (or `ts`), `swift`, `sql`, `harn`, and those of
-//! catalogues that the config brings. `stacks` names them. Without it they are detected by files such as `Cargo.toml` in the directory
-//! that the entry grants as `/workspace`. Without that directory no stack is detected and these rules are silent; wherever one of them
-//! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never
-//! detected.
+//! Rules of a stack apply if that stack is in use: `rust`, `python`, `typescript` (or `ts`), `swift`, `sql`, `harn`, and those of
+//! catalogues in the config. `stacks` names the stacks in use. Without it, the plugin detects them by files such as `Cargo.toml` in the
+//! directory that the entry grants as `/workspace`. Without that directory no stack is detected and these rules are silent; if one of them
+//! would have matched, the finding `shell-guard.stacks` says so. `stacks = []` means none, and no such finding. `sql` is never detected.
 //!
-//! Every rule, with commands that it catches and leaves, is in `docs/rules/`. `shell-guard-classifier` is this plugin with a
-//! model that is asked about commands which no rule knows.
+//! `docs/rules/` has every rule, with commands that it catches and leaves. `shell-guard-classifier` is this plugin with a model that is
+//! asked about commands which no rule knows.
 //!
 //! # What is seen
 //!
-//! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops,
-//! functions, aliases, `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`,
-//! `git -c alias.x=…`, `docker exec`, `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell-syntax/wrappers.toml`); with `cd`,
-//! literal assignments and scripts that the same command writes followed. What only the shell will know is *unknown*, and rules ask
-//! about it. Of a tool that nobody knows, an argument called `command`, `cmd` or `script` is judged as well, unless it cannot be read or
-//! runs no program that a rule names; it is never rewritten.
+//! A command is parsed, not searched: words without their quotes, options in any spelling, pipelines, lists, loops, functions, aliases,
+//! `$(…)`, here-documents; through `sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `eval`, `tmux`, `npx`, `git -c alias.x=…`, `docker exec`,
+//! `ssh`, `cmd /c`, PowerShell and some two hundred others (`shell-syntax/wrappers.toml`). The reader follows `cd`, literal assignments and
+//! scripts that the same command writes. A part that only the shell will know is *unknown*, and rules ask about it.
 //!
-//! A call of a tool that nobody knows, such as one of an MCP server, is judged by what its arguments hold in the place of a command
-//! (`command`, `cmd`, `script`). What does not read as a command there, or runs no program that is known, is left alone.
+//! For an unknown tool, such as one of an MCP server, the plugin judges the arguments called `command`, `cmd` or `script`. A text there
+//! that cannot be read as a command, or runs no known program, is left alone. Such an argument is never rewritten.
 //!
-//! In a container or on another machine nobody here knows what a directory contains: what would be deleted there is asked about, unless it
-//! is a root, a directory for temporary files, or, on a machine, a part of the system or a home.
+//! In a container or on another machine, the content of a directory is unknown. A removal there is asked about, unless the target is a
+//! root, a directory for temporary files, or, on a machine, a part of the system or a home.
 //!
 //! # What is not seen
 //!
-//! What a script that was there before, an interpreter (`python -c …`) or a program of its own does, symbolic links, and what
-//! another machine makes of a command. A value in arithmetic may hold commands (`x='a[$(ls)]'; ((x))`): they are read where the text sets
-//! the value, and asked about where another machine sends it; what a file or a program of this machine gives is not seen. Where it must hold against somebody who wants to get round it, let the agent run in a
-//! sandbox as well.
+//! The plugin does not see the effect of an existing script, an interpreter (`python -c …`) or an unknown program, symbolic links, or the
+//! effect of a command on another machine. A value in arithmetic may contain commands (`x='a[$(ls)]'; ((x))`): they are read if the text
+//! sets the value, and asked about if another machine sends it; a value from a file or a program of this machine is not seen. Against
+//! somebody who wants to get round it, let the agent run in a sandbox as well.
 //!
-//! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not
-//! reach the plugin at all: `on-failure` decides, and the plugin proposes `ask` for it.
+//! A command of more than 64 KiB is asked about and not read. An event that is larger than `limits.input` of the entry does not reach the
+//! plugin at all: `on-failure` decides, and the plugin proposes `ask` for it.
 
 use hookhost_guest::prelude::*;
 use shell_guard_rules::{Config, Guard};

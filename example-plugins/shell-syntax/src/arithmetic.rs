@@ -1,6 +1,6 @@
 //! Recognises arithmetic between `((` and `))` by its shape, reading the text once.
 
-/// Whether `text` is an expression, and no list of commands: values and operators take turns, and brackets close.
+/// Returns true if `text` is an expression and not a list of commands: values and operators alternate, and brackets close.
 pub(super) fn is_expression(text: &str) -> bool {
     let mut chars = text.chars().filter(|c| !matches!(c, '$' | '{' | '}' | '"')).peekable();
     let mut open = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn is_expression(text: &str) -> bool {
                     return false;
                 }
             }
-            // These may come before a value, or after it as well.
+            // These may come before or after a value.
             '+' | '-' if chars.peek() == Some(&c) => {
                 chars.next();
             }

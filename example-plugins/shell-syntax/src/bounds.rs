@@ -1,57 +1,57 @@
-//! What is too much to be read. The parser recurses once for each level of nesting and takes some microseconds for each
-//! word, so both are counted first, by one pass without recursion.
+//! Bounds on the texts that are parsed. The parser recurses once per nesting level and takes microseconds per word, so a single pass
+//! without recursion counts both first.
 
 /// Maximum length of a command, in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
-/// Maximum length without its here-documents, in bytes: the parser is slow at each character of other text.
+/// Maximum length without here-documents, in bytes. The parser is slow at each character of other text.
 const MAX_TEXT: usize = 32 * 1024;
 /// Maximum number of words and operators, without here-documents.
 const MAX_WORDS: usize = 3000;
 /// Maximum nesting of brackets, quotes and substitutions.
 const MAX_DEPTH: usize = 24;
-/// Maximum nesting of subshells: for each of these the parser tries several readings of what it holds.
+/// Maximum nesting of subshells. The parser tries several readings of the content of each.
 const MAX_SUBSHELLS: usize = 8;
-/// Maximum nesting of indices, `${a[${b[1]}]}`: each may be an assignment, and is read both ways.
+/// Maximum nesting of indices, `${a[${b[1]}]}`. Each may be an assignment, so the parser reads it twice.
 const MAX_INDICES: usize = 2;
-/// Maximum number of indices within others.
+/// Maximum number of indices inside others.
 const MAX_INNER_INDICES: usize = 16;
-/// Maximum number of indices that a `}` closes: to the parser it is a part of the index, which is still open.
+/// Maximum number of indices that a `}` closes. The parser takes that `}` for part of an index that is still open.
 const MAX_UNCLOSED_INDICES: usize = 2;
-/// Words as which a substitution counts: that is about the work of reading it.
+/// Number of words that a substitution counts as, by the work of reading it.
 const WORDS_OF_A_SUBSTITUTION: usize = 5;
-/// Words as which the end of a command counts: rules are asked about each command.
+/// Number of words that the end of a command counts as, because the rules check each command.
 const WORDS_OF_A_COMMAND: usize = 4;
-/// Maximum number of words that open a compound command, wherever they are.
+/// Maximum number of words that open a compound command, in any position.
 const MAX_COMPOUNDS: usize = 64;
-/// Maximum work of reading a text, with loops, calls of functions and nested texts counted each time. A byte that is
-/// parsed or filled in is one unit. Text within the bounds above takes far less, unless it multiplies itself.
+/// Maximum work for one text. Loops, calls of functions and nested texts count each time; a parsed or substituted byte is one unit. A text
+/// within the bounds above takes far less unless it multiplies itself.
 pub const MAX_WORK: usize = 256 * 1024;
 
-/// Times that the parsers may ask what is at a place, in all texts that a command nests: so many, and so many for each byte of it. A
-/// here-document that is full of expansions needs fewer, as a test of the rules shows.
+/// Maximum number of parser steps for a text and its nested texts: a constant plus a number per byte. A here-document full of expansions
+/// needs fewer, as a test of the rules shows.
 const STEPS: u32 = 100_000;
 const STEPS_OF_A_BYTE: u32 = 32;
 
 const OPENING: [&str; 9] = ["if", "while", "until", "for", "case", "select", "function", "[[", "!"];
 
-/// What `work` units too many are said to be.
+/// Returns an error if `work` exceeds [`MAX_WORK`].
 pub(super) fn check_work(work: usize) -> Result<(), String> {
     if work > MAX_WORK { Err("what it runs multiplies itself".into()) } else { Ok(()) }
 }
 
-/// The steps that the parsers may take for `text`.
+/// Returns the number of steps that the parsers may take for `text`.
 pub(super) fn steps_for(text: &str) -> u32 {
     u32::try_from(text.len()).map_or(STEPS, |length| STEPS.saturating_add(length.saturating_mul(STEPS_OF_A_BYTE)))
 }
 
-/// The reason why a text is unreadable where the parsers have so many `left`.
+/// Returns the reason why a text is unreadable, if the parsers have no steps left.
 pub(super) fn check_steps(left: u32) -> Result<(), String> {
     if left == 0 { Err("it nests too much to be read".into()) } else { Ok(()) }
 }
 
-/// Refuses a directory of the shell's stack, `~12`, whose number is greater than any stack: the parser panics.
+/// Refuses an entry of the shell's directory stack, `~12`, with too large a number: the parser would panic.
 pub(super) fn check_tildes(text: &str) -> Result<(), String> {
-    /// Fewer than a number of 32 bits can have.
+    /// Fewer digits than the largest number of 32 bits has.
     const MAX_DIGITS: usize = 9;
     let is_long = |rest: &str| {
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -63,11 +63,11 @@ pub(super) fn check_tildes(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How many indices, `${a[`, have no `]` before the next `}`, wherever they are: the parser reads a here-document in a quoted
-/// substitution as a word, too.
+/// Returns how many indices, `${a[`, have no `]` before the next `}`. It counts in here-documents, too, because the parser reads one in a
+/// quoted substitution as a word.
 fn unclosed_indices(text: &[u8]) -> usize {
     let mut count = 0;
-    // Those that are open at this place.
+    // Indices open at the current position.
     let mut open = 0;
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -88,7 +88,7 @@ fn unclosed_indices(text: &[u8]) -> usize {
     count + open
 }
 
-/// Whether the parser can read `text` within bounds; else why not.
+/// Checks that the parser can read `text` within the bounds. Returns the reason if it cannot.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     at_most(text.len(), MAX_LENGTH, "bytes")?;
     check_tildes(text)?;
@@ -103,12 +103,12 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
 
 const NESTING: &str = "levels of nesting";
 
-/// Fails where there are more than `most` of something.
+/// Returns an error if there are more than `most` of something.
 fn at_most(count: usize, most: usize, what: &str) -> Result<(), String> {
     if count > most { Err(format!("it has more than {most} {what}")) } else { Ok(()) }
 }
 
-/// Whether the parser ends the substitutions in the body of a here-document where the shell does; else why not.
+/// Checks that the parser ends each substitution in the body of a here-document at the same place as the shell. Returns the reason if not.
 pub(super) fn check_document(body: &str) -> Result<(), String> {
     let mut scan = Scan::new(body.as_bytes());
     scan.open.push(Open::Document);
@@ -119,7 +119,7 @@ pub(super) fn check_document(body: &str) -> Result<(), String> {
     scan.refused.map_or(Ok(()), |why| Err(why.into()))
 }
 
-/// What is open at a place.
+/// A construct that is open at the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
     /// `$(`
@@ -132,7 +132,7 @@ enum Open {
     /// `[` within `${`
     Index,
     Quote,
-    /// The body of a here-document, which is like a quote without an end.
+    /// The body of a here-document, which behaves like a quote without an end.
     Document,
     Backtick,
 }
@@ -142,50 +142,50 @@ struct Scan<'a> {
     at: usize,
     open: Vec<Open>,
     subshells: usize,
-    /// The open ones, and the number of all nested ones.
+    /// The open indices, and the number of all nested ones.
     indices: usize,
     inner_indices: usize,
     unclosed_indices: usize,
     words: usize,
     compounds: usize,
-    /// Delimiters of the here-documents that begin at the end of the line.
+    /// The here-documents whose bodies begin after the current line.
     documents: Vec<Document>,
-    /// How many of them began before the backquote that is open.
+    /// Number of here-documents that were pending when the open backquote began.
     outside: usize,
-    /// How many were open when `<(`, `a=(` or `@(` came after one of them, on the same line.
+    /// Nesting depth when `<(`, `a=(` or `@(` followed a here-document on the same line.
     part_depth: Option<usize>,
-    /// The bytes of those that were left out.
+    /// Bytes of the bodies of here-documents, which are skipped.
     skipped: usize,
     arithmetic: Option<Arithmetic>,
-    /// Whether the parser may wrongly take what follows for arithmetic, or the other way round.
+    /// True if the parser may take the following text for arithmetic wrongly, or the other way round.
     is_lost: bool,
-    /// Why it cannot be read as the shell would.
+    /// The reason why the parser would read the text differently from the shell.
     refused: Option<&'static str>,
 }
 
 /// A here-document whose body begins at the end of the line.
 struct Document {
     delimiter: Vec<u8>,
-    /// Whether the shell leaves its body as it is.
+    /// True if the delimiter is quoted. The shell then expands nothing in the body.
     is_quoted: bool,
-    /// Whether tabs may be before the delimiter: `<<-`.
+    /// True for `<<-`: tabs may precede the delimiter.
     strips_tabs: bool,
 }
 
-/// `$((…))` or `((…))`, which are not closed yet.
+/// An open `$((…))` or `((…))`.
 struct Arithmetic {
-    /// What was open when it began.
+    /// Number of constructs that were open when it began.
     depth: usize,
-    /// Whether it follows a `$`.
+    /// True for `$((…))`.
     is_value: bool,
-    /// Whether something else was opened in it: the parser forgets then that it is in arithmetic.
+    /// True if another construct was opened in it. The parser then no longer knows that it is in arithmetic.
     is_nested: bool,
-    /// Whether a `<<` in it was taken for a shift.
+    /// True if a `<<` in it was read as a shift.
     has_shift: bool,
 }
 
-/// Where a here-document begins on the same line as a substitution, the parser loses the words of the substitution, or takes what
-/// follows for words of it.
+/// If a here-document begins on the line of a substitution, the parser loses the words of the substitution or adds the following ones to
+/// it.
 const DOCUMENT: &str = "a here-document begins on the line of a substitution after or around it";
 const DELIMITER: &str = "a here-document has a delimiter that cannot be told";
 const PATTERN: &str = "a bracket after one of `!@?+*` may be a pattern";
@@ -193,7 +193,7 @@ const QUOTE: &str = "a quote may be a character here";
 const PROCESS: &str = "a process substitution in `${…}`";
 pub(super) const CONTINUED: &str = "a line that continues in the next one ends a word";
 const COMMENT: &str = "`#` may be a character here";
-/// The parser takes `<<` for arithmetic if arithmetic was opened last and not closed, whatever the nesting is.
+/// The parser takes `<<` for arithmetic if arithmetic is the last construct opened and not closed, at any nesting.
 const SHIFT: &str = "`<<` may be arithmetic here";
 
 impl<'a> Scan<'a> {
@@ -218,7 +218,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes through all of it.
+    /// Scans the whole text.
     fn check(&mut self) -> Result<(), String> {
         while self.at < self.bytes.len() {
             self.step();
@@ -239,7 +239,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// What it has too much of.
+    /// Returns the error that names the exceeded bound.
     fn too_much(&self) -> Result<(), String> {
         at_most(self.open.len(), MAX_DEPTH, NESTING)?;
         at_most(self.subshells, MAX_SUBSHELLS, "levels of subshells")?;
@@ -286,7 +286,7 @@ impl<'a> Scan<'a> {
                 self.opens();
                 self.open.push(Open::Name);
             }
-            // The old arithmetic, which the parser ends at the first bracket.
+            // `$[…]`, the old arithmetic. The parser ends it at the first bracket.
             b'$' if self.next() == Some(b'[') => {
                 self.opens();
                 self.is_lost = true;
@@ -312,7 +312,7 @@ impl<'a> Scan<'a> {
             b'\'' if self.is_in_arithmetic() || self.may_be_no_quote() => self.refused = Some(QUOTE),
             b'\'' => self.skip_to(b'\''),
             b'(' => {
-                // `${x:-<(a)}` runs `a`, which is text to the parser.
+                // `${x:-<(a)}` runs `a`, but the parser takes it for text.
                 if self.in_name() && self.at > 0 && matches!(self.bytes[self.at - 1], b'<' | b'>') {
                     self.refused = Some(PROCESS);
                 }
@@ -324,7 +324,7 @@ impl<'a> Scan<'a> {
                 if self.next() == Some(b'(') && (self.at == 0 || self.bytes[self.at - 1] != b'$') {
                     match &mut self.arithmetic {
                         Some(arithmetic) => arithmetic.is_nested = true,
-                        // In a substitution the parser never finds its end.
+                        // In a substitution, the parser never finds the end of such arithmetic.
                         None if is_in_round => self.is_lost = true,
                         None => self.begin_arithmetic(false),
                     }
@@ -360,7 +360,7 @@ impl<'a> Scan<'a> {
                 self.skip_documents();
             }
             b';' => self.words += WORDS_OF_A_COMMAND,
-            // Of two, most often.
+            // Half, because these mostly come in pairs.
             b'&' | b'|' => self.words += WORDS_OF_A_COMMAND / 2,
             b' ' | b'\t' | b'>' | b'<' => self.words += 1,
             byte if byte.is_ascii_alphabetic() || byte == b'[' || byte == b'!' => self.word(),
@@ -369,8 +369,8 @@ impl<'a> Scan<'a> {
         self.at += 1;
     }
 
-    /// `@(…)` and `!(…)`, before the bracket is looked at. The parser takes both for patterns; to a shell that was not told to, the
-    /// second is a list of commands. And it looks for the end of a pattern without regard to quotes, also in arithmetic.
+    /// Handles the bracket of `@(…)` and `!(…)`. The parser takes both for patterns, but a shell without `extglob` reads `!(…)` as a list
+    /// of commands. The parser also finds the end of a pattern without regard to quotes, even in arithmetic.
     fn pattern(&mut self) {
         let before = self.at.checked_sub(1).map(|at| self.bytes[at]);
         if !matches!(before, Some(b'@' | b'!' | b'?' | b'+' | b'*')) {
@@ -394,12 +394,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether a `#` begins a comment here: in `${…}` it is a character.
+    /// Returns true if `#` may begin a comment here. In `${…}` it is an ordinary character.
     fn has_comments(&self) -> bool {
         !matches!(self.open.iter().rfind(|open| **open != Open::Curly), Some(Open::Name | Open::Index))
     }
 
-    /// A `#` that may begin a comment. After a bracket or a backquote it is a letter where these are of the same word.
+    /// Handles a `#`. After a bracket or a backquote of the same word it is an ordinary character.
     fn hash(&mut self) {
         match self.before() {
             Some(b')' | b'`') => self.refused = Some(COMMENT),
@@ -408,7 +408,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// To the end of a comment. Refuses it where the parser may take it for words, and in arithmetic, where a `#` is a character.
+    /// Skips a comment. Refuses one that the parser may take for words, and any in arithmetic, where `#` is an ordinary character.
     fn comment(&mut self) {
         let from = self.at;
         let ends: &[u8] = if self.open.contains(&Open::Backtick) { b"\n`" } else { b"\n" };
@@ -428,25 +428,25 @@ impl<'a> Scan<'a> {
         self.at += text.len() - 1;
     }
 
-    /// Whether it goes through a here-document. The parser knows neither comments nor other here-documents in it.
+    /// Returns true if the scan is in the body of a here-document. The parser knows neither comments nor nested here-documents there.
     fn is_document(&self) -> bool {
         self.open.first() == Some(&Open::Document)
     }
 
-    /// Whether the parser takes what follows for a comment in a substitution, too. Of the blanks before it, the first ends a word, and
-    /// the next begins one, and so on.
+    /// Returns true if the parser, too, reads a comment here in a substitution. For the parser, the blanks before the `#` alternate between
+    /// ending and beginning a word.
     fn is_comment_to_parser(&self) -> bool {
         let before = &self.bytes[..self.at];
         let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match &before[..before.len() - blanks] {
-            // It may end a subshell or a substitution, or be a character.
+            // This may end a subshell or a substitution, or be an ordinary character.
             [.., b')' | b'\\'] | [.., b'\\', _] => false,
             [.., b'\n' | b';' | b'&' | b'|' | b'('] => blanks.is_multiple_of(2),
             _ => !blanks.is_multiple_of(2),
         }
     }
 
-    /// A substitution is opened.
+    /// Handles the start of a substitution.
     fn opens(&mut self) {
         if !self.documents.is_empty() {
             self.refused = Some(DOCUMENT);
@@ -456,15 +456,16 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether it is in arithmetic, and in no substitution there.
+    /// Returns true in arithmetic, outside of any substitution in it.
     fn is_in_arithmetic(&self) -> bool {
         self.arithmetic.as_ref().is_some_and(|arithmetic| {
             self.open[arithmetic.depth + 1..].iter().all(|open| matches!(open, Open::Subshell | Open::Curly))
         })
     }
 
-    /// Whether a `'` here may be a character to the shell, and has something between it and the next one that the shell then runs, or
-    /// that ends what is open: in `"${x:-'…'}"`, in an index, after `$[`, and in backquotes. To the parser it is a quote.
+    /// Returns true if the shell may take a `'` here for a character, and the text up to the next `'` contains something that the shell
+    /// would run or that closes a construct. This can happen in `"${x:-'…'}"`, in an index, after `$[` and in backquotes. The parser takes
+    /// the `'` for a quote.
     fn may_be_no_quote(&self) -> bool {
         let outer = self.open.iter().rfind(|open| !matches!(open, Open::Name | Open::Index | Open::Curly));
         let ends: &[u8] = match (outer, self.open.last()) {
@@ -482,7 +483,7 @@ impl<'a> Scan<'a> {
         self.arithmetic = Some(Arithmetic { depth: self.open.len(), is_value, is_nested: false, has_shift: false });
     }
 
-    /// After a closing bracket. `((a); b)` are two subshells, but the parser still takes it for arithmetic.
+    /// Updates the arithmetic after a closing bracket. `((a); b)` is two subshells, but the parser still takes it for arithmetic.
     fn end_arithmetic(&mut self) {
         let next = self.next();
         let Some(arithmetic) = &mut self.arithmetic else { return };
@@ -498,7 +499,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// To the end of `$'…'`, where a backslash takes the quote away.
+    /// Skips to the end of `$'…'`, in which a backslash escapes the quote.
     fn skip_escaped(&mut self) {
         self.at += 2;
         while let Some(byte) = self.bytes.get(self.at)
@@ -512,7 +513,7 @@ impl<'a> Scan<'a> {
         self.bytes.get(self.at + 1).copied()
     }
 
-    /// Whether it follows `${`, or is in an index there.
+    /// Returns true directly in `${` or in an index there.
     fn in_name(&self) -> bool {
         matches!(self.open.last(), Some(Open::Name | Open::Index))
     }
@@ -528,7 +529,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// To the next `byte`, or to the end.
+    /// Skips to the next `byte`, or to the end.
     fn skip_to(&mut self, byte: u8) {
         let from = (self.at + 1).min(self.bytes.len());
         let length = self.bytes[from..].iter().position(|b| *b == byte).unwrap_or(self.bytes.len() - from);
@@ -539,7 +540,7 @@ impl<'a> Scan<'a> {
         self.before().is_none_or(|byte| b" \t\n;&|()`".contains(&byte))
     }
 
-    /// The byte before this one, over ends of lines that a backslash takes away. One that has a backslash before it is a letter.
+    /// Returns the previous byte and ignores escaped line ends. Any other escaped byte counts as a letter.
     fn before(&self) -> Option<u8> {
         let mut before = &self.bytes[..self.at];
         loop {
@@ -553,7 +554,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The rest of a word of letters; counted where it opens a compound command.
+    /// Skips a word of letters, and counts it if it opens a compound command.
     fn word(&mut self) {
         let begins = self.begins_word() || b"{`!".contains(&self.bytes[self.at - 1]);
         let rest = &self.bytes[self.at..];
@@ -566,7 +567,7 @@ impl<'a> Scan<'a> {
         self.at += word.len().max(1) - 1;
     }
 
-    /// `<<WORD` and `<<-WORD`, but not `<<<`.
+    /// Handles `<<WORD` and `<<-WORD`, but not `<<<`.
     fn document(&mut self) {
         self.words += 1;
         self.at += 1;
@@ -593,7 +594,7 @@ impl<'a> Scan<'a> {
         let delimiter = self.delimiter();
         let is_quoted =
             self.bytes.get(begin..=self.at).is_some_and(|word| word.iter().any(|byte| b"'\"\\".contains(byte)));
-        // Of several blanks in a substitution the parser takes one for the delimiter; after an empty one it searches for ever.
+        // Of several blanks in a substitution, the parser takes one for the delimiter. After an empty delimiter it never stops.
         let is_misread = blanks > 1 && self.open.contains(&Open::Round);
         match delimiter.filter(|delimiter| !delimiter.is_empty() && !is_misread) {
             Some(delimiter) => self.documents.push(Document { delimiter, is_quoted, strips_tabs }),
@@ -601,8 +602,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes to the end of a here-document's delimiter, which it returns without its quotes. `None` if there is a substitution in
-    /// it, which the shell takes for its letters.
+    /// Moves to the end of a here-document's delimiter and returns it without quotes. Returns `None` if it contains a substitution, whose
+    /// letters the shell takes as they are.
     fn delimiter(&mut self) -> Option<Vec<u8>> {
         let (mut delimiter, mut quote) = (Vec::new(), None);
         while let Some(byte) = self.next() {
@@ -623,7 +624,7 @@ impl<'a> Scan<'a> {
         quote.is_none().then_some(delimiter)
     }
 
-    /// Leaves out the bodies of the here-documents that begin here.
+    /// Skips the bodies of the here-documents that begin here.
     fn skip_documents(&mut self) {
         for Document { delimiter, is_quoted, strips_tabs } in std::mem::take(&mut self.documents) {
             let mut is_continued = false;
@@ -633,13 +634,14 @@ impl<'a> Scan<'a> {
                 let line = &line[..line.iter().position(|b| *b == b'\n').unwrap_or(line.len())];
                 self.at = from + line.len();
                 self.skipped += line.len();
-                // It ends the substitution, and the document with it.
+                // A backquote ends the substitution and the here-document.
                 if line.contains(&b'`') && self.open.contains(&Open::Backtick) {
                     self.refused = Some(DOCUMENT);
                 }
                 let tabs = if strips_tabs { line.iter().take_while(|byte| **byte == b'\t').count() } else { 0 };
                 let line = &line[tabs..];
-                // To the shell it is one line with the next, which may be the delimiter then, or not be it any more.
+                // The shell joins this line with the next one. The joined line may be the delimiter where the next line alone is not, or
+                // the reverse.
                 let begin = if is_quoted { None } else { line.strip_suffix(b"\\") };
                 if begin.is_some_and(|begin| delimiter.starts_with(begin)) || (is_continued && *line == *delimiter) {
                     self.refused = Some(CONTINUED);

@@ -1,5 +1,5 @@
-//! Code of other languages, as far as it runs commands, removes or writes files: `python3 -c`, `node -e`, `awk '…'`, a
-//! here-document. What a call is given is read as a command where it is literal.
+//! Reads code of other languages as far as it runs commands, or removes or writes files: `python3 -c`, `node -e`, `awk '…'`, a
+//! here-document. Literal arguments of a call are read as a command.
 
 mod calls;
 mod names;
@@ -12,10 +12,10 @@ use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind, wrappers};
 use calls::Found;
 
-/// The work of a token each time that it is looked at.
+/// Units of work for one look at a token.
 const WORK_OF_TOKEN: usize = 1;
 
-/// How a text is written.
+/// The language or syntax family of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Python,
@@ -31,7 +31,7 @@ pub(super) enum Language {
     Other,
 }
 
-/// The language of an interpreter, by its usual name.
+/// Returns the language of an interpreter, by the interpreter's usual name.
 pub(super) fn language(program: &str) -> Option<Language> {
     Some(match program {
         "python" | "python2" | "python3" | "ipython" | "micropython" | "jython" => Language::Python,
@@ -53,7 +53,7 @@ pub(super) fn language(program: &str) -> Option<Language> {
 }
 
 impl Language {
-    /// The options whose value is code.
+    /// Returns the options whose value is code.
     pub(super) fn texts(self) -> &'static [&'static str] {
         match self {
             Self::Python | Self::Tcl => &["-c"],
@@ -68,7 +68,7 @@ impl Language {
         }
     }
 
-    /// The letters of options that take a value, before the name of a script.
+    /// Returns the letters of options that take a value and precede the name of a script.
     fn values(self) -> &'static [char] {
         match self {
             Self::Python => &['W', 'X', 'm', 'c'],
@@ -82,7 +82,7 @@ impl Language {
 }
 
 impl Reader<'_> {
-    /// Reads the code that an interpreter is given: by an option, as its input, or in a file that the same text has written.
+    /// Reads the code that an interpreter runs: from an option, from its input, or from a file that the same script wrote.
     pub(super) fn code(
         &mut self,
         name: &str,
@@ -96,7 +96,7 @@ impl Reader<'_> {
         while let Some(word) = args.get(at).filter(|word| word.text.len() > 1 && word.text.starts_with('-')) {
             at += 1;
             let option = word.text.as_str();
-            // A variable of awk's has its value from here.
+            // A variable of awk gets its value here.
             if language == Language::Awk
                 && let Some(value) = wrappers::attached(option, "-v")
             {
@@ -146,7 +146,7 @@ impl Reader<'_> {
         texts.iter().try_for_each(|text| self.read_code(name, language, text, &inner))
     }
 
-    /// What a script holds that the text has written, or that a substitution prints.
+    /// Returns the content of a script file that this text wrote, or that a substitution prints.
     fn code_in(&mut self, file: &Word) -> Option<String> {
         match file.text.strip_prefix("/dev/fd/") {
             Some(_) => self.substitution_at(&file.text).map(|text| text.text),
@@ -184,7 +184,7 @@ impl Reader<'_> {
                     self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
                 }
                 Found::Read(file) => {
-                    // What it does with the file, as a command would.
+                    // The effect of the code on the file, as a command.
                     if let Some(words) = names::outlet(&tokens) {
                         let words: Vec<Word> = words.iter().map(|word| Word::literal(*word)).chain([file]).collect();
                         self.wrapped(name, &words, inner.clone())?;
@@ -197,7 +197,7 @@ impl Reader<'_> {
     }
 }
 
-/// The commands of Tcl that run others: the words after `exec` and `spawn`.
+/// Returns the commands that Tcl code runs: the words after `exec`, `spawn` and `system`, and removals.
 fn tcl(code: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for line in code.split(['\n', ';', '[', ']', '{', '}']) {
@@ -211,7 +211,7 @@ fn tcl(code: &str) -> Vec<String> {
     texts
 }
 
-/// The commands that macros of m4 run.
+/// Returns the commands that macros of m4 run.
 fn m4(code: &str) -> Vec<String> {
     let calls = code.split("syscmd(").skip(1);
     calls.map(|rest| rest.split(')').next().unwrap_or_default().trim_matches(['`', '\'', ' ']).to_owned()).collect()

@@ -1,5 +1,5 @@
-//! Programs that a text gives another name, and then runs by that: `cp /bin/rm x; ./x`. Texts that it puts into files by programs that
-//! copy what they read: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
+//! Programs that a text renames before it runs them: `cp /bin/rm x; ./x`. Also texts that it writes to files by programs that copy their
+//! input: `tee x <<< …`, `cp /dev/stdin x`, `mv x y`.
 
 use super::ascii::Ascii as _;
 use super::code::{Language, language};
@@ -15,8 +15,8 @@ use super::writes::writes_or_runs;
 use super::{Command, Redirect, RedirectKind, program_name};
 
 impl Reader<'_> {
-    /// Notes which program a command copies, moves or links: one of the system, of any directory that is called `bin`, or one that is
-    /// called like a program that matters, wherever it lies.
+    /// Records the program that a command copies, moves or links. It must lie in a directory of the system or in one called `bin`, or have
+    /// the name of a program that rules know.
     pub(super) fn copies(&mut self, command: &Command) -> Result<(), Unreadable> {
         let is_printed = matches!(command.program.as_str(), "cat" | "gcat") && command.outputs().next().is_some();
         if !is_printed && !matches!(command.program.as_str(), "cp" | "gcp" | "mv" | "gmv" | "ln" | "link" | "install") {
@@ -44,7 +44,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The program that has got the name of this one: at its path, or wherever a program is looked for.
+    /// Returns the original of a program that was copied to this name: at its path, or anywhere if the name has no path.
     pub(super) fn copied(&mut self, program: &Word) -> Result<Option<Word>, Unreadable> {
         if self.copied.is_empty() {
             return Ok(None);
@@ -58,7 +58,7 @@ impl Reader<'_> {
         Ok(found.and_then(|(_, original)| original.clone()))
     }
 
-    /// Notes the texts that a command copies into files.
+    /// Records the texts that a command copies into files.
     pub(super) fn copies_texts(&mut self, command: &Command) -> Result<(), Unreadable> {
         let program = command.program.as_str();
         let is_file = copies_files(program);
@@ -82,14 +82,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What a command reads, where that is known.
+    /// Returns the input of a command, if known.
     pub(super) fn input_of(&self, command: &Command) -> Option<Word> {
         let mut read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let from_file = || self.text_at(&read.next()?.target, command);
         command.input.clone().or_else(from_file).or_else(|| self.stdin.clone())
     }
 
-    /// What a file holds that the text has written, that a substitution prints, or that is the input of a command.
+    /// Returns the content of a file, if the script wrote it, a substitution prints it, or it is the command's input.
     fn text_at(&self, file: &Word, command: &Command) -> Option<Word> {
         match file.text.as_str() {
             "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => {
@@ -100,13 +100,13 @@ impl Reader<'_> {
         }
     }
 
-    /// What a command prints: `echo` its words, `cat` and `tee` what they read.
+    /// Returns the output of a command: for `echo` its words, for `cat` and `tee` their input.
     pub(super) fn printed(&self, words: &[Word], command: &Command) -> Option<Word> {
         let (program, args) = words.split_first()?;
         match program_name(&program.text) {
             name @ ("echo" | "printf") => {
                 let whole = args.last().filter(|word| word.text.trim_matches(UNKNOWN).is_empty() && !word.is_known());
-                // Nothing of it is known, but that it is all that is there.
+                // The text is unknown, but it is the whole output.
                 printed_by(name, args).or_else(|| whole.map(|_| Word::unknown()))
             }
             "tee" | "gtee" => self.input_of(command),
@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the output of `cat`, where it is known.
+    /// Returns the output of `cat`, if known.
     pub(super) fn copied_out(&self, args: &[Word], command: &Command) -> Option<Word> {
         if args.iter().all(|word| word.text.starts_with('-')) {
             return self.input_of(command);
@@ -131,7 +131,7 @@ impl Reader<'_> {
         Some(Word::marked(all))
     }
 
-    /// Notes what the commands from `begin` on print together into files: `{ echo …; curl …; } > x`.
+    /// Records the text that the commands from `begin` on print together into files: `{ echo …; curl …; } > x`.
     pub(super) fn printed_since(&mut self, begin: usize, redirects: Vec<Redirect>) -> Result<(), Unreadable> {
         if redirects.iter().all(|redirect| redirect.kind == RedirectKind::Read) {
             return Ok(());
@@ -158,7 +158,7 @@ impl Reader<'_> {
         if is_fetched { self.keep(&[], &Command { redirects, cwd, ..Command::default() }) } else { Ok(()) }
     }
 
-    /// Whether a command makes a text of words that are there, in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.
+    /// Returns true if a command computes its output from known text in a way that is not followed: `tr a-z b-za <<< …`, `perl -e …`.
     pub(super) fn makes_text(&self, words: &[Word], command: &Command) -> bool {
         let is_there = |input: &Word| input.is_known() && !input.text.is_empty();
         let [program, option, ..] = words else { return command.input.as_ref().is_some_and(is_there) };
@@ -170,7 +170,7 @@ impl Reader<'_> {
         command.input.as_ref().is_some_and(is_there) || is_code()
     }
 
-    /// Reads the commands in the recipes of a makefile that the text has written, or that `make -f -` is given: those without variables.
+    /// Reads the commands without variables in the recipes of a makefile that the script wrote, or that `make -f -` reads.
     pub(super) fn recipes(&mut self, args: &[Word], command: &Command) -> Result<(), Unreadable> {
         let named = args.iter().position(|word| word.text == "-f").and_then(|at| args.get(at + 1));
         let usual = ["Makefile", "makefile", "GNUmakefile"].map(Word::literal);
@@ -185,7 +185,7 @@ impl Reader<'_> {
     }
 }
 
-/// What `ls` prints of one pattern, or of one directory with `-d`: what the shell makes of it.
+/// Returns the output of `ls` for one pattern, or for one directory with `-d`: the operand itself.
 pub(super) fn listed(args: &[Word]) -> Option<Word> {
     let mut operands = args.iter().filter(|word| !word.text.starts_with('-'));
     let operand = operands.next().filter(|_| operands.next().is_none())?;
@@ -193,7 +193,7 @@ pub(super) fn listed(args: &[Word]) -> Option<Word> {
     (is_itself && operand.is_known()).then(|| operand.clone())
 }
 
-/// Whether nothing is known of a text.
+/// Returns true if a text is entirely unknown or empty.
 fn is_nothing(text: &Word) -> bool {
     text.text.trim_matches(UNKNOWN).is_empty()
 }

@@ -1,10 +1,10 @@
-//! Files that a program writes because it is told so in its own language: `w x` of `ed`, `.output x` of `sqlite3`.
+//! Finds files that a program writes because of a command in its own language: `w x` of `ed`, `.output x` of `sqlite3`.
 
 use super::Command;
 use super::ascii::Ascii as _;
 use super::word::Word;
 
-/// Programs, and what their commands begin with that name a file which is written.
+/// Programs, and the beginnings of their commands that name a file to write.
 const WRITING: [(&[&str], &[&str]); 4] = [
     (&["ed", "red"], &["e ", "E ", "f ", "w ", "W ", "wq "]),
     (
@@ -16,14 +16,14 @@ const WRITING: [(&[&str], &[&str]); 4] = [
 ];
 
 impl Command {
-    /// The files that its words or its input tell it to write.
+    /// Returns the files that the words or the input tell the program to write.
     pub(crate) fn told_to_write(&self) -> impl Iterator<Item = Word> {
         let program = self.program.as_str();
         let beginnings = WRITING.iter().find(|(programs, _)| programs.contains(&program)).map(|(_, begin)| *begin);
         let texts = self.args.iter().chain(&self.input).filter(move |_| beginnings.is_some());
         let lines = texts.flat_map(|word| word.text.lines());
         lines.filter_map(move |line| {
-            // `:w x`, `+w x`, and with the lines that are meant: `1,$w x`.
+            // `:w x`, `+w x`, and with a range of lines: `1,$w x`.
             let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || " +:,$%".contains(c));
             let rest = beginnings?.iter().find_map(|begin| line.strip_prefix(begin))?;
             let path = rest.trim().trim_matches(['"', '\'']);

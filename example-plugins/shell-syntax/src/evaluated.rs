@@ -1,5 +1,5 @@
-//! Values that the shell reads as commands after it has expanded all else: those in arithmetic, where the index of an element is expanded
-//! again (`x='a[$(ls)]'; ((x))`), and those that are shown as a prompt (`"${x@P}"`).
+//! Values that the shell reads as commands after all other expansion. In arithmetic, the index of an element is expanded again
+//! (`x='a[$(ls)]'; ((x))`). A value shown as a prompt is expanded, too (`"${x@P}"`).
 
 use super::ascii::Ascii as _;
 use super::expand::ansi;
@@ -7,23 +7,23 @@ use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, wrappers};
 
-/// The name under which the arguments are kept, all of them.
+/// The name under which all arguments are kept.
 const ARGUMENTS: &str = "@";
-/// Variables of which the shell makes numbers.
+/// Variables that the shell turns into numbers.
 const NUMBERS: [&str; 6] = ["RANDOM", "SRANDOM", "OPTIND", "HISTCMD", "SECONDS", "LINENO"];
 /// Variables that are prompts.
 const PROMPTS: [&str; 4] = ["PS0", "PS1", "PS2", "PS4"];
 
-/// Ways in which the shell evaluates a value.
+/// A way in which the shell evaluates a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As an expression, whose indices may hold commands.
+    /// As an arithmetic expression, whose indices may contain commands.
     Number,
     Prompt,
 }
 
-/// The values of all variables, and the names of those that the shell evaluates. Neither has an order: a loop or a function may
-/// evaluate what is set after it in the text.
+/// The values of all variables, and the names of those that the shell evaluates. Their order does not matter: a loop or a function may
+/// evaluate a value that is set later in the text.
 #[derive(Debug, Default)]
 pub(super) struct Evaluated {
     values: Vec<Value>,
@@ -34,9 +34,9 @@ pub(super) struct Evaluated {
 #[derive(Debug)]
 struct Value {
     name: String,
-    /// [`UNKNOWN`] where another machine sends it.
+    /// [`UNKNOWN`] if another machine sends it.
     text: String,
-    /// As what its commands are read.
+    /// The ways in which its commands were already read.
     read_as: Vec<Kind>,
 }
 
@@ -57,26 +57,26 @@ impl Evaluated {
 }
 
 impl Reader<'_> {
-    /// Remembers a value of a variable.
+    /// Records a value of a variable.
     pub(super) fn remember(&mut self, name: &str, text: &str) {
         if text.bytes().any(|byte| byte.is_ascii_alphabetic() || byte == b'_') {
             self.evaluated.value(name, text);
         }
     }
 
-    /// Remembers what a variable is set to as it is written, where that is the value of others: it may be known elsewhere.
+    /// Records the unexpanded value of a variable if it refers to other variables, which may be known elsewhere.
     pub(super) fn remember_written(&mut self, name: &str, raw: &str) {
         if raw.has(b'$') && !raw.contains("$(") && !raw.has(b'`') {
             self.evaluated.value(name, raw);
         }
     }
 
-    /// Remembers arguments.
+    /// Records arguments.
     pub(super) fn remember_arguments(&mut self, words: &[Word]) {
         words.iter().for_each(|word| self.remember(ARGUMENTS, &word.text));
     }
 
-    /// Remembers that a variable has what the commands noted since `begin` fetch, unless they make a number of it.
+    /// Records that a variable holds downloaded text from the commands since `begin`, unless they reduce it to a number.
     pub(super) fn remember_fetched(&mut self, name: &str, begin: usize) {
         let commands = &self.script.commands[begin..];
         let is_number = commands.last().is_none_or(prints_number);
@@ -85,13 +85,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes the variables in an expression of arithmetic.
+    /// Records the variables in an arithmetic expression.
     pub(super) fn evaluates(&mut self, expression: &str) -> Result<(), Unreadable> {
         for name in names(expression) {
             self.spend(1 + self.evaluated.names.len())?;
             self.evaluated.name(name, Kind::Number);
         }
-        // `((a$x))` is `a[…]` where `x` is `[…]`.
+        // `((a$x))` is `a[…]` if `x` is `[…]`.
         let is_made = |at: usize| matches!(expression.as_bytes()[at], b'_' | b'}' | b']' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z');
         let mut joints = expression.match_indices('$').filter(|(at, _)| *at > 0 && is_made(at - 1));
         if joints.next().is_some()
@@ -102,7 +102,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes the variables that zsh expands as its flags say: `${(e)x}` is evaluated once more, `${(%)x}` is a prompt.
+    /// Records the variables that zsh expands because of flags: `${(e)x}` is evaluated once more, `${(%)x}` is a prompt.
     pub(super) fn flagged(&mut self, raw: &str) {
         for rest in raw.split("${(").skip(1) {
             let Some((flags, rest)) = rest.halves(b')') else { continue };
@@ -114,13 +114,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes those in the index of an element: `unset 'a[x]'`.
+    /// Records the variables in the index of an element: `unset 'a[x]'`.
     pub(super) fn evaluates_index(&mut self, element: &str) -> Result<(), Unreadable> {
         element.halves(b'[').map_or(Ok(()), |(_, index)| self.evaluates(index))
     }
 
-    /// Notes that a variable, or an argument, is shown as a prompt. Nobody knows what one runs that the text does not set, but for the
-    /// shell's own prompts.
+    /// Records that a variable or an argument is shown as a prompt. Except for the shell's own prompts, a variable that the text does not
+    /// set may run anything.
     pub(super) fn prompts(&mut self, variable: Option<&str>) {
         let is_set = |name: &str| PROMPTS.contains(&name) || self.is_set(name);
         let is_known = variable.map_or_else(|| self.all_positional().is_some(), is_set);
@@ -136,7 +136,7 @@ impl Reader<'_> {
         }
         NUMBERS.iter().for_each(|name| self.evaluated.name(name, Kind::Number));
         PROMPTS.iter().for_each(|name| self.evaluated.name(name, Kind::Prompt));
-        // What is read may set and evaluate more.
+        // Reading a value may set and evaluate more.
         let mut before = (0, 0);
         while before != self.evaluated.size() {
             before = self.evaluated.size();
@@ -152,8 +152,8 @@ impl Reader<'_> {
                     }
                 }
                 for text in texts {
-                    // A value is an expression itself, of which others are a part.
-                    // What an operator leaves of another one is not always known: then all of that counts.
+                    // A value is an expression that may contain other variables. If an operator is applied to another value and the result
+                    // is unknown, the whole value counts.
                     let is_operated = text.contains("${") && !is_name(&text);
                     if kind == Kind::Number || is_name(&text) || is_operated {
                         let kind = if is_operated { Kind::Prompt } else { kind };
@@ -162,7 +162,7 @@ impl Reader<'_> {
                     match kind {
                         _ if text.starts_with(UNKNOWN) => self.script.runs_unknown = true,
                         Kind::Number => self.indexed(&Word::literal(text)),
-                        // A prompt has its escapes read first.
+                        // In a prompt, escapes are decoded first.
                         Kind::Prompt if has_escape(&text) => self.within_quoted(&ansi(&text)),
                         Kind::Prompt => self.within_quoted(&text),
                     }
@@ -172,7 +172,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Remembers what `read` and its kin get from another machine by a pipeline: `curl … | while read -r n`.
+    /// Records the variables that `read` and the like fill from another machine in a pipeline: `curl … | while read -r n`.
     fn remember_read(&mut self) {
         let mut names: Vec<String> = Vec::new();
         for (at, command) in self.script.commands.iter().enumerate() {
@@ -190,7 +190,7 @@ impl Reader<'_> {
         names.iter().for_each(|name| self.evaluated.value(name, &UNKNOWN.to_string()));
     }
 
-    /// Returns whether a command prints text of another machine.
+    /// Returns true if a command prints text from another machine.
     fn brings_fetched(&self, command: &Command) -> bool {
         wrappers::is_fetcher(&command.program, &command.args)
             || command.upstream.iter().any(|program| wrappers::is_fetcher(program, &[]))
@@ -198,7 +198,7 @@ impl Reader<'_> {
     }
 }
 
-/// The names of variables in an expression, those alone left out whose length counts: `${#x}`.
+/// Returns the names of variables in an expression, without those whose length is taken: `${#x}`.
 fn names(expression: &str) -> impl Iterator<Item = &str> {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut rest = expression;
@@ -220,28 +220,28 @@ fn names(expression: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether a value is a name, or the expansion of one.
+/// Returns true if a value is a name or the expansion of one.
 fn is_name(text: &str) -> bool {
     let text = text.trim_matches(['"', '$', '{', '}']);
     text == ARGUMENTS || names(text).next() == Some(text)
 }
 
-/// Returns whether the shell expands something in a value once more.
+/// Returns true if the shell would expand a part of the value once more.
 fn is_expanded_again(text: &str) -> bool {
     text.has_one_of(b"$`") || text.has(UNKNOWN as u8) || has_escape(text)
 }
 
-/// Returns whether a value may have a `$` or a backquote by its number: `\044`, `\140`.
+/// Returns true if a value may contain an escaped `$` or backquote: `\044`, `\140`.
 fn has_escape(text: &str) -> bool {
     ["\\04", "\\14", "\\x24", "\\x60"].iter().any(|escape| text.contains(escape))
 }
 
-/// Returns whether a command prints a number: `wc -l`, `grep -o '[0-9]*'`, `jq .size`, `curl -o x -w '%{http_code}'`.
+/// Returns true if a command prints a number: `wc -l`, `grep -o '[0-9]*'`, `jq .size`, `curl -o x -w '%{http_code}'`.
 fn prints_number(command: &Command) -> bool {
     let has = |texts: &[&str]| texts.iter().any(|text| command.args.iter().any(|word| word.text.contains(text)));
     match command.program.as_str() {
         "wc" | "date" | "expr" | "bc" => true,
-        // Texts are in quotes, unless it is told to leave these out.
+        // Texts are quoted, unless an option turns that off.
         "jq" | "gh" | "glab" => !has(&["-r", "-j", "--jq"]) || has(&["length", "count", "total", "size", "number"]),
         "curl" => has(&["%{"]) && has(&["-o", "-so", "-sSo", "--output", "/dev/null"]),
         "grep" | "egrep" | "rg" | "sed" | "tr" => has(&["0-9", "\\d", "[:digit:]", "-c"]),

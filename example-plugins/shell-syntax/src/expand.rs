@@ -1,4 +1,4 @@
-//! Words as the shell makes them: quotes gone, what is known filled in, what is not marked as unknown.
+//! Expands words as the shell does: removes quotes, fills in known values, and marks the rest as unknown.
 
 use super::ascii::Ascii as _;
 use super::bounds;
@@ -10,23 +10,23 @@ use brush_parser::word::{
 };
 use std::ops::Range;
 
-/// Maximum number of words that braces make of one.
+/// Maximum number of words from one brace expansion.
 const MAX_BRACES: usize = 32;
 /// Maximum number of expansions that a here-document may leave open.
 const MAX_UNCLOSED: usize = 3;
-/// Maximum number of digits in a word whose braces are read, with what is before them.
+/// Maximum number of digits in a word with braces, including the text before them.
 const MAX_DIGITS: usize = 19;
-/// Maximum work that is spent on the braces of a word.
+/// Maximum work for the braces of one word.
 const MAX_BRACE_WORK: usize = 8 * 1024;
-/// Maximum length of a word that is split, in bytes.
+/// Maximum length of a word that is split into pieces, in bytes.
 const MAX_WORD_BYTES: usize = 8 * 1024;
-/// Maximum length of a value that is filled in, in bytes; a longer one is unknown.
+/// Maximum length of a value that is filled in, in bytes. A longer one is unknown.
 pub(super) const MAX_VALUE: usize = 4096;
 
 /// [`HOME`], which is one byte long.
 const HOME_BYTE: u8 = HOME as u8;
 
-/// Words in the making.
+/// The words that an expansion has produced so far.
 #[derive(Default)]
 struct Making {
     done: Vec<Word>,
@@ -71,11 +71,11 @@ impl Making {
         word.splits |= !quoted;
     }
 
-    /// The value of an expansion: split into words at the separators, where it is not quoted.
+    /// Adds the value of an expansion. Without quotes, splits it at the separators.
     fn value(&mut self, value: &Word, quoted: bool, separators: &[char]) {
         if quoted || !value.text.contains(separators) {
             let word = self.word();
-            // What a value would be split at counts where it is filled in, and the pattern of a loop, quoted or not.
+            // The value is not split here, so `splits` tells if the shell may split it. An unquoted pattern stays a pattern.
             word.append(&Word { splits: !quoted && !value.is_known(), ..value.clone() });
             word.glob |= !quoted && value.text.has_one_of(b"*?[");
             return;
@@ -93,12 +93,12 @@ impl Making {
         }
     }
 
-    /// Ends the word, so that another one begins.
+    /// Ends the current word.
     fn end(&mut self) {
         self.done.extend(self.current.take());
     }
 
-    /// All of it as one word, where nothing is split.
+    /// Returns everything as one word.
     fn whole(self) -> Word {
         match (self.current, self.done.as_slice()) {
             (current, []) => current.unwrap_or_default(),
@@ -108,7 +108,7 @@ impl Making {
 }
 
 impl Reader<'_> {
-    /// Adds the words that become of one in a command, with the bytes it came from.
+    /// Adds the words that the shell makes of one word in a command, with the bytes of its origin.
     pub(super) fn words(
         &mut self,
         raw: &str,
@@ -136,7 +136,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A value or a file name as one word, where nothing is split.
+    /// Returns a value or a file name as one word, without splitting.
     pub(super) fn word(&mut self, raw: &str, span: Option<Range<usize>>) -> Result<Word, Unreadable> {
         if is_plain(raw) {
             return Ok(Word { text: raw.to_owned(), span, ..Word::default() });
@@ -147,7 +147,7 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    /// The value that is assigned to a variable: a pattern in it is not expanded yet.
+    /// Returns the value of an assignment, in which the shell does not expand patterns.
     pub(super) fn value(&mut self, raw: &str) -> Result<Word, Unreadable> {
         if is_plain(raw) {
             return Ok(Word::literal(raw));
@@ -158,12 +158,12 @@ impl Reader<'_> {
         Ok(making.whole())
     }
 
-    /// Reads the commands of a text that is a part of a word, such as an index.
+    /// Reads the commands in a part of a word, such as an index.
     pub(super) fn within_word(&mut self, text: &str) -> Result<(), Unreadable> {
         if text.has_one_of(b"$`") { self.value(text).map(drop) } else { Ok(()) }
     }
 
-    /// The same of what quotes held together until now. Where it cannot be read, the shell does not run it either.
+    /// Reads the commands in a text that was quoted until now. If it cannot be read, the shell does not run it either.
     pub(super) fn within_quoted(&mut self, text: &str) {
         let is_read = bounds::check(text).is_ok() && unclosed(text) <= MAX_UNCLOSED;
         if is_read && self.spend(text.len()).is_ok() {
@@ -171,7 +171,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the commands within a here-document that the shell expands, and its text where that is known.
+    /// Reads the commands in a here-document that the shell expands. Returns its text as far as known.
     pub(super) fn document(&mut self, text: &str) -> Result<Word, Unreadable> {
         if !text.has_one_of(b"$`") {
             return Ok(Word::marked(text));
@@ -180,7 +180,7 @@ impl Reader<'_> {
             return Err(Unreadable("a here-document opens more expansions than it closes".into()));
         }
         bounds::check_document(text).map_err(Unreadable)?;
-        // The shell joins such a line to the next before it looks for `$(`; the parser does not.
+        // The shell joins such a line with the next before it searches for `$(`; the parser does not.
         if text.contains("$\\\n") {
             return Err(Unreadable(bounds::CONTINUED.into()));
         }
@@ -202,7 +202,7 @@ impl Reader<'_> {
         if raw.contains("${(") {
             self.flagged(raw);
         }
-        // Braces can have made it.
+        // Brace expansion can have produced it.
         bounds::check_tildes(raw).map_err(Unreadable)?;
         self.spend(WORK_OF_PARSE)?;
         brush_parser::word::parse(raw, &self.options).map_err(|error| Unreadable(error.to_string()))
@@ -242,7 +242,7 @@ impl Reader<'_> {
                     self.substitution(&text.replace("\\`", "`").replace("\\\\", "\\"), quoted, making)?;
                 }
                 WordPiece::ArithmeticExpression(expression) => {
-                    // A number, but commands may run to find it.
+                    // The value is a number, but computing it may run commands.
                     self.arithmetic(&expression.value)?;
                     making.known("0");
                 }
@@ -256,11 +256,11 @@ impl Reader<'_> {
         self.fill_value(making, value, quoted)
     }
 
-    /// Fills in a value that is known, and not too long.
+    /// Fills in a known value that is not too long.
     fn fill_value(&mut self, making: &mut Making, value: Option<Word>, quoted: bool) -> Result<(), Unreadable> {
         match value.filter(|value| value.text.len() <= MAX_VALUE) {
             Some(value) => {
-                // Patterns look at each byte of it, many times.
+                // Patterns compare each byte many times.
                 self.spend(value.text.len() * 4)?;
                 let is_usual = quoted || !self.is_set("IFS");
                 match self.variable("IFS").filter(Word::is_known) {
@@ -369,7 +369,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What an operator makes of a value that is known, where all of it is literal: `${x%.txt}`.
+    /// Applies the operator of an expansion to a known value, if all operands are literal: `${x%.txt}`.
     fn computed(&mut self, expression: &ParameterExpr) -> Result<Option<Word>, Unreadable> {
         use ParameterExpr as Expr;
         let Some(Parts { parameter, is_indirect, texts }) = parts(expression) else { return Ok(None) };
@@ -399,12 +399,12 @@ impl Reader<'_> {
         Ok(operated(expression, &value.with_mark(), &first.text, &second.text).map(|text| value.with_text(text)))
     }
 
-    /// An element of an array, by its number.
+    /// Returns an element of an array by its number.
     fn element(&self, name: &str, index: &str) -> Option<Word> {
         self.elements(name)?.into_iter().nth(index.parse().ok()?)
     }
 
-    /// Whether a variable has what a file of secrets holds.
+    /// Returns true if a variable contains the content of a secret file.
     fn has_secret(&self, parameter: &Parameter) -> bool {
         name_of(parameter).and_then(|name| self.variable(name)).is_some_and(|value| value.secret)
     }
@@ -418,12 +418,12 @@ impl Reader<'_> {
         making: &mut Making,
     ) -> Result<(), Unreadable> {
         match words {
-            // `"$*"` is one word, with what separates words between them.
+            // `"$*"` is one word, with separators between its parts.
             Some(words) if concatenate && quoted => {
                 let all = Word::of_all(words);
                 self.fill_value(making, Some(all).filter(|_| !self.is_set("IFS")), true)?;
             }
-            // Each of `"$@"` is a word as it is.
+            // Each part of `"$@"` is a word of its own.
             Some(words) => {
                 for (at, word) in words.iter().enumerate() {
                     if at > 0 {
@@ -432,24 +432,24 @@ impl Reader<'_> {
                     self.fill_value(making, Some(word.clone()), quoted)?;
                 }
             }
-            // They are any number of words, quoted or not.
+            // The number of words is unknown, quoted or not.
             None => making.unknown(false),
         }
         Ok(())
     }
 
-    /// The commands of `$(…)` are read like all others; of a few, what they print is known.
+    /// Reads the commands of `$(…)`, and fills in their output if known.
     fn substitution(&mut self, text: &str, quoted: bool, making: &mut Making) -> Result<(), Unreadable> {
         let value = self.output_of(text)?;
         self.fill_value(making, value, quoted)
     }
 }
 
-/// What the operator of an expansion makes of a value.
+/// Applies the operator of an expansion to a value.
 fn operated(expression: &ParameterExpr, value: &str, first: &str, second: &str) -> Option<String> {
     use ParameterExpr as Expr;
     use brush_parser::word::SubstringMatchKind as Match;
-    // Where a home begins with is not known.
+    // The beginning of a home's path is unknown.
     let from_begin = || (!value.starts_with(HOME)).then_some(value);
     Some(match expression {
         Expr::Parameter { .. } => value.to_owned(),
@@ -483,7 +483,7 @@ fn operated(expression: &ParameterExpr, value: &str, first: &str, second: &str) 
     })
 }
 
-/// The variable of a parameter.
+/// Returns the name of a parameter's variable.
 fn name_of(parameter: &Parameter) -> Option<&str> {
     match parameter {
         Parameter::Named(name)
@@ -496,13 +496,13 @@ fn name_of(parameter: &Parameter) -> Option<&str> {
 /// The parts of an expansion.
 struct Parts<'a> {
     parameter: &'a Parameter,
-    /// Set where its value is the name of the parameter that is expanded: `${!x}`.
+    /// True if the value names the parameter to expand: `${!x}`.
     is_indirect: bool,
-    /// The texts within it, which may contain commands. The first is an index.
+    /// The texts in the expansion, which may contain commands. The first may be an index.
     texts: [Option<&'a str>; 3],
 }
 
-/// The parts of an expansion that has a parameter.
+/// Returns the parts of an expansion, if it has a parameter.
 fn parts(expression: &ParameterExpr) -> Option<Parts<'_>> {
     use ParameterExpr as Expr;
     let (parameter, indirect, texts) = match expression {
@@ -538,14 +538,14 @@ fn parts(expression: &ParameterExpr) -> Option<Parts<'_>> {
     Some(Parts { parameter, is_indirect: *indirect, texts: [index, texts[0], texts[1]] })
 }
 
-/// Whether the shell takes a word literally.
+/// Returns true if the shell takes a word literally.
 fn is_plain(raw: &str) -> bool {
     !raw.bytes().any(|byte| {
         matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\' | b'~' | b'*' | b'?' | b'[' | b'{' | b'(' | HOME_BYTE)
     })
 }
 
-/// A word as braces make many of it, each still with its quotes. Where they are not all made, one is unknown.
+/// Expands the braces of a word. Each result keeps its quotes. If there are too many results, one stands for the unknown rest.
 fn braces(raw: &str) -> Vec<String> {
     let Some(open) = opening_brace(raw) else { return vec![raw.to_owned()] };
     let options = brush_parser::ParserOptions::default();
@@ -563,8 +563,8 @@ fn braces(raw: &str) -> Vec<String> {
     words
 }
 
-/// How many expansions a here-document opens and does not close, and indices within them: to the parser a `}` in an index closes
-/// nothing. At each the parser reads the rest again, several times.
+/// Counts the expansions that a here-document opens and does not close, and the indices in them. For the parser, a `}` in an index closes
+/// nothing. It reads the rest several times for each of these.
 fn unclosed(text: &str) -> usize {
     let mut open: Vec<char> = Vec::new();
     let mut before = ' ';
@@ -585,8 +585,8 @@ fn unclosed(text: &str) -> usize {
     open.len()
 }
 
-/// Units of work to read the braces of a word, unless that is too much: at each nested one that turns out not to be one,
-/// the parser starts again, so that its work grows by a factor with their depth.
+/// Returns the units of work for the braces of a word, or `None` above [`MAX_BRACE_WORK`]. The parser starts again at each nested brace
+/// that opens no choice, so its work grows exponentially with the depth.
 fn brace_work(raw: &str) -> Option<usize> {
     let (mut depth, mut deepest) = (0_u32, 0);
     for byte in raw.bytes() {
@@ -600,7 +600,7 @@ fn brace_work(raw: &str) -> Option<usize> {
     raw.len().checked_mul(4_usize.checked_pow(deepest)?).filter(|work| *work <= MAX_BRACE_WORK)
 }
 
-/// Index of the first brace that may make many words: not quoted, not part of an expansion, and followed by a choice.
+/// Returns the index of the first brace that may produce several words: unquoted, outside of any expansion, and followed by a choice.
 fn opening_brace(raw: &str) -> Option<usize> {
     let (mut quote, mut before, mut is_escaped) = (None, ' ', false);
     let mut inner = 0_usize;
@@ -627,7 +627,7 @@ fn opening_brace(raw: &str) -> Option<usize> {
     None
 }
 
-/// The words that the parts make, and whether these are all.
+/// Returns the words that the parts produce. The flag is true if these are all.
 fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
     let (mut words, mut is_whole) = (vec![String::new()], true);
     for piece in pieces {
@@ -665,14 +665,14 @@ fn product(pieces: &[BraceExpressionOrText]) -> (Vec<String>, bool) {
     (words, is_whole)
 }
 
-/// The text within the quotes of a fully quoted word without special characters, which the parser is slow to read.
+/// Returns the text in the quotes of a fully quoted word without special characters, because the parser reads those slowly.
 fn plainly_quoted(raw: &str) -> Option<&str> {
     let single = raw.strip_prefix('\'').and_then(|raw| raw.strip_suffix('\'')).filter(|text| !text.has(b'\''));
     let double = || raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
     single.or_else(|| double().filter(|text| !text.has_one_of(b"\"\\$`")))
 }
 
-/// What a backslash leaves of `\x`.
+/// Removes the backslash of `\x`.
 fn unescaped(text: &str) -> String {
     match text.strip_prefix('\\') {
         Some("\n") => String::new(),
@@ -681,8 +681,8 @@ fn unescaped(text: &str) -> String {
     }
 }
 
-/// Refuses a substitution of commands that the parser took for letters, since it did not find its end. `after_dollar` says whether the
-/// piece before this one was text that ends with a `$`; it is set for the next one.
+/// Refuses a command substitution that the parser took for plain text because it did not find its end. `after_dollar` is true if the
+/// previous piece was text that ends with `$`; it is updated for the next piece.
 fn check_text(piece: &WordPiece, after_dollar: &mut bool) -> Result<(), Unreadable> {
     let WordPiece::Text(text) = piece else {
         *after_dollar = false;
@@ -695,7 +695,7 @@ fn check_text(piece: &WordPiece, after_dollar: &mut bool) -> Result<(), Unreadab
     Ok(())
 }
 
-/// The text of `$'…'`.
+/// Decodes the text of `$'…'`.
 pub(super) fn ansi(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();

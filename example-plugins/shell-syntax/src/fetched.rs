@@ -1,4 +1,4 @@
-//! Files that a text fetches and then runs, so that nobody reads them in between.
+//! Files that a text downloads and then runs without a chance for anybody to read them.
 
 use super::ascii::Ascii as _;
 use super::held::fits;
@@ -8,14 +8,14 @@ use super::secrets::{copies_files, hands_on, made_by};
 use super::word::Word;
 use super::{Command, RedirectKind, lower, wrappers};
 
-/// Bytes of addresses per unit of work: they are only searched.
+/// Bytes of addresses per unit of work. Addresses are only searched, so they cost less than parsed text.
 const ADDRESS_BYTES_PER_UNIT: usize = 16;
 
-/// Length of a word, in bytes, from which on what is known of it tells it from others.
+/// Minimum length, in bytes, at which the known part of a partly unknown word identifies it.
 const MIN_UNKNOWN: usize = 5;
 
 impl Reader<'_> {
-    /// Notes which file a command fetches or moves, and whether it runs one that was fetched before.
+    /// Records the file that a command downloads or moves, and if it runs a file downloaded before.
     pub(super) fn fetches(&mut self, command: &Command) -> Result<(), Unreadable> {
         let mut written: Vec<Word> = Vec::new();
         let mut unpacks = false;
@@ -80,7 +80,7 @@ impl Reader<'_> {
         self.keep(&written, command)
     }
 
-    /// Whether a command runs, installs or is led by a file that was fetched.
+    /// Returns true if a command runs, installs or takes instructions from a downloaded file.
     fn runs_one(&self, command: &Command) -> bool {
         let is_fetched = |word: &Word, is_script: bool| self.is_fetched(word, is_script, command);
         let program = &command.program_word;
@@ -88,7 +88,7 @@ impl Reader<'_> {
         if is_file && is_fetched(program, is_script(&command.program)) {
             return true;
         }
-        // Found where programs are looked for.
+        // The file lies in a directory of the search path.
         let is_installed = |path: &String| {
             let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
             name == program.text && directory.rsplit('/').next().is_some_and(|last| last.ends_with("bin"))
@@ -104,7 +104,7 @@ impl Reader<'_> {
         if (is_script_runner || !led.is_empty()) && reads().any(|redirect| is_fetched(&redirect.target, true)) {
             return true;
         }
-        // Their first operand may be a subcommand.
+        // The first operand of these may be a subcommand.
         let has_subcommands = matches!(name, "go" | "dotnet" | "swift" | "deno" | "bun");
         let may_be_inner = |word: &Word| !has_subcommands || word.text.has_one_of(b"/.");
         if is_script_runner && scripts(name, &command.args).any(|word| is_fetched(word, may_be_inner(word))) {
@@ -121,13 +121,14 @@ impl Reader<'_> {
         if !(is_module || wrappers::INSTALLERS.contains(name)) || only_looks(name, words().next().unwrap_or_default()) {
             return false;
         }
-        // What is installed so is worked on.
+        // An editable installation is for the developer's own source.
         let is_edited = words().any(|word| matches!(word, "-e" | "--editable"));
         let is_source = |word: &Word| !is_edited && self.is_fetched_directory(word, command);
         command.args.iter().any(|word| is_fetched(word, false) || is_source(word))
     }
 
-    /// Whether an option of a command names a file that was fetched; without an option, a file of that name in its directory is meant.
+    /// Returns true if an option of a command names a downloaded file. An `option` without a dash is the name of a file in the command's
+    /// directory.
     fn is_led_by(&self, option: &str, command: &Command) -> bool {
         if !option.starts_with('-') {
             return self.is_fetched(&Word::literal(option), false, command);
@@ -141,20 +142,20 @@ impl Reader<'_> {
 
     fn is_fetched(&self, word: &Word, is_script: bool, command: &Command) -> bool {
         let Some(path) = self.path_of(word, command) else { return false };
-        // One that is soon compared: `*.deb`.
+        // More than one wildcard would take long to compare: only `*.deb` and the like.
         let is_pattern = word.glob && path.bytes().filter(|byte| matches!(byte, b'*' | b'[')).count() == 1;
         let has = |path: &String| self.fetched.contains(path) || (is_script && self.holds(path));
         has(&path) || (is_pattern && self.fetched.iter().any(|other| fits(path.as_bytes(), other.as_bytes())))
     }
 
-    /// Whether a word is a directory that was fetched: `pip install ./x`.
+    /// Returns true if a word names a downloaded directory: `pip install ./x`.
     fn is_fetched_directory(&self, word: &Word, command: &Command) -> bool {
         let is_path = word.text.has(b'/') || word.text == ".";
         let path = if is_path { self.path_of(word, command) } else { None };
         path.is_some_and(|path| self.holds(&format!("{}/x", path.trim_end_matches('/'))))
     }
 
-    /// Whether a variable leads a program to a file that was fetched: `LD_PRELOAD=./x.so`.
+    /// Records if a variable makes programs load a downloaded file: `LD_PRELOAD=./x.so`.
     pub(super) fn preloads(&mut self, variable: &str, value: &Word) {
         let is_one =
             matches!(variable, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" | "BASH_ENV" | "PYTHONSTARTUP");
@@ -164,8 +165,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The files that a program copies from another machine: `scp h:x y`, `aws s3 cp s3://b/x y`. What comes with all below it is a
-    /// directory that was unpacked.
+    /// Returns the files that a program copies from another machine: `scp h:x y`, `aws s3 cp s3://b/x y`. A recursive copy counts as an
+    /// unpacked directory.
     fn copied_here(&mut self, command: &Command) -> Result<Vec<Word>, Unreadable> {
         let mut found = made_by(command);
         self.spend(command.args.len())?;
@@ -184,7 +185,7 @@ impl Reader<'_> {
         let is_clone = is_short || matches!(program, "git" | "hg" | "svn");
         let is_cloned = |word: &&&Word| is_remote(word) || (is_short && word.text.has(b'/'));
         let Some(from) = operands.iter().find(is_cloned) else { return Ok(found) };
-        // What is last is where it goes.
+        // The last operand is the target.
         if is_cloned(&operands.last().unwrap_or(from)) && !is_clone && !matches!(program, "sftp" | "s3cmd") {
             return Ok(found);
         }
@@ -214,20 +215,20 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    /// Returns whether a command reads a file that was fetched.
+    /// Returns true if a command reads a downloaded file.
     pub(super) fn reads_fetched(&self, command: &Command) -> bool {
         let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Read);
         let mut words = read.map(|redirect| &redirect.target).chain(&command.args);
         !self.fetched.is_empty() && words.any(|word| self.is_fetched(word, false, command))
     }
 
-    /// Whether one of the commands from `begin` on fetches.
+    /// Returns true if one of the commands from `begin` on downloads something.
     pub(super) fn has_fetcher(&self, begin: usize) -> bool {
         self.script.commands[begin..].iter().any(|command| wrappers::is_fetcher(&command.program, &command.args))
     }
 
-    /// Notes the files into which commands put what others fetch, those from `stage` on, in a pipeline from `begin` on:
-    /// `curl … | tee x`.
+    /// Records the files to which the commands from `stage` on write data that earlier commands of the pipeline download: `curl … | tee x`.
+    /// The pipeline starts at `begin`.
     pub(super) fn keeps(&mut self, begin: usize, stage: usize) -> Result<(), Unreadable> {
         let before = &self.script.commands[begin..stage];
         if !before.iter().any(|command| wrappers::is_fetcher(&command.program, &command.args)) {
@@ -245,7 +246,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes the directory into which a command unpacks what was fetched. All in it was, where nothing else is likely there.
+    /// Records the directory into which a command unpacks a downloaded archive. Every file in it counts as downloaded, unless it probably
+    /// holds others, too.
     fn unpack(&mut self, command: &Command) -> Result<(), Unreadable> {
         let named = directory_of(&command.args);
         let directory = named.clone().unwrap_or_else(|| Word::literal("."));
@@ -260,11 +262,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether a file was unpacked from what was fetched: from `y-1.0.tgz` comes the directory `y-1.0`, or one of like name.
+    /// Returns true if a file comes from a downloaded archive. `y-1.0.tgz` unpacks to the directory `y-1.0` or one with a similar name.
     fn holds(&self, path: &str) -> bool {
         self.unpacked.iter().any(|(directory, is_own)| {
             let inner = path.strip_prefix(directory.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
-            // What an environment of Python's own starts with is made there.
+            // The activation script of a Python environment is generated locally.
             let Some(inner) = inner.filter(|inner| !inner.ends_with("bin/activate")) else { return false };
             let Some((first, _)) = inner.halves(b'/').filter(|_| !is_own) else { return *is_own };
             let end = first.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(first.len());
@@ -275,7 +277,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Notes these files and those that the output of the command leads to.
+    /// Records the given files, and the files to which the command's output is redirected.
     pub(super) fn keep(&mut self, written: &[Word], command: &Command) -> Result<(), Unreadable> {
         let redirected = command.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read);
         for word in written.iter().chain(redirected.map(|redirect| &redirect.target)) {
@@ -287,7 +289,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether a file is run without a further word: when a shell starts, when somebody commits, at a time.
+    /// Returns true if a file runs by itself: when a shell starts, at a commit, or at a set time.
     fn runs_by_itself(&self, word: &Word, path: &str, command: &Command) -> bool {
         let is_there = |at: &str| match at.strip_suffix('/') {
             Some(directory) => path.rsplit_once('/').is_some_and(|(above, _)| ends_with(above, directory)),
@@ -296,14 +298,14 @@ impl Reader<'_> {
         wrappers::STARTUP.iter().any(is_there)
     }
 
-    /// The path of a file. One that is not known whole is told by its words: `$T/x.sh` is `$T/x.sh`, as long as nobody sets it.
+    /// Returns the path of a file. A partly unknown one is identified by its words: `$T/x.sh` stays `$T/x.sh` as long as nobody sets `T`.
     fn path_of(&self, word: &Word, command: &Command) -> Option<String> {
         let path = self.places.path(word, command.cwd.as_deref());
         path.or_else(|| (word.text.len() > MIN_UNKNOWN && !word.is_known()).then(|| word.text.clone()))
     }
 }
 
-/// Whether a program that is led by files takes what it reads for one: `… | psql`, `… | make -f -`.
+/// Returns true if a program runs its input as instructions: `… | psql`, `… | make -f -`.
 fn obeys_input(command: &Command) -> bool {
     let has = |words: &[&str]| command.args.iter().any(|word| words.contains(&word.text.as_str()));
     let operands = command.args.iter().filter(|word| !word.text.starts_with('-')).count();
@@ -317,12 +319,12 @@ fn obeys_input(command: &Command) -> bool {
     }
 }
 
-/// Whether a path ends with these names.
+/// Returns true if a path ends with these components.
 fn ends_with(path: &str, names: &str) -> bool {
     path.strip_suffix(names).is_some_and(|before| before.ends_with('/'))
 }
 
-/// Whether a program only looks at the syntax of a script.
+/// Returns true if a program only checks the syntax of a script.
 fn only_checks(program: &str, args: &[Word]) -> bool {
     let mut options = args.iter().map(|word| word.text.as_str()).take_while(|text| text.starts_with('-'));
     match program {
@@ -336,7 +338,7 @@ fn only_checks(program: &str, args: &[Word]) -> bool {
     }
 }
 
-/// Whether a program that installs is asked what is in a file, or what its checksum is.
+/// Returns true if an installer only shows the content or the checksum of a file.
 fn only_looks(program: &str, first: &str) -> bool {
     match program {
         "dpkg" => matches!(first, "-I" | "-c" | "--info" | "--contents" | "-f" | "--field"),
@@ -348,7 +350,7 @@ fn only_looks(program: &str, first: &str) -> bool {
     }
 }
 
-/// Whether a word names something on another machine: `s3://b/x`, `host:x`.
+/// Returns true if a word names something on another machine: `s3://b/x`, `host:x`.
 fn is_elsewhere(text: &str) -> bool {
     match text.halves(b':') {
         Some((scheme, rest)) if rest.starts_with("//") => scheme != "file" && !scheme.is_empty(),
@@ -360,14 +362,14 @@ fn is_elsewhere(text: &str) -> bool {
     }
 }
 
-/// The value of a cmdlet's parameter, whose name may be cut short.
+/// Returns the value of a cmdlet's parameter, whose name may be abbreviated.
 fn value_of(args: &[Word], parameter: &str) -> Vec<Word> {
     let is_named = |word: &Word| word.text.len() > 1 && parameter.starts_with(&*lower(&word.text));
     let at = args.iter().position(is_named);
     at.and_then(|at| args.get(at + 1)).cloned().into_iter().collect()
 }
 
-/// Whether a command takes files out of an archive.
+/// Returns true if a command unpacks an archive.
 fn is_unpacker(command: &Command) -> bool {
     let extracts = |(at, word): (usize, &Word)| {
         let text = word.text.as_str();
@@ -379,7 +381,7 @@ fn is_unpacker(command: &Command) -> bool {
     }
 }
 
-/// The directory that an archive is unpacked into, where one is named.
+/// Returns the directory into which an archive is unpacked, if one is named.
 fn directory_of(args: &[Word]) -> Option<Word> {
     let is_option = |word: &Word| matches!(word.text.as_str(), "-C" | "--directory" | "-d");
     let attached = |word: &Word| {
@@ -392,14 +394,14 @@ fn directory_of(args: &[Word]) -> Option<Word> {
     }
 }
 
-/// Whether a program is called as scripts are that somebody might read.
+/// Returns true if a program has the name of a script that somebody might read.
 fn is_script(program: &str) -> bool {
     let (name, end) = program.rsplit_once('.').unwrap_or((program, ""));
     matches!(end, "sh" | "bash" | "py" | "pl" | "rb" | "js" | "command")
         || matches!(name, "install" | "setup" | "bootstrap" | "installer")
 }
 
-/// The words that may name the script: the first operand, and the value of each option before it.
+/// Returns the words that may name the script: the first operand, and the value of each option before it.
 fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word> + use<'a> {
     let has_modules = program == "python";
     let mut is_value = false;
@@ -430,8 +432,8 @@ fn scripts<'a>(program: &str, args: &'a [Word]) -> impl Iterator<Item = &'a Word
     })
 }
 
-/// The files that are written: by an option, or by the name in each address. `remote` is the option that asks for the latter,
-/// where it is not done anyway.
+/// Returns the files that are written: by an option, or by the last part of each address. `remote` is the option that turns on the latter,
+/// if it is not the default.
 fn outputs(args: &[Word], short: char, long: &str, remote: Option<(char, &str)>, within: &str) -> Vec<Word> {
     let mut directory: Option<Word> = None;
     let mut named = Vec::new();

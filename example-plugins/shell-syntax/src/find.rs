@@ -1,23 +1,23 @@
-//! What `find` and `fd` do with what they find: `-delete` and `-exec`.
+//! Reads the actions of `find` and `fd` on the files they find: `-delete` and `-exec`.
 
 use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Redirect, RedirectKind};
 
-/// The parts of an expression between its brackets.
+/// The part of an expression between two brackets.
 #[derive(Clone, Copy, Default)]
 struct Group {
-    /// Whether what leads to it already says which files are meant.
+    /// True if a test before the group already selects files.
     inherited: bool,
-    /// Whether the alternative that is being read does.
+    /// True if the current alternative selects files.
     chosen: bool,
-    /// Whether an alternative before it does not.
+    /// True if an earlier alternative selects no files.
     open: bool,
     negated: bool,
 }
 
-/// Reads an expression from left to right, since `find . -delete -name x` deletes before it looks at names.
+/// Reads an expression from left to right, because `find . -delete -name x` deletes before it tests names.
 #[derive(Default)]
 struct Expression {
     group: Group,
@@ -30,7 +30,7 @@ impl Expression {
         self.group.inherited || self.group.chosen
     }
 
-    /// Reads one word; whether the next is its value.
+    /// Reads one word. Returns true if the next word is its value.
     fn read(&mut self, word: &str, next: Option<&Word>) -> bool {
         let negated = std::mem::take(&mut self.negated);
         match word {
@@ -104,7 +104,7 @@ impl Reader<'_> {
             let length = args[at..].iter().position(|word| matches!(word.text.as_str(), ";" | "+"));
             let words = &args[at..length.map_or(args.len(), |length| at + length)];
             self.each_found(name, words, &found, inner)?;
-            // One that has no end is read on as if it had none of these words.
+            // An action without an end is read on as if these words were not its own.
             at += length.map_or(0, |length| length + 1);
         }
         Ok(())
@@ -157,9 +157,9 @@ impl Reader<'_> {
         self.each_found(name, &words, &found, inner)
     }
 
-    /// Reads the command that is run with what is found.
+    /// Reads the command that runs on the found files.
     fn each_found(&mut self, name: &str, words: &[Word], found: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        // Each of many that have no end takes all that follow.
+        // Without an end, each of many actions takes all following words.
         self.spend(words.len() * 40)?;
         let mut filled = Vec::new();
         for word in words {
@@ -178,7 +178,7 @@ impl Reader<'_> {
     }
 }
 
-/// The last option of a word, without its dashes, and its value if that is in the same word.
+/// Returns the last option of a word, without dashes, and its value if that is in the same word.
 fn option_of_fd(word: &str) -> (&str, Option<&str>) {
     if let Some(long) = word.strip_prefix('-') {
         return long.halves(b'=').map_or((long, None), |(name, value)| (name, Some(value)));
@@ -188,20 +188,20 @@ fn option_of_fd(word: &str) -> (&str, Option<&str>) {
     (&word[at..end], Some(&word[end..]).filter(|value| !value.is_empty()))
 }
 
-/// Whether an option of `fd` does.
+/// Returns true if an option of `fd` takes a value.
 fn takes_value(option: &str) -> bool {
     const LONG_OPTIONS: &str = " and base-directory batch-size changed-before changed-within color exact-depth exclude extension format \
         ignore-file max-depth max-results min-depth owner path-separator search-path size threads type ";
     LONG_OPTIONS.split(' ').any(|long| long == option) || (option.len() == 1 && "dEteScjoC".contains(option))
 }
 
-/// Whether a pattern says which files are meant, and does not fit most of them: a choice of few letters does.
+/// Returns true if a pattern selects certain files and does not match most. A class of few letters selects.
 fn chooses(pattern: &str) -> bool {
     let is_open = |c: char| matches!(c, '*' | '?' | '.' | '/' | '+' | '^' | '$' | '\\' | '(' | ')' | '|');
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let tail = &rest[c.len_utf8()..];
-        // `[]x]` and `[!]x]` hold the bracket.
+        // `[]x]` and `[!]x]` contain the bracket.
         let first = tail.len() - tail.trim_start_matches(['!', '^']).len() + 1;
         let close = tail.get(first..).and_then(|text| text.find(']')).map(|at| at + first);
         match close.filter(|_| c == '[') {
@@ -219,7 +219,7 @@ fn chooses(pattern: &str) -> bool {
     false
 }
 
-/// What may be found: something in each directory, or else all of it.
+/// Returns the paths that may be found: an unspecified entry of each directory if a test selects files, else all entries.
 fn found(roots: &[Word], says_which: bool) -> Vec<Word> {
     let (end, glob) = if says_which { ("found", false) } else { ("*", true) };
     let below = |root: &Word| {

@@ -1,4 +1,4 @@
-//! What git runs by its settings: aliases that begin with `!`, and those that name a program.
+//! Reads the commands that Git runs because of its settings: aliases that begin with `!`, and settings that name a program.
 
 use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
@@ -7,8 +7,8 @@ use super::word::Word;
 use super::{Class, Command, wrappers};
 
 impl Reader<'_> {
-    /// The words `git push …` of one of git's own programs: `git-push …`, as it lies beside others in `$(git --exec-path)`. A script of the
-    /// project may be called so as well.
+    /// Returns the words `git push …` for Git's own program `git-push …`, which lies in `$(git --exec-path)`. A script of the project may
+    /// have such a name, too.
     pub(super) fn of_git(&self, words: &[Word], command: &Command) -> Option<Vec<Word>> {
         let (program, args) = words.split_first()?;
         let subcommand = command.program.strip_prefix("git-").filter(|name| !name.is_empty())?;
@@ -19,9 +19,9 @@ impl Reader<'_> {
         (!is_other).then(|| words.into_iter().chain(args.iter().cloned()).collect())
     }
 
-    /// Reads the commands in the settings that a git command is given, or that it makes.
+    /// Reads the commands in the settings that a Git command gets or makes.
     pub(super) fn git(&mut self, args: &[Word]) -> Result<(), Unreadable> {
-        // A helper that git starts by the name of the address: `ext::sh -c x`, where `% ` is a blank within a word.
+        // Git starts a helper that the address names: `ext::sh -c x`. `% ` is a space in a word.
         for word in args.iter().filter(|word| word.text.starts_with("ext::")) {
             self.text("git", &word.text["ext::".len()..].replace("% ", "\\ ").replace("%S", "x"))?;
         }
@@ -33,7 +33,7 @@ impl Reader<'_> {
                 option.text.as_str(),
                 "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env"
             );
-            // A setting whose value is that of a variable.
+            // The value of this setting is that of a variable.
             let from = option.text.strip_prefix("--config-env=").or_else(|| {
                 (option.text == "--config-env").then(|| tail.first().map(|word| word.text.as_str())).flatten()
             });
@@ -72,7 +72,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The same of the settings that variables give to git: `GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=…`.
+    /// Reads the settings that variables give to Git: `GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0=…`.
     pub(super) fn settings_in(&mut self, environment: &[(String, Word)]) -> Result<(), Unreadable> {
         for (name, key) in environment {
             if let Some(number) = name.strip_prefix("GIT_CONFIG_KEY_") {

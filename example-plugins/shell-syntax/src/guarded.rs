@@ -1,5 +1,5 @@
-//! The files that decide under which rules an agent runs: hookhost's own, and those in which agents name their hooks, their proxies and
-//! their surroundings. The table is made of `guarded.toml`.
+//! Guarded files: the files that decide which rules apply to an agent. These are hookhost's own files and the agents' files for hooks,
+//! proxies and environment variables. The build script makes the table from `guarded.toml`.
 
 use super::ascii::Ascii as _;
 use super::code::language;
@@ -15,42 +15,43 @@ use super::{Command, Location, Places, lower};
 
 include!(concat!(env!("OUT_DIR"), "/guarded.rs"));
 
-/// The owner of the files that are hookhost's own.
+/// The owner name of hookhost's own files.
 pub const HOOKHOST: &str = "hookhost";
-/// The file of a project's rules: it goes with the project's directory.
+/// The file with a project's rules. A command that moves or removes the project's directory affects it, too.
 const OF_PROJECT: &str = "hookhost.toml";
 
-/// The file of hookhost's keys.
+/// The file that contains hookhost's keys.
 const KEYS: &str = "keys.toml";
 
-/// Maximum length of a file's name on the common systems, in bytes.
+/// Maximum length of a file name on common systems, in bytes.
 const MAX_NAME: usize = 255;
-/// Names of directories that by themselves tell nothing: what takes `Documents` away is no matter of an agent's, and `bin/*` names
-/// programs of anybody.
+/// Directory names that are too common to identify a guarded file. Removing `Documents` is not about an agent, and `bin/*` matches
+/// anybody's programs.
 const SHARED: [&str; 3] = ["documents", "bin", HOOKHOST];
-/// Units that a pattern has to know of a path to be taken for it: those of two letters, or of one name. `*.json` is not `opencode.json`.
+/// Minimum number of units that a pattern must have in common with a guarded path. A letter counts two units, a whole name four. So
+/// `*.json` does not match `opencode.json`.
 const MIN_KNOWN: usize = 4;
-/// The same where the pattern lies right in a home: `~/.*/*.json` is every agent's.
+/// The same minimum for a pattern directly below a home: `~/.*/*.json` matches every agent's files.
 const MIN_KNOWN_IN_HOME: usize = 1;
 
-/// A file, or a directory with everything in it, that nothing which an agent asks for may write.
+/// A file or a directory tree that no action of an agent may write.
 #[derive(Debug)]
 pub struct Guarded {
-    /// Whose it is: `hookhost`, or an agent by its name.
+    /// The owner: `hookhost`, or the name of an agent.
     pub owner: &'static str,
-    /// As the table has it: `.claude/settings*.json`.
+    /// The path as the table spells it: `.claude/settings*.json`.
     pub path: &'static str,
-    /// Its names, in lower case.
+    /// The components of the path, in lower case.
     parts: &'static [&'static str],
-    /// Whether the first of them lies in the root.
+    /// True if the path starts at the root directory.
     rooted: bool,
-    /// Whether it is a directory, with everything in it.
+    /// True if the entry is a directory and guards everything in it.
     tree: bool,
     above: Above,
     when: When,
 }
 
-/// Where the directories above a file take it with them when they are removed or moved.
+/// The places where removing or moving a parent directory counts as a change of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Above {
     Anywhere,
@@ -58,23 +59,23 @@ enum Above {
     Never,
 }
 
-/// When a file of the table is guarded.
+/// The condition under which an entry of the table applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Always,
-    /// Outside of the workspace: its name is too common.
+    /// Only outside of the workspace, because the name is too common.
     Outside,
-    /// Where what is written names one of the variables: others may well set something else there.
+    /// Only if the written text names one of the variables. Other writes to such a file are harmless.
     Names,
 }
 
-/// All of them, in the order of their first names.
+/// Returns all entries, sorted by their first path component.
 #[must_use]
 pub fn all() -> &'static [Guarded] {
     GUARDED
 }
 
-/// The names of those whose files are guarded, each once, `hookhost` among them.
+/// Returns the name of each owner once, `hookhost` included.
 #[must_use]
 pub fn owners() -> Vec<&'static str> {
     let mut owners: Vec<_> = GUARDED.iter().map(|guarded| guarded.owner).collect();
@@ -83,19 +84,19 @@ pub fn owners() -> Vec<&'static str> {
     owners
 }
 
-/// Where the directory is that a variable names, unless it is set: below `~`.
+/// Returns the default directory of a variable, below `~`, or `None` if the variable has no default.
 pub(crate) fn directory_of_variable(name: &str) -> Option<&'static str> {
     let (_, directory) = VARIABLES.iter().find(|(variable, _)| *variable == name)?;
     (!directory.is_empty()).then_some(*directory)
 }
 
-/// Whether a text names a variable that leads hookhost or an agent to other settings.
+/// Returns true if the text names a variable that points hookhost or an agent to other settings.
 #[must_use]
 pub fn names_variable(text: &str) -> bool {
     VARIABLES.iter().any(|(variable, _)| text.contains(variable))
 }
 
-/// Whether a path is that of the file of hookhost's keys, or of the directory that holds it.
+/// Returns true if the path is hookhost's file of keys or the directory that contains it.
 #[must_use]
 pub fn is_keys(path: &Normal, workspace: &str) -> bool {
     let is_one = |guarded: &&Guarded| guarded.when == When::Always && guarded.parts.last() == Some(&KEYS);
@@ -108,42 +109,42 @@ pub fn is_keys(path: &Normal, workspace: &str) -> bool {
     found(path).iter().any(is_one) || (is_own && found(&within).iter().any(|one| is_one(one) && one.parts.len() > 2))
 }
 
-/// How a path is written.
+/// The way in which a command writes a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reach {
-    /// How much of it.
+    /// The part of the path that the command writes.
     pub extent: Extent,
-    /// Whether it is a pattern of a shell.
+    /// True if the path is a shell pattern.
     pub wild: bool,
-    /// Whether it supposes that the target of a copy is a directory.
+    /// True if the path assumes that the target of a copy is a directory.
     pub supposed: bool,
-    /// Whether it begins in a home, wherever that is.
+    /// True if the path begins in a home directory, wherever that is.
     pub in_home: bool,
 }
 
 impl Reach {
-    /// How a command writes `path`, from `cwd`.
+    /// Derives the reach of a write to `path` from the directory `cwd`.
     #[must_use]
     pub fn of(write: &Write, path: &Normal, cwd: Option<&str>) -> Self {
         let Write { path: word, extent, supposed } = write;
-        // Where an archive is unpacked that is put nobody knows where is no matter of a home.
+        // An archive that is unpacked in an unknown directory says nothing about a home.
         let is_nowhere =
             *extent == Extent::Filled && !word.home && matches!(path, Normal::Below(text) if text.is_empty());
-        // `cd */`: each that fits may be meant.
+        // After `cd */`, any matching directory may be the current one.
         let wild = word.glob || cwd.is_some_and(|cwd| cwd.has_one_of(b"*?["));
         let extent = if is_nowhere { Extent::File } else { *extent };
         Self { extent, wild, supposed: *supposed, in_home: word.home }
     }
 }
 
-/// All that is guarded at `path`.
+/// Returns all entries of the table that a write to `path` affects.
 #[must_use]
 pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded> {
     let (text, is_absolute) = match path {
         Normal::Absolute(text) => (text, true),
         Normal::Below(text) => (text, false),
     };
-    // What is copied to a directory for temporary files, or cleaned up there, is no agent's settings.
+    // Files in a directory for temporary files are not an agent's settings.
     let is_scratch = is_absolute && is_temporary(text);
     if reach.supposed && is_scratch {
         return Vec::new();
@@ -169,7 +170,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
                 && guarded.fits(names, takes, is_home_known, reach)
         }));
     }
-    // Whatever an archive has for a home.
+    // An archive unpacked in a home may contain any file of a home.
     if reach.extent == Extent::Filled && home == Some(names.len()) {
         found.extend(GUARDED.iter().filter(|guarded| !guarded.rooted && guarded.above != Above::Never));
     }
@@ -179,7 +180,7 @@ pub fn at(path: &Normal, reach: Reach, workspace: &str) -> Vec<&'static Guarded>
     found
 }
 
-/// Whether a path is the workspace, or a directory above it.
+/// Returns true if the path is the workspace or a directory above it.
 fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
     let mut parts = workspace.split('/').filter(|part| !part.is_empty());
     !names.is_empty()
@@ -188,15 +189,15 @@ fn holds(names: &[&str], workspace: &str, wild: bool) -> bool {
             .all(|name| !name.has(UNKNOWN as u8) && parts.next().is_some_and(|part| overlap(part, name, wild)))
 }
 
-/// A name as Windows takes it: without a stream, and without dots and blanks at its end.
+/// Normalizes a name as Windows does: removes a stream, and dots and spaces at the end.
 fn known_name(name: &str) -> &str {
-    // Not the colons of `[[:alpha:]]`, nor that of a drive.
+    // A colon in `[[:alpha:]]` or after a drive letter begins no stream.
     let stream = name.find(':').filter(|at| *at > 1 && !name.has(b'['));
     let stem = stream.map_or(name, |at| &name[..at]).trim_end_matches(['.', ' ']);
     if stem.is_empty() { name } else { stem }
 }
 
-/// Those that may begin with a name, as far as it is known.
+/// Returns the entries whose first component may match the name, as far as the name is known.
 fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded] {
     let known = known_part(name, wild);
     // `CLAUDE~1` may be `.claude`.
@@ -204,7 +205,7 @@ fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded
         return GUARDED;
     }
     if known.is_empty() {
-        // Of what is not known at all, only what a home has in the place.
+        // An unknown name can only match an entry at the top of a home.
         let is_nothing = name.bytes().all(|byte| byte == UNKNOWN as u8);
         return if is_nothing && !is_in_home { &[] } else { GUARDED };
     }
@@ -213,25 +214,25 @@ fn beginning_with(name: &str, wild: bool, is_in_home: bool) -> &'static [Guarded
     }
     let is_whole = known.len() == name.len();
     let begin = GUARDED.partition_point(|guarded| guarded.parts[0] < known);
-    // Few begin alike.
+    // A linear search is enough: few entries begin alike.
     let fits =
         |guarded: &&Guarded| if is_whole { guarded.parts[0] == known } else { guarded.parts[0].starts_with(known) };
     let count = GUARDED[begin..].iter().take_while(fits).count();
     &GUARDED[begin..begin + count]
 }
 
-/// Whether the first name of what is guarded may begin with this byte: soon said, and of most names no.
+/// Fast check: returns true if the first component of an entry may begin with this byte. Most names fail it.
 fn may_begin(byte: Option<u8>) -> bool {
     byte.is_some_and(|byte| FIRST_BYTES & (1 << (byte.to_ascii_lowercase() % 32)) != 0)
 }
 
-/// What of a name is known, from its beginning.
+/// Returns the part of a name before the first unknown or wildcard character.
 fn known_part(name: &str, wild: bool) -> &str {
     let end = name.find(|c| c == UNKNOWN || (wild && matches!(c, '*' | '?' | '[')));
     &name[..end.unwrap_or(name.len())]
 }
 
-/// The name and the ending of a short name of Windows: `claude~1`, `settin~2.jso`.
+/// Returns the stem and the extension of a Windows short name: `claude~1`, `settin~2.jso`.
 fn short_name(name: &str) -> Option<(&str, &str)> {
     let (stem, rest) = name.halves(b'~')?;
     let (number, ending) = rest.halves(b'.').unwrap_or((rest, ""));
@@ -239,7 +240,7 @@ fn short_name(name: &str) -> Option<(&str, &str)> {
     (is_number && !stem.is_empty() && stem.len() <= 6).then_some((stem, ending))
 }
 
-/// Whether Windows makes such a short name of a part of the table.
+/// Returns true if Windows may make this short name from a component of the table.
 fn is_short_of(part: &str, (stem, ending): (&str, &str)) -> bool {
     let part = part.trim_start_matches('.');
     let (name, ending_of_part) = part.rsplit_once('.').unwrap_or((part, ""));
@@ -248,19 +249,19 @@ fn is_short_of(part: &str, (stem, ending): (&str, &str)) -> bool {
 }
 
 impl Guarded {
-    /// Whether it is hookhost's own.
+    /// Returns true if the entry is hookhost's own.
     #[must_use]
     pub fn is_hosts(&self) -> bool {
         self.owner == HOOKHOST
     }
 
-    /// Whether it matters only where what is written names one of the variables ([`names_variable`]).
+    /// Returns true if the entry applies only if the written text names one of the variables ([`names_variable`]).
     #[must_use]
     pub fn is_of_variables(&self) -> bool {
         self.when == When::Names
     }
 
-    /// Whether a path that ends with `names` is it, lies in it, or, with `takes`, is a directory above it that it names.
+    /// Returns true if a path that ends with `names` matches this entry or lies in it. With `takes`, a directory above it matches, too.
     fn fits(&self, names: &[&str], takes: bool, is_in_home: bool, reach: Reach) -> bool {
         let count = names.len().min(self.parts.len());
         let is_reached = match names.len().cmp(&self.parts.len()) {
@@ -268,7 +269,7 @@ impl Guarded {
             std::cmp::Ordering::Equal => true,
             std::cmp::Ordering::Greater => self.tree,
         };
-        // The last names tell most apart.
+        // Compare from the end, because the last names differ most.
         let mut pairs = names[..count].iter().zip(self.parts).rev();
         let least = if is_in_home && !reach.supposed { MIN_KNOWN_IN_HOME } else { MIN_KNOWN };
         is_reached
@@ -277,7 +278,7 @@ impl Guarded {
     }
 }
 
-/// How much names tell, where they may be patterns: a name that is no pattern as much as two letters of one that is.
+/// Counts the known units of a path whose names may be patterns. A name without wildcards counts as much as two letters.
 fn known(names: &[&str], wild: bool) -> usize {
     let mut all = 0;
     for (at, name) in names.iter().enumerate() {
@@ -285,7 +286,7 @@ fn known(names: &[&str], wild: bool) -> usize {
             all += if SHARED.contains(name) && at + 1 < names.len() { 0 } else { MIN_KNOWN };
             continue;
         }
-        // An ending says little, unless the directory says something.
+        // Ignore the extension unless the directory is known: an extension says little.
         let is_last = at + 1 == names.len() && all < 2;
         let stem = name.rsplit_once('.').filter(|(stem, _)| is_last && !stem.is_empty());
         let stem = stem.map_or(*name, |(stem, _)| stem);
@@ -294,7 +295,7 @@ fn known(names: &[&str], wild: bool) -> usize {
     all
 }
 
-/// How much a pattern tells: a letter two units, one of several one.
+/// Counts the units of a pattern: two for a letter, one for `?` or a wide class, none for `*` and unknown characters.
 fn letters(pattern: &str, wild: bool) -> usize {
     let mut all = 0;
     let mut rest = pattern;
@@ -315,7 +316,8 @@ fn letters(pattern: &str, wild: bool) -> usize {
     all
 }
 
-/// Whether a name fits a part of the table, in which `*` stands for anything; what is unknown of the name may be anything, too.
+/// Returns true if a name can match a component of the table. `*` in the component matches anything, and so does an unknown character of
+/// the name.
 fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if let Some(short) = short_name(name) {
         return is_short_of(part, short);
@@ -324,7 +326,7 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if known.len() == name.len() && !part.has(b'*') {
         return part == name;
     }
-    // A pattern stands for a dot at the beginning only where it has one.
+    // As in a shell, a wildcard does not match a leading dot.
     if wild && part.starts_with('.') && name.starts_with(['*', '?', '[']) {
         return false;
     }
@@ -333,15 +335,15 @@ fn overlap(part: &str, name: &str, wild: bool) -> bool {
     if known.as_bytes()[..shared] != fixed.as_bytes()[..shared] {
         return false;
     }
-    // A longer pattern is meant to be slow; a longer name is no file's.
+    // No file has a name this long. A pattern this long is an attempt to make matching slow, so it counts as a match.
     if name.len() > MAX_NAME {
         return known.len() < name.len();
     }
     both(part.as_bytes(), name.as_bytes(), wild)
 }
 
-/// Whether one text fits both. Bit `n` of `reached` says whether what was seen of the name and `n` bytes of the part can be the same
-/// text; the build refuses a part that has no room for its bits.
+/// Returns true if some text matches both patterns. Bit `n` of `reached` is set if the name so far and the first `n` bytes of the component
+/// can be the same text. The build script refuses components that are too long for the bits.
 fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     let all = (2_u64 << part.len()) - 1;
     let stars = bits(part, |byte| byte == b'*');
@@ -350,10 +352,10 @@ fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     while let Some(byte) = name.get(at).copied() {
         at += 1;
         let class = if wild && byte == b'[' { class_end(&name[at..]) } else { None };
-        // A star of the part takes what comes, and stays.
+        // A `*` of the component accepts the byte and stays in its state.
         let stay = reached & stars;
         reached = if (wild && byte == b'*') || char::from(byte) == UNKNOWN {
-            // All from the first that is reached.
+            // Every state from the first reached one on becomes reachable.
             if reached == 0 { 0 } else { all & !(reached & reached.wrapping_neg()).wrapping_sub(1) }
         } else if let Some(length) = class {
             at += length + 1;
@@ -371,8 +373,8 @@ fn both(part: &[u8], name: &[u8], wild: bool) -> bool {
     (reached >> part.len()) & 1 == 1
 }
 
-/// Where the class of a pattern ends that begins before `rest`. A `]` that comes first belongs to it, and so does `[:alpha:]`; a class
-/// that does not end is a character like any other.
+/// Returns the index in `rest` at which a character class ends, where `rest` follows the opening `[`. A `]` in first place and a named
+/// class such as `[:alpha:]` belong to the class. Returns `None` if the class is not closed; its `[` is then an ordinary character.
 fn class_end(rest: &[u8]) -> Option<usize> {
     let mut at = usize::from(rest.first().is_some_and(|byte| matches!(byte, b'!' | b'^')));
     at += usize::from(rest.get(at) == Some(&b']'));
@@ -388,35 +390,35 @@ fn class_end(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// A bit for each byte of a part of which `is` is true.
+/// Returns a bit mask of the bytes of a component for which `is` returns true.
 fn bits(part: &[u8], is: impl Fn(u8) -> bool) -> u64 {
     part.iter().rev().fold(0, |bits, byte| (bits << 1) | u64::from(is(*byte)))
 }
 
-/// A star of the part may be nothing; no two of them follow each other.
+/// Lets each `*` match the empty text, too. The table never has two of them in a row.
 fn spread(reached: u64, stars: u64) -> u64 {
     reached | ((reached & stars) << 1)
 }
 
-/// What a command changes of what is guarded.
+/// The guarded files that a command changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// A file of hookhost's.
+    /// True if the command changes a file of hookhost.
     pub hookhost: bool,
-    /// A file of an agent's.
+    /// True if the command changes a file of an agent.
     pub agents: bool,
-    /// hookhost's keys, which it perhaps only reads.
+    /// True if the command names hookhost's keys, perhaps only to read them.
     pub keys: bool,
 }
 
-/// Directories that others use as well: to name one of them says little.
+/// Directories that other programs use, too. Naming one of them says little.
 const COMMON: [&str; 6] = [".config", ".local", ".cargo", ".cache", ".github", ".vscode"];
-/// Maximum number of guarded paths of a text, and of commands with an operand that nobody knows, that are brought together.
+/// Limit for [`Reader::suppose_guarded`]: maximum number of guarded paths, and of commands with an unknown operand.
 const MAX_SUPPOSED: usize = 8;
 
 impl Reader<'_> {
-    /// Where a program writes what nobody knows from its beginning (`rm "$x"`), and the text names a guarded path elsewhere, adds the
-    /// same command about that path.
+    /// Handles programs whose target is unknown from its first character (`rm "$x"`). If the text names a guarded path elsewhere, adds the
+    /// same command with that path.
     pub(super) fn suppose_guarded(&mut self) -> Result<(), Unreadable> {
         let is_open = |word: &Word| word.text.starts_with(UNKNOWN);
         let may_write = |command: &&Command| {
@@ -431,7 +433,7 @@ impl Reader<'_> {
         self.spend(self.text.len())?;
         let mut found = Vec::new();
         for (path, is_directory) in named(self.text, self.places) {
-            // What is named to the command itself is not what it is given beside that.
+            // A path that the command names itself is not its unknown operand.
             let is_named = |command: &&Command| {
                 let read = command.redirects.iter().map(|redirect| &redirect.target);
                 command.args.iter().chain(read).any(|word| word.text == path.text)
@@ -457,7 +459,8 @@ impl Reader<'_> {
     }
 }
 
-/// The guarded paths that a text names as a whole, and the directories that hold them; and whether it is a directory.
+/// Returns the guarded paths, and directories that contain guarded files, that the text names as whole words. The flag is true for a
+/// directory.
 fn named(text: &str, places: &Places) -> Vec<(Word, bool)> {
     let is_end = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,".contains(c);
     let mut found: Vec<(Word, bool)> = Vec::new();
@@ -480,8 +483,8 @@ fn named(text: &str, places: &Places) -> Vec<(Word, bool)> {
 }
 
 impl Command {
-    /// What it may lead to changes of, though it is not known to write it: the files to which it gives another name, by which they
-    /// could then be written (`ln`, `docker run -v`), and those that it names to a program of which nobody knows that it only reads.
+    /// Returns the files that the command may let others write, although it is not known to write them itself. These are files that get a
+    /// second name (`ln`, `docker run -v`) and files given to a program that is not known to be read-only.
     #[must_use]
     pub fn exposes(&self) -> Vec<Write> {
         let exposed = |path: Word, extent| Write { path, extent, supposed: false };
@@ -516,8 +519,8 @@ impl Command {
         }
     }
 
-    /// Whether nobody knows what it does with the files that it is given. What is not installed, or runs a text in a language of its
-    /// own, does what that text says: it is not looked into.
+    /// Returns true if the effect of the program on its files is unknown. Programs outside the installed directories and interpreters are
+    /// excluded: their effect depends on a text that is not read here.
     fn is_unknown(&self, program: &str) -> bool {
         let path = self.program_word.text.as_str();
         let is_installed = !path.has_one_of(b"/\\")
@@ -531,7 +534,7 @@ impl Command {
             && !runs_others(program)
     }
 
-    /// What it changes of what is guarded on this machine, as far as [`Command::writes`] and [`Command::exposes`] know.
+    /// Returns the guarded files on this machine that the command changes, according to [`Command::writes`] and [`Command::exposes`].
     #[must_use]
     pub fn changes(&self, places: &Places) -> Changes {
         let mut changes = Changes { keys: self.names_keys(places), ..Changes::default() };
@@ -573,7 +576,7 @@ impl Command {
         })
     }
 
-    /// The directories of which it reads or copies all that is below them.
+    /// Returns the directories that the command reads or copies recursively.
     fn read_whole(&self) -> Vec<Word> {
         let has = |letters: &[u8], long: &str| {
             let is_cluster = |text: &str| text.starts_with('-') && !text.starts_with("--");
@@ -583,7 +586,7 @@ impl Command {
         let is_option = |word: &&Word| word.text.starts_with('-');
         let mut operands: Vec<Word> = self.args.iter().filter(|word| !is_option(word)).cloned().collect();
         match self.program.as_str() {
-            // The last is where it is put.
+            // The last operand is the target.
             "cp" | "gcp" | "scp" | "rsync" if has(b"rRa", "--recursive") || has(b"", "--archive") => {
                 operands.pop();
             }
@@ -612,18 +615,18 @@ impl Command {
         self.args.iter().chain(&self.input).any(|word| names_variable(&word.text))
     }
 
-    /// Whether it is a cmdlet that says what it would do: `Remove-Item x -WhatIf`.
+    /// Returns true for a cmdlet that only prints its effect: `Remove-Item x -WhatIf`.
     fn only_says(&self) -> bool {
         let is_cmdlet =
             self.windows || self.program.halves(b'-').is_some_and(|(verb, _)| verb.starts_with(char::is_uppercase));
         is_cmdlet && self.redirects.is_empty() && self.args.iter().any(|word| word.text.eq_ignore_ascii_case("-whatif"))
     }
 
-    /// Whether it is worth a closer look: most commands write nothing, or nothing that has a guarded name.
+    /// Fast check before the full analysis. Most commands write nothing, or nothing with a guarded name.
     fn may_change(&self) -> bool {
         let program = lower(&self.program);
         let is_writer = match kind(&program) {
-            // These may be about a directory that holds what is guarded.
+            // These may affect a directory that contains guarded files.
             Some(Kind::Find | Kind::Move | Kind::Rename | Kind::Unpack(..)) => return true,
             Some(_) => true,
             None => READERS.of_first_word(&program).next().is_none(),
@@ -638,7 +641,8 @@ impl Command {
     }
 }
 
-/// What of this machine a container gets to write: the source in `a:b`, or in `type=bind,source=a,target=b`.
+/// Returns the host path that a container may write: the source in `a:b` or in `type=bind,source=a,target=b`. `None` if the mount is
+/// read-only.
 fn mounted(value: &Word) -> Option<Word> {
     let text = value.text.as_str();
     let mut fields = text.split(',');
@@ -656,7 +660,7 @@ fn mounted(value: &Word) -> Option<Word> {
     Some(Word { home: source.starts_with('~'), ..value.with_text(source) })
 }
 
-/// The path of a word that names this machine as if it were another: `localhost:x`.
+/// Returns the path of a word that addresses this machine as a remote host: `localhost:x`.
 fn on_this_machine(word: &Word) -> Option<Word> {
     let (machine, path) = word.text.halves(b':')?;
     let machine = machine.rsplit('@').next()?;
@@ -665,17 +669,17 @@ fn on_this_machine(word: &Word) -> Option<Word> {
     is_this.then(|| Word { home: path.starts_with('~'), ..word.with_text(path) })
 }
 
-/// The parts of a word that may be paths: `x`, `-ox`, `--output=x`, `key=x`, `a:x`.
+/// Returns the parts of a word that may be paths: `x`, `-ox`, `--output=x`, `key=x`, `a:x`.
 fn pieces(word: &Word) -> impl Iterator<Item = Word> + '_ {
     let text = word.text.as_str();
     let attached = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
     let parts = text.split(['=', ':', ',', '@']).skip(1);
-    // Text is no path.
+    // A part with spaces is text, not a path.
     let texts = std::iter::once(text).chain(attached).chain(parts).filter(|text| !text.has_one_of(b" \n"));
     texts.map(move |text| Word { home: text.starts_with('~'), ..word.with_text(text) })
 }
 
-/// Whether a part of a text may be the first name of what is guarded. An option may have a path right after its letter.
+/// Returns true if a part of the text may begin a guarded path. An option may have a path directly after its letter.
 fn may_be_guarded(text: &str) -> bool {
     if text.starts_with('-') && text.has_one_of(b"./") {
         return true;
@@ -683,7 +687,7 @@ fn may_be_guarded(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut begin = 0;
     (0..=bytes.len()).any(|at| {
-        // A drive is a part of a path.
+        // A drive letter is part of the path.
         let is_end = match bytes.get(at) {
             None | Some(b'/' | b'\\' | b'=' | b',') => true,
             Some(b':') => at > begin + 1,
@@ -699,8 +703,8 @@ fn may_be_guarded(text: &str) -> bool {
     })
 }
 
-/// Whether a path that is written may be guarded, from a directory that is not: asked before it is known where it leads, which takes
-/// longer to find out.
+/// Fast check: returns true if a written path may be guarded, seen from a directory that is not. It runs before the path is resolved, which
+/// takes longer.
 fn may_lead_there(path: &Word, whole: bool) -> bool {
     let text = lower(&path.text);
     let names: Vec<&str> = text.trim_start_matches(['/', '\\']).split(['/', '\\']).collect();

@@ -1,8 +1,9 @@
-//! The one list of files of which everybody knows that they hold secrets, for all rules: those about printing, sending and copying.
+//! The list of files that are known to hold secrets. All rules use it: those about printing, sending and copying.
 
 use super::ascii::Ascii as _;
 
-/// The last names of their paths, the last first; `*` is as in a shell. In order, so that those which begin alike are soon found.
+/// The last components of the paths, last one first, with `*` as in a shell. Sorted, so that entries with the same first byte are found
+/// fast.
 static FILES: [&str; 129] = [
     "*.conf<wireguard",
     "*.jks",
@@ -135,7 +136,7 @@ static FILES: [&str; 129] = [
     "wallet.dat",
 ];
 
-/// The same of directories that hold nothing else.
+/// The same for directories that hold nothing but secrets.
 const DIRECTORIES: [&str; 9] = [
     ".gnupg",
     "secrets<run",
@@ -148,17 +149,17 @@ const DIRECTORIES: [&str; 9] = [
     "system-connections",
 ];
 
-/// Words of a name that make the key or the list in it one that everybody may see.
+/// Parts of a name that show that the key or list in the file is public.
 const PUBLIC: &str =
     "ca|cacert|cert|certs|certificate|chain|fullchain|bundle|pub|public|dhparam|csr|example|sample|template";
-/// Minimum number of known letters of a pattern that means a file of the list.
+/// Minimum number of known letters in a pattern that matches a file of the list.
 const MIN_KNOWN: usize = 2;
 
-/// Whether a path is that of a file of the list.
+/// Returns true if a path is that of a file in the list.
 pub(super) fn is_held(text: &str) -> bool {
     let path = text.trim_end_matches(['/', '\\']);
     let is_web = path.contains("://") && !path.starts_with("file");
-    // Each has one of these: most words are soon told.
+    // Fast check: each entry contains one of these bytes.
     if is_web || path.len() < MIN_KNOWN || !path.has_one_of(b"._/\\ ") {
         return false;
     }
@@ -180,7 +181,7 @@ pub(super) fn is_held(text: &str) -> bool {
     (is_listed() || ends.into_iter().any(is_within)) && !name.ends_with(".pub") && !is_public(&path, name)
 }
 
-/// Whether it is a certificate, or shows what such a file would be like.
+/// Returns true for a certificate and for an example of such a file.
 fn is_public(path: &str, name: &str) -> bool {
     let has_key = name.ends_with(".key");
     let is_one = |word: &str| PUBLIC.split('|').any(|public| public == word);
@@ -192,7 +193,7 @@ fn is_public(path: &str, name: &str) -> bool {
         || path.starts_with("templates/")
 }
 
-/// Whether the last names of a path, of which this is the last, fit those of a file.
+/// Returns true if the last components of a path match an entry of the list. `name` is the last component.
 fn ends_as(path: &str, name: &str, file: &str) -> bool {
     let first = file.as_bytes().first();
     if first != name.as_bytes().first() && first != Some(&b'*') {
@@ -202,7 +203,7 @@ fn ends_as(path: &str, name: &str, file: &str) -> bool {
     file.split('<').all(|part| names.next().is_some_and(|name| fits(part.as_bytes(), name.as_bytes())))
 }
 
-/// The path that a pattern of file names may mean, where that holds secrets.
+/// Returns the path of a secret file that a pattern probably means.
 pub(super) fn meant(pattern: &str) -> Option<String> {
     FILES.iter().filter(|file| !file.has(b'*')).find_map(|file| {
         let mut made: Vec<&str> = Vec::new();
@@ -223,7 +224,7 @@ pub(super) fn meant(pattern: &str) -> Option<String> {
     })
 }
 
-/// Whether a pattern has so much of a name that it is likely meant: half of it at its beginning, or most of its letters.
+/// Returns true if a pattern has enough of a name to mean it: the first half, or most of its letters.
 fn is_near(pattern: &str, name: &str) -> bool {
     let begin = pattern.bytes().take_while(|byte| !matches!(byte, b'*' | b'?' | b'[')).count();
     let letters = pattern.bytes().filter(u8::is_ascii_alphanumeric).count();
@@ -231,7 +232,7 @@ fn is_near(pattern: &str, name: &str) -> bool {
     is_half || letters * 2 > name.len() || (!pattern.has(b'*') && letters >= MIN_KNOWN)
 }
 
-/// Whether a pattern of a shell fits a name.
+/// Returns true if a shell pattern matches a name.
 pub(super) fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,6 +1,6 @@
-//! What a shell command is, read from its text: the programs that it runs, with their words and redirections, through
-//! wrappers such as `sudo`, `xargs` and `sh -c`, with `cd` and assignments followed; which files it writes; and where a path
-//! leads. Nothing here runs anything or asks a file system. What only the shell will know is marked as [`UNKNOWN`].
+//! Reads shell commands from their text. It finds the programs that run, with their words and redirections, also through wrappers such as
+//! `sudo`, `xargs` and `sh -c`, and follows `cd` and assignments. It finds the files that a command writes, and classifies paths. Nothing
+//! here runs anything or accesses a file system. Parts that only the shell will know are marked as [`UNKNOWN`].
 
 mod arithmetic;
 mod bounds;
@@ -48,51 +48,51 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One program with its words, wherever it is in the text and whatever it is wrapped in.
+/// One call of a program, at any place of the text and inside any wrapper.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The program's file name; empty where it is not known.
+    /// The program's file name; empty if unknown.
     pub program: String,
     pub program_word: Word,
     pub args: Vec<Word>,
     pub redirects: Vec<Redirect>,
-    /// Variables that are set for it: `NAME=value program`.
+    /// Variables set for this command: `NAME=value program`.
     pub environment: Vec<(String, Word)>,
-    /// The bytes of the agent's text that it came from.
+    /// The byte range of the agent's text from which the command comes.
     pub place: Range<usize>,
-    /// Whether those bytes contain its words literally, so that it can be changed there.
+    /// True if those bytes contain the words literally, so that the command can be rewritten there.
     pub exact: bool,
-    /// The programs that run it: `sudo`, `xargs`, `sh`.
+    /// The programs that run this command: `sudo`, `xargs`, `sh`.
     pub wrappers: Vec<String>,
-    /// Where it runs; nothing where that is not known.
+    /// The directory in which the command runs, if known.
     pub cwd: Option<String>,
-    /// Where it perhaps runs, where that is not known.
+    /// The directory in which the command may run, if `cwd` is unknown.
     pub perhaps: Option<String>,
     pub location: Location,
-    /// The programs whose output it reads, and those that read its output.
+    /// The programs whose output the command reads, and those that read its output.
     pub upstream: Vec<String>,
     pub downstream: Vec<String>,
-    /// What it reads, where the text says so: a here-document, `echo … |`.
+    /// The input, if the text contains it: a here-document, `echo … |`.
     pub input: Option<Word>,
-    /// Whether what it prints is put into a variable, or into a header that says who asks.
+    /// True if the output goes into a variable, or into a header that carries credentials.
     pub kept: bool,
-    /// Whether it is spelt as Windows does.
+    /// True if the command is written in the syntax of a Windows shell.
     pub windows: bool,
-    /// Whether the commands that it runs are there as well: those of a function, of an alias, of a script that the text writes.
+    /// True if the script also lists the commands that this one runs: those of a function, an alias or a script that the text writes.
     pub resolved: bool,
 }
 
 impl Command {
-    /// What a word of it leads to.
+    /// Classifies the path that one of the command's words denotes.
     pub fn class(&self, word: &Word, places: &Places) -> Class {
         match places.class(word, self.cwd.as_deref()).seen_from(self.location) {
-            // Wherever it is, what is there can be made again.
+            // On any machine but a remote one, a tool creates this directory again.
             Class::Unknown if self.location != Location::Machine && places::is_made_again(word) => Class::Inside,
             class => class,
         }
     }
 
-    /// The same command where its patterns stand for names that begin with a dot; nothing where none of them does.
+    /// Returns the command with patterns that match names with a leading dot, or `None` if it has no patterns.
     fn dotted(&self) -> Option<Self> {
         let dotted = |word: &Word| {
             let names = word.text.split('/').map(|name| match name.as_bytes().first() {
@@ -110,7 +110,7 @@ impl Command {
         (command.args != self.args).then_some(command)
     }
 
-    /// The word that is a text in the program's own language, and names no file: `.[] | .key` of `jq`.
+    /// Returns the word that is code in the program's own language and not a file name: `.[] | .key` of `jq`.
     pub fn code(&self) -> Option<&Word> {
         if !matches!(self.program.as_str(), "jq" | "yq" | "gojq" | "jaq" | "dasel") {
             return None;
@@ -138,35 +138,35 @@ pub enum RedirectKind {
     Append,
 }
 
-/// Whether what is let go of is needed by nobody: the memory of this instance is thrown away.
+/// True if no further text follows, so that memory need not be freed.
 static IS_LAST: AtomicBool = AtomicBool::new(false);
 
-/// Says that this is the last text of the instance: a guest answers one event. What [`leave`] is given from now on is not taken apart.
+/// Declares the current text the last one of this instance, because a guest answers one event. From now on, [`leave`] frees nothing.
 pub fn answers_last() {
     IS_LAST.store(true, Ordering::Relaxed);
 }
 
-/// Lets go of a value: a tree of many parts, each of which would be given back to the allocator by itself.
+/// Drops a value. For the last text in a guest, it leaks the value instead, because freeing a large tree takes time.
 pub fn leave<T>(value: T) {
-    // Elsewhere there is another text, and memory that somebody watches.
+    // Other targets read more texts, and tests may check their memory.
     if cfg!(target_arch = "wasm32") && IS_LAST.load(Ordering::Relaxed) {
         std::mem::forget(value);
     }
 }
 
-/// The file name of a program, as it is looked up.
+/// Returns the file name of a program, as it is looked up.
 pub(crate) fn program_name(word: &str) -> &str {
     let separator = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
     let name = separator.map_or(word, |slash| &word[slash + 1..]);
     name.strip_suffix(".exe").or_else(|| name.strip_suffix(".EXE")).unwrap_or(name)
 }
 
-/// A name in the case in which it is looked up.
+/// Returns a name in the case in which it is looked up.
 pub fn lower(name: &str) -> Cow<'_, str> {
     if is_lower(name) { name.into() } else { name.to_ascii_lowercase().into() }
 }
 
-/// Whether it is so already.
+/// Returns true if the name has no upper-case letters.
 pub fn is_lower(name: &str) -> bool {
     !name.bytes().any(|byte| byte.is_ascii_uppercase())
 }

@@ -1,4 +1,4 @@
-//! What of this machine a new container sees: `docker run -v "$PWD":/src -w /src`.
+//! Finds the directories of this machine that a new container sees: `docker run -v "$PWD":/src -w /src`.
 
 use super::ascii::Ascii as _;
 use super::path::{below, clean};
@@ -10,22 +10,22 @@ use super::wrappers::{List, Location, Wrapper};
 const MOUNTS: List = List("-v\n--volume\n--mount");
 const DIRECTORIES: List = List("-w\n--workdir");
 
-/// A directory of a container, and what it is on this machine.
+/// A directory in a container, and its source on this machine.
 pub(super) struct Mount {
     target: String,
     source: String,
 }
 
 impl Reader<'_> {
-    /// Enters a new container that a wrapper makes and throws away, where nothing of this machine is in it but the workspace.
+    /// Enters a new container that is thrown away afterwards, if it sees nothing of this machine but the workspace.
     pub(super) fn enter_disposable(&mut self, wrapper: &Wrapper, args: &[Word], cwd: Option<&str>) {
-        // Its own words, and the image.
+        // The wrapper's own words and the image.
         let own = &args[..args.len() - wrapper.words(args).len()];
         if !wrapper.makes_new() || !own.iter().any(|word| word.text == "--rm") {
             return;
         }
         let values = wrapper.values_of(args, MOUNTS);
-        // One that is hidden behind what is not known may be anything.
+        // A mount that is hidden in an unknown word may be anything.
         if values.len() != args.iter().filter(|word| may_mount(&word.text)).count() {
             return;
         }
@@ -33,7 +33,7 @@ impl Reader<'_> {
         let Some(mounts) = mounts else { return };
         self.scope.cwd = match wrapper.values_of(args, DIRECTORIES).pop() {
             Some(directory) => Some(directory).filter(Word::is_known).map(|word| seen(&mounts, &word.text)),
-            // Where an image begins is not known, but all that is there is thrown away.
+            // The start directory of an image is unknown, but everything there is thrown away.
             None if mounts.is_empty() => Some(MADE_UP[0].to_owned()),
             None => None,
         };
@@ -41,7 +41,7 @@ impl Reader<'_> {
         self.location = Location::Disposable;
     }
 
-    /// A mount of the workspace, of what is in it, or of a volume.
+    /// Returns a mount of the workspace, of a path in it, or of a volume. `None` for anything else.
     fn mount(&self, value: &Word, cwd: Option<&str>) -> Option<Mount> {
         let field = |names: [&str; 3]| {
             let mut fields = value.text.split(',').filter_map(|field| field.halves(b'='));
@@ -54,7 +54,7 @@ impl Reader<'_> {
                 None => ("", value.text.as_str()),
             },
         };
-        // A volume, with a name or without: what it holds is not known.
+        // A volume, with or without a name. Its content is unknown.
         if !source.has_one_of(&[b'/', b'.', UNKNOWN as u8]) {
             return Some(Mount { target: clean(target), source: UNKNOWN.to_string() });
         }
@@ -67,7 +67,7 @@ impl Reader<'_> {
         Some(Mount { target: clean(target), source: self.places.path(&source, cwd)? })
     }
 
-    /// The words of a command in a container, with the paths of this machine in the place of those of mounts.
+    /// Replaces the paths of mounts, in the words of a command in a container, by paths on this machine.
     pub(super) fn mounted(&self, mut words: Vec<Word>) -> Vec<Word> {
         if self.location == Location::Disposable && !self.mounts.is_empty() {
             for word in words.iter_mut().filter(|word| word.text.starts_with('/')) {
@@ -78,13 +78,13 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an option may mount something: `-v`, `-itv`, `--volumes-from`.
+/// Returns true if an option may mount something: `-v`, `-itv`, `--volumes-from`.
 fn may_mount(option: &str) -> bool {
     let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
     letters.is_some_and(|letters| letters.has(b'v')) || option.starts_with("--volume") || option.starts_with("--mount")
 }
 
-/// The path of this machine that a path of a container leads to; the path itself where it leads to no mount.
+/// Returns the path on this machine for a path in the container, or the path itself if it lies in no mount.
 fn seen(mounts: &[Mount], path: &str) -> String {
     let path_of = |mount: &Mount| {
         let inner = below(path, &mount.target)?;

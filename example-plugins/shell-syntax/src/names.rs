@@ -1,8 +1,8 @@
-//! The usual names of programs: `python3.12` and `nodejs` are called so on some machines only.
+//! The usual names of programs. Only some machines call them `python3.12` or `nodejs`.
 
 use super::wrappers::VERSIONED;
 
-/// The name by which a program is usually called.
+/// Returns the usual name of a program.
 pub(super) fn usual(name: &str) -> &str {
     match name {
         "nodejs" => return "node",
@@ -13,7 +13,7 @@ pub(super) fn usual(name: &str) -> &str {
         "vim.basic" | "vim.tiny" | "vim.gtk3" | "vim.nox" => return "vim",
         "original-awk" => return "awk",
         "gmake" => return "make",
-        // What starts programs on Linux.
+        // The dynamic linker, which starts programs on Linux.
         name if ["ld-linux", "ld-musl-", "ld.so", "ld64.so"].iter().any(|begin| name.starts_with(begin)) => {
             return "ld.so";
         }
@@ -31,7 +31,7 @@ pub(super) fn usual(name: &str) -> &str {
         return name;
     }
     match stem {
-        // The first number is a part of the usual name.
+        // The first digit belongs to the usual name.
         "python" | "pip" if stem.len() + version.len() == name.len() => &name[..=stem.len()],
         "pypy" => "python3",
         stem => stem,

@@ -1,21 +1,19 @@
-//! Paths as text: from any spelling to the one that they are compared by. Nothing here asks a file system, so symbolic links
-//! stay as they are.
+//! Normalizes paths as text, so that they can be compared. Nothing here accesses a file system, so symbolic links stay as they are.
 
 use super::ascii::Ascii as _;
 use crate::word::UNKNOWN;
 use std::borrow::Cow;
 
-/// A path in its one spelling: absolute where its root is known, `/` between the parts, no `.`, no `..` but at the
-/// start.
+/// A normalized path: absolute if its root is known, with `/` between components, without `.`, and with `..` only at the start.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Normal {
     /// `/work/project/a` or `c:/work/a`.
     Absolute(String),
-    /// Below an unknown directory, such as `$DIR` or somebody's `~`.
+    /// A path below an unknown directory, such as `$DIR` or another user's `~`.
     Below(String),
 }
 
-/// Without `.`, `..`, doubled and trailing slashes. A `..` above a root stays at the root, as the kernel has it.
+/// Removes `.`, `..`, and doubled and trailing slashes. A `..` above a root stays at the root, as in the kernel.
 pub fn clean(path: &str) -> String {
     if is_clean(path) {
         return path.to_owned();
@@ -36,7 +34,7 @@ pub fn clean(path: &str) -> String {
     format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
 }
 
-/// Whether it is as [`clean`] would make it: as most are.
+/// Returns true if [`clean`] would not change the path, as for most.
 fn is_clean(path: &str) -> bool {
     let parts = path.strip_prefix('/').unwrap_or(path).as_bytes();
     let mut begin = 0;
@@ -51,8 +49,8 @@ fn is_clean(path: &str) -> bool {
     true
 }
 
-/// Where a path leads that goes through the links by which Linux names each process's directories and open files: another
-/// spelling of any path. `path` is clean.
+/// Resolves a path through the links under which Linux lists the directories and open files of each process. They are another spelling of
+/// any path. `path` must be clean.
 pub(crate) fn through_process(path: &str) -> Option<Normal> {
     if let Some(rest) = path.strip_prefix("/dev/fd/") {
         return rest.halves(b'/').map(|(_, rest)| Normal::Below(rest.to_owned()));
@@ -75,23 +73,23 @@ pub(crate) fn through_process(path: &str) -> Option<Normal> {
             let path = format!("/{rest}");
             Some(through_process(&path).unwrap_or(Normal::Absolute(path)))
         }
-        // It is unknown whose working directory or open directory it is.
+        // It is unknown whose working directory or open directory this is.
         "cwd" | "fd" => Some(Normal::Below(rest.to_owned())),
         _ => None,
     }
 }
 
-/// The first part of a path, and the rest.
+/// Splits a path into its first component and the rest.
 fn parted(path: &str) -> (&str, &str) {
     path.halves(b'/').unwrap_or((path, ""))
 }
 
-/// Whether it begins at a root: `/` or a Windows drive.
+/// Returns true if a path begins at a root: `/` or a Windows drive.
 pub fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || has_drive(path)
 }
 
-/// `path` as seen from `base`, with `..` where it lies elsewhere. Both are clean and absolute.
+/// Returns `path` relative to `base`, with `..` if it lies elsewhere. Both must be clean and absolute.
 pub fn relative(path: &str, base: &str) -> String {
     let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (path, base) = (parts(path), parts(base));
@@ -101,7 +99,7 @@ pub fn relative(path: &str, base: &str) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// `path` relative to `directory`, if it is that directory or in it.
+/// Returns `path` relative to `directory` if it is that directory or lies in it.
 pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     match path.strip_prefix(directory) {
         Some("") => Some(""),
@@ -115,12 +113,12 @@ pub(crate) fn has_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [drive, b':', rest @ ..] if drive.is_ascii_alphabetic() && rest.first().is_none_or(|b| *b == b'/'))
 }
 
-/// Without the backslashes of Windows.
+/// Replaces the backslashes of Windows by slashes.
 pub(crate) fn slashed(path: &str) -> Cow<'_, str> {
     if path.as_bytes().contains(&b'\\') { path.replace('\\', "/").into() } else { path.into() }
 }
 
-/// The home that a path lies in, as the common systems lay them out.
+/// Returns the home directory that contains a path, by the usual layouts of systems.
 pub(crate) fn home_of(path: &str) -> Option<String> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     match (parts.next()?, parts.next(), parts.next()) {

@@ -1,41 +1,41 @@
-//! Where a path leads, as far as text can tell. Nothing here asks a file system.
+//! Classifies paths as far as their text tells. Nothing here accesses a file system.
 
 use super::ascii::Ascii as _;
 use super::path::{Normal, below, clean, has_drive, home_of, is_absolute, slashed, through_process};
 use super::word::{UNKNOWN, Word};
 use super::wrappers::Location;
 
-/// What lies at a path, seen from the workspace.
+/// The kind of place that a path denotes, seen from the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// The root of a file system.
     Root,
-    /// What belongs to the system: `/usr`, `/etc`, `C:\Windows`.
+    /// A directory of the system: `/usr`, `/etc`, `C:\Windows`.
     System,
-    /// A home, and what lies in it outside of the workspace.
+    /// A home, or a path in it outside of the workspace.
     Home,
-    /// What is hookhost's own in a home: its configuration, state, keys and cache. Rules about homes are about it, too.
+    /// One of hookhost's own directories in a home: configuration, state, keys, cache. Rules about homes apply to them, too.
     Host,
     /// A directory that contains the workspace.
     Above,
-    /// The workspace, or all that it holds.
+    /// The workspace itself, with everything in it.
     Workspace,
     /// The workspace's `.git`.
     Repository,
-    /// Something in the workspace.
+    /// A path in the workspace.
     Inside,
-    /// Something in a directory for temporary files.
+    /// A path in a directory for temporary files.
     Temporary,
-    /// Under `/dev`.
+    /// A path below `/dev`.
     Device,
-    /// Elsewhere.
+    /// Any other path.
     Outside,
-    /// It cannot be said.
+    /// A path that cannot be classified.
     Unknown,
 }
 
 impl Class {
-    /// As rules name it.
+    /// Parses the name that rules use.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "root" => Self::Root,
@@ -54,8 +54,8 @@ impl Class {
         })
     }
 
-    /// The same of a path that another machine or a container resolves: where the workspace lies there cannot be said, and
-    /// what the directories of a container contain neither.
+    /// Returns the class of a path on another machine or in a container. The place of the workspace is unknown there, and so is the content
+    /// of a container's directories.
     pub(crate) fn seen_from(self, location: Location) -> Self {
         match (location, self) {
             (Location::Here, class) => class,
@@ -69,14 +69,14 @@ impl Class {
     }
 }
 
-/// Directories that are the system's own, between blanks.
+/// Directories of the system, separated by spaces.
 const SYSTEM: &str = " bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var users \
                       library system applications volumes windows programdata ";
 
-/// What stands for the directories that `$TMPDIR` and `mktemp` name.
+/// Placeholders for the directories that `$TMPDIR` and `mktemp` name.
 pub(crate) const MADE_UP: [&str; 2] = ["/tmp/session", "/tmp/mktemp"];
 
-/// Directories of which only what a tool has made lies in, between blanks.
+/// Directories that contain only a tool's output, separated by spaces.
 const MADE_AGAIN: &str = " node_modules dist build target .next .nuxt .turbo coverage __pycache__ .pytest_cache .mypy_cache .ruff_cache \
                           .venv venv .gradle .parcel-cache .svelte-kit .tox htmlcov .nyc_output .eggs ";
 
@@ -89,7 +89,7 @@ const HOST: [&str; 5] = [
     "AppData/Local/hookhost",
 ];
 
-/// Directories of a home that programs fill again by themselves, relative to it; with a slash at the end, each in such a directory.
+/// Caches in a home, which programs fill again by themselves. With a slash at the end, each entry of the directory is a cache.
 const CACHES: [&str; 19] = [
     ".cache/",
     "Library/Caches/",
@@ -112,7 +112,7 @@ const CACHES: [&str; 19] = [
     "AppData/Local/Temp/",
 ];
 
-/// Where paths begin.
+/// The directories that relative paths and `~` refer to.
 #[derive(Clone, Debug)]
 pub struct Places {
     workspace: String,
@@ -130,15 +130,15 @@ impl Places {
         &self.workspace
     }
 
-    /// The same, with the home that `path` lies in where the workspace lies in none.
+    /// Uses the home that contains `path` if the workspace lies in none.
     #[must_use]
     pub fn or_home_of(mut self, path: &str) -> Self {
         self.home = self.home.or_else(|| home_of(&slashed(path)));
         self
     }
 
-    /// The one spelling of `path`, which is no word of a shell but the argument of a tool, from `cwd`. `~`, `$HOME`, `$PWD` and
-    /// `file://` are taken for what a shell or a browser takes them for; nobody knows the values of other variables.
+    /// Normalizes `path`, an argument of a tool and not a word of a shell, seen from `cwd`. `~`, `$HOME`, `$PWD` and `file://` get their
+    /// usual meaning; other variables are unknown.
     pub fn spelt(&self, path: &str, cwd: Option<&str>) -> Normal {
         let path = slashed(path.trim());
         let path = without_scheme(&path);
@@ -159,8 +159,7 @@ impl Places {
         self.resolve(&word, cwd)
     }
 
-    /// The one spelling of the path that `word` denotes, from `cwd`. Its patterns are left as they are, and so is what is
-    /// not known after its beginning.
+    /// Normalizes the path that `word` denotes, seen from `cwd`. Patterns, and unknown parts after the beginning, stay as they are.
     pub fn resolve(&self, word: &Word, cwd: Option<&str>) -> Normal {
         let text = slashed(&word.text);
         if let Some(rest) = leads_out(&text) {
@@ -184,7 +183,7 @@ impl Places {
         }
     }
 
-    /// The directory after `cd word` from `cwd`.
+    /// Returns the directory after `cd word` from `cwd`, or `None` if it is unknown.
     pub fn directory(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let is_harmless = |class| matches!(class, Class::Inside | Class::Temporary);
         if word.doubt.is_some() && is_harmless(self.surely(word, cwd)) {
@@ -193,12 +192,12 @@ impl Places {
         self.path(word, cwd)
     }
 
-    /// The path that `word` denotes, likely where it is in doubt.
+    /// Returns the path that `word` denotes, with the likely value of a doubtful part. `None` if it is unknown.
     pub fn path(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         if leads_out(&word.text).is_some() {
             return None;
         }
-        // One of several that fit a pattern is as good as any, unless that may be `..`.
+        // Any file that matches a pattern will do, unless the pattern may match `..`.
         let may_lead_up = |part: &str| part.starts_with('.') && part.has_one_of(b"*?[") && may_be(part, "..");
         if !word.is_known() || (word.glob && word.text.split('/').any(may_lead_up)) {
             return None;
@@ -206,7 +205,7 @@ impl Places {
         self.absolute(&word.text, word.home, cwd)
     }
 
-    /// What `word` leads to from `cwd`. Of two that it may lead to, the one that is dearer.
+    /// Classifies the path that `word` denotes from `cwd`. Of two possible classes, the one that needs more care counts.
     pub fn class(&self, word: &Word, cwd: Option<&str>) -> Class {
         match (self.surely(word, cwd), word.doubt) {
             (Class::Inside | Class::Temporary, Some(at)) => {
@@ -218,14 +217,14 @@ impl Places {
         }
     }
 
-    /// The same of a word that is not in doubt.
+    /// Classifies a word without regard to doubt.
     fn surely(&self, word: &Word, cwd: Option<&str>) -> Class {
         let text = &*slashed(&word.text);
         if leads_out(text).is_some() {
             return Class::Unknown;
         }
         if let Some(at) = text.find(UNKNOWN) {
-            // What is unknown may be nothing at all: `/$X` may be `/`. What precedes it in its own part is there anyway.
+            // The unknown part may be empty: `/$X` may be `/`. A known part before it in the same component rules that out.
             let slash = text[..at].rfind('/');
             let named = slash.map_or(0, |slash| slash + 1) < at;
             let directory = match slash {
@@ -246,13 +245,13 @@ impl Places {
         }
     }
 
-    /// The path of a file in the workspace, as seen from there.
+    /// Returns the path of a file in the workspace, relative to the workspace.
     pub fn in_workspace(&self, word: &Word, cwd: Option<&str>) -> Option<String> {
         let path = self.absolute(&word.text, word.home, cwd).filter(|_| word.is_known() && !word.glob)?;
         below(&path, &self.workspace).filter(|inner| !inner.is_empty()).map(str::to_owned)
     }
 
-    /// Of something in `text` where `within`, else of `text` and all below it.
+    /// Classifies an entry of the directory `text` if `within`, and otherwise `text` itself with everything below it.
     fn class_of(&self, text: &str, home: bool, cwd: Option<&str>, within: bool) -> Class {
         let Some(path) = self.absolute(text, home, cwd) else { return Class::Unknown };
         if within {
@@ -262,7 +261,7 @@ impl Places {
         }
     }
 
-    /// A path through a link of a process is as dear as what it leads to, where that is known.
+    /// Classifies an absolute path. A link of a process, below `/proc`, gets the class of its target if that is known and needs more care.
     fn class_of_absolute(&self, path: &str) -> Class {
         let class = self.class_of_place(path);
         if class != Class::System || !path.starts_with("/proc/") {
@@ -320,9 +319,9 @@ impl Places {
         if is_system { Class::System } else { Class::Outside }
     }
 
-    /// Whether it lies in one of hookhost's own directories, in any home.
+    /// Returns true if the path lies in one of hookhost's own directories, in any home.
     fn is_hosts(&self, path: &str) -> bool {
-        // Most paths are soon told.
+        // Fast check for most paths.
         if !path.contains("hookhost") {
             return false;
         }
@@ -331,7 +330,7 @@ impl Places {
         inner.is_some_and(|inner| HOST.iter().any(|directory| below(inner, directory).is_some()))
     }
 
-    /// Clean and absolute, below `~` where a home is not known.
+    /// Returns the clean absolute path. It begins with `~` if the home is unknown.
     fn absolute(&self, text: &str, home: bool, cwd: Option<&str>) -> Option<String> {
         let text = &*slashed(text);
         if home {
@@ -351,10 +350,10 @@ impl Places {
     }
 }
 
-/// Whether a path of a home is, or lies in, what programs fill again.
+/// Returns true if a path in a home is, or lies in, a cache that programs fill again.
 fn is_cache(inner: &str) -> bool {
     CACHES.iter().any(|cache| match cache.strip_suffix('/') {
-        // One of those in it, by its name.
+        // An entry of the directory, by its name.
         Some(directory) => {
             below(inner, directory).is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric()))
         }
@@ -362,7 +361,7 @@ fn is_cache(inner: &str) -> bool {
     })
 }
 
-/// Whether a path ends at a directory that a tool makes again, or lies in `node_modules`.
+/// Returns true if a path ends at a directory that a tool creates again, or lies in `node_modules`.
 pub(crate) fn is_made_again(word: &Word) -> bool {
     let text = word.text.trim_end_matches('/');
     let last = text.rsplit('/').next().unwrap_or_default();
@@ -370,10 +369,10 @@ pub(crate) fn is_made_again(word: &Word) -> bool {
     word.doubt.is_none() && !text.contains("..") && !last.has(b' ') && (is_named || text.contains("node_modules/"))
 }
 
-/// What follows the last `..` that leads out of a directory which nobody knows, or which was made up for a variable: it may lead
+/// Returns the path after the last `..` that leads out of an unknown directory or out of a placeholder for one. Such a path may lead
 /// anywhere.
 fn leads_out(text: &str) -> Option<&str> {
-    // Most have none.
+    // Fast check: most paths have no `..`.
     if !text.as_bytes().array_windows().any(|pair| pair == b"..") {
         return None;
     }
@@ -386,7 +385,7 @@ fn leads_out(text: &str) -> Option<&str> {
         match part {
             "" | "." => {}
             ".." => depth -= 1,
-            // It may be a `..` as well.
+            // The unknown part may be `..`.
             part if part.has(UNKNOWN as u8) => {}
             _ => depth += 1,
         }
@@ -398,22 +397,22 @@ fn leads_out(text: &str) -> Option<&str> {
     out
 }
 
-/// Without the scheme of a file's address.
+/// Removes the scheme of a `file://` address.
 fn without_scheme(path: &str) -> &str {
     path.strip_prefix("file://").map_or(path, |path| path.strip_prefix("localhost").unwrap_or(path))
 }
 
-/// A clean path whose root is known, as far as it leads through no link.
+/// Returns a clean path with a known root. Links below `/proc` are resolved as far as possible.
 fn known(path: String) -> Normal {
     through_process(&path).unwrap_or(Normal::Absolute(path))
 }
 
-/// What follows the first part of a path.
+/// Returns the path after its first component.
 fn behind_first(path: &str) -> String {
     clean(path.halves(b'/').map_or("", |(_, rest)| rest))
 }
 
-/// Whether it lies in a directory for temporary files.
+/// Returns true if a path lies in a directory for temporary files.
 pub(crate) fn is_temporary(path: &str) -> bool {
     let directories = ["/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders"];
     directories.iter().any(|directory| below(path, directory).is_some())
@@ -423,7 +422,7 @@ fn is_temporary_root(path: &str) -> bool {
     ["/tmp", "/var/tmp", "/private/tmp"].contains(&path)
 }
 
-/// The directory that a pattern looks into, and whether it matches everything in that directory.
+/// Returns the directory in which a pattern matches. The flag is true if the pattern matches everything there.
 fn glob_directory(text: &str) -> Option<(&str, bool)> {
     const ALL: [&str; 5] = [".*", "*.*", ".[!.]*", ".[^.]*", ".??*"];
     let at = text.find(['*', '?', '['])?;
@@ -440,7 +439,7 @@ fn glob_directory(text: &str) -> Option<(&str, bool)> {
     Some((directory, all(pattern) && rest_is_all))
 }
 
-/// Whether a pattern of a shell may stand for a name.
+/// Returns true if a shell pattern can match a name.
 fn may_be(pattern: &str, name: &str) -> bool {
     let mut left = pattern.chars();
     match left.next() {
@@ -458,7 +457,7 @@ fn clean_below(root: &str, rest: &str) -> String {
     let path = clean(rest.trim_start_matches('/'));
     match path.as_str() {
         "" => root.to_owned(),
-        // Above a home lie other homes.
+        // The parent directory of a home contains the other homes.
         path if path.starts_with("..") => "/home".into(),
         path => format!("{root}/{path}"),
     }

@@ -1,16 +1,16 @@
-//! Texts of nothing but plain words, `&&`, `||`, `;`, `|` and redirections: most of what agents run. To say what the parser would
-//! make of them is soon done; it takes as long for them as the guard does for all the rest. Anything else is the parser's.
+//! A fast parser for texts of plain words, `&&`, `||`, `;`, `|` and redirections, which is most of what agents run. It makes the same tree
+//! as the full parser, which takes as long for such a text as the guard for everything else.
 
 use brush_parser::{SourcePosition, SourceSpan, ast};
 use std::sync::Arc;
 
-/// Words that open, close or continue something where a command begins. `!`, `{` and `[[` are no plain words.
+/// Words that have a special meaning at the start of a command. `!`, `{` and `[[` are not plain words anyway.
 const RESERVED: [&str; 17] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
     "time", "until", "while",
 ];
 
-/// What the parser makes of `text`; nothing where that is not plain.
+/// Returns the syntax tree of `text`, or `None` if the text is not plain.
 pub(super) fn program(text: &str) -> Option<ast::Program> {
     let mut plain = Plain { text: text.as_bytes(), at: 0 };
     let mut items = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn program(text: &str) -> Option<ast::Program> {
 
 struct Plain<'a> {
     text: &'a [u8],
-    /// Where the next token begins.
+    /// The index at which the next token begins.
     at: usize,
 }
 
@@ -73,7 +73,7 @@ impl Plain<'_> {
         Some(ast::Command::Simple(ast::SimpleCommand { prefix: None, word_or_name: Some(name), suffix }))
     }
 
-    /// `> file`, `2>> file`, `2>&1`; nothing where none begins here, and nothing within where it is not plain.
+    /// Reads `> file`, `2>> file` or `2>&1`. Returns `None` if no redirection begins here, and `Some(None)` if one does that is not plain.
     fn redirect(&mut self) -> Option<Option<ast::IoRedirect>> {
         let rest = &self.text[self.at..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -95,14 +95,14 @@ impl Plain<'_> {
         Some(self.word().map(|word| ast::IoRedirect::File(descriptor, kind, target(word))))
     }
 
-    /// A word, and the blanks after it.
+    /// Reads a word and the spaces after it.
     fn word(&mut self) -> Option<ast::Word> {
         let begin = self.at;
         let mut name_so_far = true;
         while let Some(byte) = self.text.get(self.at) {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => {}
-                // An assignment is looked at more closely.
+                // An assignment needs the full parser.
                 b'=' if name_so_far => return None,
                 b'-' | b'.' | b'/' | b':' | b'%' | b',' | b'=' | b'@' | b'^' | b'~' => name_so_far = false,
                 quote @ (b'\'' | b'"') => {
@@ -128,7 +128,7 @@ impl Plain<'_> {
         Some(word)
     }
 
-    /// Skips an operator at this place, and the blanks after it.
+    /// Skips an operator and the spaces after it, if it is next.
     fn takes(&mut self, operator: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(operator);
         if is_here {

@@ -1,4 +1,4 @@
-//! Walks what the parser made of a text, in the order in which the shell would run it, and notes every command.
+//! Walks the parser's syntax tree of a text in the order of execution and records every command.
 
 use super::ascii::Ascii as _;
 use super::copies::listed;
@@ -24,65 +24,65 @@ use std::rc::Rc;
 
 /// Maximum nesting of commands: `sh -c`, `$(…)`, calls of functions.
 const MAX_NESTING: usize = 8;
-/// Maximum nesting of compound commands: of one in another, whether that is in the same text, in a nested one, or in a function that is
-/// called there. Each takes a part of the stack.
+/// Maximum nesting of compound commands, counted across nested texts and called functions. Each level uses stack.
 const MAX_LEVELS: usize = 32;
-/// Maximum number of commands; those of loops and functions count each time.
+/// Maximum number of commands. Commands in loops and functions count each time.
 const MAX_COMMANDS: usize = 2000;
-/// Maximum number of a loop's values that are tried.
+/// Maximum number of values that a `for` loop is read with. With more, the value is unknown.
 const MAX_ROUNDS: usize = 16;
-/// The work of a command, of a word of it beside its bytes, and of a variable that a subshell has a copy of.
+/// Units of work for a command, for a word in addition to its bytes, and for each variable that a subshell copies.
 const WORK_OF_COMMAND: usize = 32;
 const WORK_OF_WORD: usize = 8;
 const WORK_OF_VARIABLE: usize = 40;
-/// Bytes of a command's input per unit of work: they are only copied.
+/// Bytes of a command's input per unit of work. Input is only copied, so it costs less than parsed text.
 const INPUT_BYTES_PER_UNIT: usize = 4;
-/// The work of setting the parser to a text or a word, beside its bytes.
+/// Units of work for one call of the parser, in addition to the bytes of its text.
 pub(super) const WORK_OF_PARSE: usize = 200;
 
-/// Programs that run whatever their words name. After one of them, an unknown program may do the same.
+/// Programs that run the program which their words name. After one of them, an unknown program may do the same.
 const PASSING_ON: [&str; 19] = [
     "sudo", "doas", "env", "nohup", "nice", "ionice", "time", "timeout", "gtimeout", "command", "builtin", "exec",
     "stdbuf", "xargs", "busybox", "setsid", "watch", "chroot", "flock",
 ];
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable(pub(crate) String);
 
-/// What a text runs.
+/// The commands of a text and further findings about it.
 #[derive(Debug, Default)]
 pub struct Script {
     pub commands: Vec<Command>,
-    /// Why some of it could not be read.
+    /// The reason why a part of the text could not be read.
     pub unreadable: Option<String>,
-    /// Whether text that only the shell will know is run as a command: `eval "$X"`.
+    /// True if the text runs a command that only the shell can know: `eval "$X"`.
     pub runs_unknown: bool,
-    /// Whether a file is run that the same text has fetched.
+    /// True if the text runs a file that it fetched.
     pub runs_fetched: bool,
-    /// A function that starts itself again and again.
+    /// True if a function is a fork bomb: it starts itself twice at once, or in the background.
     pub fork_bomb: bool,
-    /// Whether it is one command and nothing else.
+    /// True if the text is exactly one simple command.
     pub is_single: bool,
-    /// The functions that it defines.
+    /// The names of the functions that the text defines.
     pub functions: Vec<String>,
-    /// Whether [`read_likely`] may find more.
+    /// True if [`read_likely`] may find more.
     pub leaves_open: bool,
-    /// Units of work that reading it took: see `bounds::MAX_WORK`.
+    /// Units of work spent on the text. The limit is `bounds::MAX_WORK`.
     pub work: usize,
 }
 
-/// Where a command begins among the words of a program that nothing is known of. It is no part of a component that never reads
-/// what is likely.
+/// Returns the index at which a command begins among the words of an unknown program. A function pointer, so that the linker drops the code
+/// from a component that never calls [`read_likely`].
 type Likely = fn(&str, &[Word]) -> Option<usize>;
 
-/// Reads `text`, which would run in `cwd`.
+/// Reads `text` as a script that starts in the directory `cwd`.
 pub fn read(text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Script {
     read_as(None, text, dialect, cwd, places)
 }
 
-/// Reads `text` a second time where that finds what [`read`] left open in `script`: it takes a variable or a directory that was perhaps set
-/// for set, and what an unknown program after a wrapper is given as a command. Nothing where `script` left none of it open.
+/// Reads `text` again with likely assumptions, if [`read`] left something open in `script`. It assumes that a variable or directory that
+/// may be set is set, and that an unknown program after a wrapper runs the command in its words. Returns `None` if `script` leaves nothing
+/// open.
 #[must_use]
 pub fn read_likely(script: &Script, text: &str, dialect: ShellDialect, cwd: &str, places: &Places) -> Option<Script> {
     let begins = |program: &str, words: &[Word]| {
@@ -130,19 +130,19 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     };
     let is_windows = matches!(dialect, ShellDialect::Powershell | ShellDialect::Cmd);
     let mut result = if is_windows { windows::read(&mut reader, text) } else { reader.top(text) };
-    // `$x = Get-Date; $x.Year`: what a POSIX shell takes for a program that it does not know. The rest counts by both readings.
+    // `$x = Get-Date; $x.Year`: a POSIX shell would take the variable for an unknown program. The other commands count in both readings.
     let is_assigned = !is_windows && windows::is_assigned(text);
     if is_assigned {
         reader.script.commands.retain(|command| !windows::is_expression(text, command));
     }
-    // `rd /s C:\x`: what only Windows has is read as its shells do, whatever shell is said to run it.
+    // `rd /s C:\x`: a command that exists only on Windows is read as Windows reads it, whatever shell the event names.
     let is_there = |reader: &Reader<'_>| reader.script.commands.iter().any(windows::is_only_there);
     if is_assigned || (result.is_ok() && !is_windows && is_there(&reader)) {
         reader.scope =
             Scope { cwd: reader.places.directory(&Word::literal(cwd), Some(places.workspace())), ..Scope::default() };
         result = windows::read(&mut reader, text);
     }
-    // `cmd /c "rd /s C:\"`: what is no text for a POSIX shell may well be one for the shell that it names.
+    // `cmd /c "rd /s C:\"`: the text may be invalid for a POSIX shell and valid for the shell that it names.
     if result.is_err() && windows::is_named_in(text) {
         result = windows::read(&mut reader, text);
     }
@@ -153,14 +153,14 @@ fn read_as(likely: Option<Likely>, text: &str, dialect: ShellDialect, cwd: &str,
     result = result.and_then(|()| reader.read_evaluated()).and_then(|()| reader.suppose_guarded());
     let mut script = std::mem::take(&mut reader.script);
     leave(reader);
-    // Without steps left the parser takes a text for another one, or for none.
+    // If the parser ran out of steps, its result is unreliable.
     let steps = bounds::check_steps(steps::left());
     script.unreadable = result.err().map(|why| why.0).or(script.unreadable).or(steps.err());
     script
 }
 
-/// Refuses descriptors of redirections that the parser cannot read: a number that is too great, which the shell refuses as well and at
-/// which the parser panics; and `{fd}>x`, whose name the parser takes for the program.
+/// Refuses redirections whose file descriptor the parser cannot read. At a number that is too large it panics, and the shell refuses it,
+/// too. In `{fd}>x` it takes the name for the program.
 fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     let is_one = |pair: &[Token]| match pair {
         [Token::Word(word, left), Token::Operator(operator, right)] => {
@@ -182,8 +182,8 @@ fn check_descriptors(tokens: &[Token]) -> Result<(), Unreadable> {
     }
 }
 
-/// `text` with its last line ended, where a here-document may begin on it: the parser looks for ever for the end of one whose delimiter
-/// is empty if the text ends before its body begins. Nothing where a backslash takes the end of the line away.
+/// Terminates the last line of `text` if a here-document may begin on it. The parser never returns if the delimiter is empty and the text
+/// ends before the body. Returns `None` if a backslash removes the end of the line.
 pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     match (text.contains("<<"), text.ends_with('\\')) {
         (false, _) => Some(text.into()),
@@ -192,25 +192,25 @@ pub(crate) fn ended(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The values of names, where known.
+/// Variables by name; `None` for an unknown value.
 type Variables = LiteMap<String, Option<Word>>;
 
-/// What a subshell has of its own.
+/// The state that each subshell has for itself.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
     pub(super) cwd: Option<String>,
-    /// The directory that a command has perhaps changed to last, where nobody knows whether it did: `x && cd y; z`.
+    /// The directory of a `cd` that may not have run: `x && cd y; z`.
     perhaps: Option<String>,
     variables: Variables,
-    /// How many variables were set so far, some of them several times.
+    /// Number of assignments so far. Repeated ones count again.
     assignments: usize,
-    /// `$0`, where a text is given it.
+    /// `$0`, if the text is called with one.
     pub(super) zeroth: Option<Word>,
     positional: Option<Rc<Vec<Word>>>,
 }
 
 impl Scope {
-    /// Units of work to copy it.
+    /// Returns the units of work for a copy.
     fn work(&self) -> usize {
         self.variables.len() * WORK_OF_VARIABLE
     }
@@ -223,60 +223,60 @@ struct Function {
 
 pub(super) struct Reader<'a> {
     pub(super) places: &'a Places,
-    /// Given where every assignment is made, and holds for all that follows; so does every change of the directory but those of
-    /// subshells; and after a wrapper a command begins where this says.
+    /// Set during a second reading ([`read_likely`]). Assignments and changes of directory then hold for all that follows, except changes
+    /// of directory in subshells. After a wrapper, a command begins at the index that this function returns.
     likely: Option<Likely>,
     pub(super) options: brush_parser::ParserOptions,
     pub(super) script: Script,
     pub(super) scope: Scope,
-    /// Those that the text defines; few do.
+    /// The functions that the text defines. A list is enough, because few texts define any.
     functions: Vec<(String, Rc<Function>)>,
     pub(super) text: &'a str,
-    /// The byte of each character, where they differ.
+    /// The byte offset of each character; `None` for ASCII text.
     offsets: Option<Vec<usize>>,
-    /// Of what is being read, in the agent's text.
+    /// The bytes of the agent's text that are being read.
     pub(super) place: Range<usize>,
     pub(super) exact: bool,
     pub(super) depth: usize,
-    /// How many compound commands are open, those of functions that call each other among them.
+    /// Number of open compound commands, including those of calling functions.
     levels: usize,
     pub(super) wrappers: Vec<String>,
     pub(super) location: Location,
-    /// What of this machine the container sees that is being read.
+    /// The mounts of this machine in the container that is being read.
     pub(super) mounts: Vec<Mount>,
-    /// What is run at the end.
+    /// The texts of `trap`, which run at the end.
     pub(super) traps: Vec<String>,
-    /// The texts of aliases by their names.
+    /// The texts of aliases by name.
     pub(super) aliases: Variables,
-    /// Whether what is printed is put into a variable, or into a header that says who asks.
+    /// True if the output goes into a variable, or into a header that carries credentials.
     pub(super) kept: bool,
-    /// What a command reads that is given nothing of its own.
+    /// The input of commands without an input of their own.
     pub(super) stdin: Option<Word>,
-    /// What `<(…)` prints, where that is known.
+    /// The output of each `<(…)`, if known.
     substituted: Vec<Option<Word>>,
-    /// What the text writes into files, by their paths.
+    /// The contents of files that the text writes, by path.
     files: Variables,
-    /// The paths of files that it fetches.
+    /// The paths of files that the text fetches.
     pub(super) fetched: Vec<String>,
-    /// The addresses that it fetches them from, in small letters.
+    /// The addresses of the fetched files, in lower case.
     pub(super) addresses: String,
-    /// The directories into which it unpacks them, and whether it names them.
+    /// The directories into which fetched files are unpacked. The flag is true if the text names the directory.
     pub(super) unpacked: Vec<(String, bool)>,
-    /// The programs that it gives other names, by their new paths.
+    /// The original names of programs that the text copies or renames, by new path.
     pub(super) copied: Variables,
-    /// The secrets of which it makes other files, by the paths of these.
+    /// The secret files of which the text makes other files, by the path of the new file.
     pub(super) made_of: Variables,
-    /// The case of the letters of variables that `declare` gives one: `l` or `u`.
+    /// The letter case that `declare` sets for a variable: `l` or `u`.
     pub(super) cases: Vec<(String, char)>,
-    /// How deep the commands lie that are the parts of an expression.
+    /// The nesting depth at which commands are parts of an arithmetic expression.
     expression: Option<usize>,
-    /// Variables that have two names.
+    /// Variables with a second name (`declare -n`).
     references: Variables,
-    /// The elements of arrays, as they were set last.
+    /// The elements of arrays after their last assignment.
     arrays: Vec<(String, Vec<Word>)>,
-    /// The values that it is set to evaluate.
+    /// The values that the shell will evaluate.
     pub(super) evaluated: Evaluated,
-    /// Whether a pattern stands for names that begin with a dot, too: `shopt -s dotglob`.
+    /// True if patterns also match names with a leading dot: `shopt -s dotglob`.
     has_dotglob: bool,
 }
 
@@ -305,7 +305,7 @@ impl Reader<'_> {
     }
 
     fn parse(&mut self, text: &str) -> Result<ast::Program, Unreadable> {
-        // Within quotes the parser takes the bracket of a pattern for the end, and says nothing.
+        // In quotes, the parser silently takes the bracket of a `case` pattern for the end of the substitution.
         let is_misread = text.contains("$(") && text.contains("case ");
         if is_misread && let Some(program) = self.parse_repaired(text) {
             return Ok(program);
@@ -315,7 +315,7 @@ impl Reader<'_> {
         repaired.map_or(result, Ok)
     }
 
-    /// The same of a text in a spelling that the parser reads. Its places are not those of the text.
+    /// Parses a repaired spelling of a text that the parser misreads. Its positions do not apply to the original text.
     fn parse_repaired(&mut self, text: &str) -> Option<ast::Program> {
         let repaired = if text.len() <= bounds::MAX_LENGTH { repaired(text) } else { None };
         let program = self.parse_as(&repaired?).ok()?;
@@ -336,11 +336,11 @@ impl Reader<'_> {
         brush_parser::parse_tokens(&tokens, &self.options).map_err(|error| Unreadable(error.to_string()))
     }
 
-    /// Counts work, and gives up where it is too much: a loop in a loop does as much as it likes otherwise.
+    /// Adds units of work. Returns an error above the maximum, which nested loops would reach otherwise without limit.
     pub(super) fn spend(&mut self, units: usize) -> Result<(), Unreadable> {
         let work = self.script.work.saturating_add(units);
         let result = bounds::check_work(work).map_err(Unreadable);
-        // What is too much is not done.
+        // The refused work is not done, so it does not count in full.
         self.script.work = if result.is_ok() { work } else { self.script.work.max(bounds::MAX_WORK + 1) };
         result
     }
@@ -349,11 +349,11 @@ impl Reader<'_> {
         program.complete_commands.iter().try_for_each(|list| self.list(list))
     }
 
-    /// A text that is itself a command, such as that of `sh -c`.
+    /// Reads a text that is itself a script, such as that of `sh -c`.
     pub(super) fn nested(&mut self, text: &str) -> Result<(), Unreadable> {
         if text.has(UNKNOWN as u8) {
             self.script.runs_unknown = true;
-            // What is known of it still counts.
+            // The known part still counts.
         }
         let text = text.replace(UNKNOWN, "$_");
         let program = self.deeper(|reader| reader.parse(&text))?;
@@ -363,7 +363,7 @@ impl Reader<'_> {
         result
     }
 
-    /// The same for a text of Windows.
+    /// Reads a text that is itself a script of a Windows shell.
     pub(super) fn nested_windows(&mut self, text: &str) -> Result<(), Unreadable> {
         let exact = std::mem::replace(&mut self.exact, false);
         let text = text.replace(HOME, "~");
@@ -387,17 +387,17 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What `act` sets is gone afterwards.
+    /// Runs `act` with a copy of the scope, which is dropped afterwards.
     pub(super) fn subshell<T>(&mut self, act: &mut dyn FnMut(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
-        // The next command that is noted fails if this is too much.
+        // The next recorded command fails if this exceeds the maximum.
         self.script.work += scope.work();
         let result = act(self);
         self.leave(scope);
         result
     }
 
-    /// Goes back to the scope before.
+    /// Restores an earlier scope.
     #[inline(never)]
     pub(super) fn leave(&mut self, before: Scope) {
         let inner = std::mem::replace(&mut self.scope, before);
@@ -408,7 +408,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What `act` sets may hold afterwards or not. Whether it sets what was known before.
+    /// Reads commands that may or may not run. Afterwards, whatever they changed is unknown. Returns true if they changed something that
+    /// was known before.
     fn perhaps(&mut self, act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>) -> Result<bool, Unreadable> {
         let before = self.scope.clone();
         self.spend(WORK_OF_COMMAND + before.work())?;
@@ -416,8 +417,8 @@ impl Reader<'_> {
         Ok(self.unsettle(&before, false))
     }
 
-    /// Forgets what is set in another way than `before`, but doubts variables that are new where these are kept. Whether it was
-    /// known.
+    /// Marks everything that differs from `before` as unknown. With `keeps_new`, new variables keep their value but are marked as doubtful.
+    /// Returns true if a value was known before.
     fn unsettle(&mut self, before: &Scope, keeps_new: bool) -> bool {
         let mut unsettles = false;
         if self.scope.cwd != before.cwd {
@@ -448,7 +449,7 @@ impl Reader<'_> {
         unsettles
     }
 
-    /// The same, again and again: what one round sets, the next begins with.
+    /// Reads the body of a loop. Reads it a second time if the first round changed something that the next round starts with.
     fn repeatedly(&mut self, act: &mut dyn FnMut(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
         if self.perhaps(act)? { self.perhaps(act).map(drop) } else { Ok(()) }
     }
@@ -467,7 +468,7 @@ impl Reader<'_> {
     fn and_or(&mut self, list: &ast::AndOrList) -> Result<(), Unreadable> {
         self.pipeline(&list.first)?;
         let (mut last, mut rest) = (&list.first, list.additional.as_slice());
-        // What cannot fail lets the next run in any case.
+        // If a command cannot fail, the next one always runs.
         while let [ast::AndOr::And(next), more @ ..] = rest
             && self.succeeds(last)
         {
@@ -481,12 +482,12 @@ impl Reader<'_> {
         self.spend(before.work())?;
         for next in rest {
             match next {
-                // What is set holds for what is only run then.
+                // The commands after `&&` only run if this one ran, so its assignments hold for them.
                 ast::AndOr::And(pipeline) => self.pipeline(pipeline)?,
                 ast::AndOr::Or(pipeline) => drop(self.perhaps(&mut |reader| reader.pipeline(pipeline))?),
             }
         }
-        // `false && X=y`: nobody knows how far it came.
+        // `false && X=y`: it is unknown how many of the commands ran.
         self.unsettle(&before, true);
         Ok(())
     }
@@ -501,7 +502,7 @@ impl Reader<'_> {
         let mut output = None;
         for stage in &pipeline.seq {
             stages.push(self.script.commands.len());
-            // What an unknown stage prints is still read.
+            // The next stage still reads the output of an unknown stage.
             output = self.subshell(&mut |reader| reader.command(stage, output.take()))?;
             output = output.or_else(|| self.output_since(stages[stages.len() - 1])).or_else(|| Some(Word::unknown()));
             let upstream = self.names(begin..stages[stages.len() - 1]);
@@ -527,12 +528,12 @@ impl Reader<'_> {
         self.script.commands[range].iter().map(|command| command.program.clone()).collect()
     }
 
-    /// The names of the programs that are noted since.
+    /// Returns the names of the programs recorded since `begin`.
     pub(super) fn programs_since(&self, begin: usize) -> Vec<String> {
         self.names(begin..self.script.commands.len())
     }
 
-    /// Reads a command that is given `input`, and returns what it prints where that is known.
+    /// Reads a command with `input` and returns its output, if known.
     fn command(&mut self, command: &ast::Command, input: Option<Word>) -> Result<Option<Word>, Unreadable> {
         self.spend(WORK_OF_COMMAND)?;
         match command {
@@ -547,7 +548,7 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// A compound command with its redirections, which may also be the body of a function.
+    /// Reads a compound command with its redirections. It may also be the body of a function.
     fn redirected(
         &mut self,
         compound: &ast::CompoundCommand,
@@ -560,7 +561,7 @@ impl Reader<'_> {
         if redirects.is_some()
             && let Some(Command { redirects, upstream, .. }) = self.script.commands[..begin].last().cloned()
         {
-            // `{ …; } < <(…)`: each of them may read it.
+            // `{ …; } < <(…)`: any of the commands may read the input.
             self.spend(upstream.len() * (self.script.commands.len() - begin) * WORK_OF_WORD)?;
             for command in &mut self.script.commands[begin..] {
                 command.upstream.extend(upstream.iter().cloned());
@@ -570,7 +571,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What a compound command is given, the commands in it read.
+    /// Reads a compound command; the commands in it read `input`.
     fn compound(&mut self, compound: &ast::CompoundCommand, input: Option<Word>) -> Result<(), Unreadable> {
         if self.levels >= MAX_LEVELS {
             return Err(Unreadable(format!("it has more than {MAX_LEVELS} levels of compound commands")));
@@ -631,14 +632,15 @@ impl Reader<'_> {
         }
     }
 
-    /// The text between `((` and `))`. The parser takes `( (reboot) )` for it as well, which is a command: so both count.
+    /// Reads the text between `((` and `))`. The parser also takes `( (reboot) )` for arithmetic, which is a command, so both readings
+    /// count.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unreadable> {
         self.evaluates(text)?;
         let is_arithmetic = arithmetic::is_expression(text);
         let outer = self.expression.replace(self.depth + 1);
         let result = self.subshell(&mut |reader| reader.nested(text));
         self.expression = outer;
-        // `1 << $(x)` is a here-document if it is taken for a command.
+        // Read as a command, `1 << $(x)` is a here-document.
         if result.is_err() || text.contains("<<") {
             self.within_word(text)?;
         }
@@ -677,18 +679,18 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Keeps a function, in the place of one of its name.
+    /// Stores a function and replaces one of the same name.
     fn keep_function(&mut self, name: String, function: Function) {
         self.functions.retain(|(other, _)| *other != name);
         self.functions.push((name, Rc::new(function)));
     }
 
-    /// Whether the text has defined a function of that name.
+    /// Returns true if the text has defined a function of that name.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.functions.iter().any(|(other, _)| other == name)
     }
 
-    /// Calls `name` where the text has defined it.
+    /// Calls the function `name`. Returns false if the text has not defined it.
     pub(super) fn call(&mut self, name: &str, args: &[Word], input: Option<Word>) -> Result<bool, Unreadable> {
         let known = self.functions.iter().find(|(other, _)| other == name);
         let Some(function) = known.map(|(_, function)| function.clone()) else { return Ok(false) };
@@ -704,7 +706,7 @@ impl Reader<'_> {
         result.map(|()| true)
     }
 
-    /// Functions that nothing calls are read once, with arguments that are not known.
+    /// Reads each function that was never called, with unknown arguments.
     fn uncalled(&mut self) {
         for (_, function) in std::mem::take(&mut self.functions) {
             if !function.called && !self.script.fork_bomb {
@@ -742,8 +744,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the commands in the index of an array's element, which the shell runs also where quotes keep them from it at first:
-    /// `[[ -v 'a[$(x)]' ]]`.
+    /// Reads the commands in the index of an array element. The shell runs them even if the element is quoted: `[[ -v 'a[$(x)]' ]]`.
     pub(super) fn indexed(&mut self, word: &Word) {
         let begin = word.text.find('[').filter(|_| word.text.has_one_of(b"$`"));
         if let Some(begin) = begin {
@@ -751,8 +752,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What a program that nothing is known of is likely to run where it is started by another: its words, from the first on that
-    /// names a program which writes or runs others.
+    /// Returns the words of the command that an unknown program after a wrapper probably runs. They begin at the first word that names a
+    /// program which writes files or runs others.
     pub(super) fn likely(&mut self, program: &str, args: &[Word]) -> Option<Vec<Word>> {
         self.wrappers.last().filter(|wrapper| PASSING_ON.contains(&wrapper.as_str()))?;
         self.script.leaves_open |= !args.is_empty();
@@ -760,17 +761,17 @@ impl Reader<'_> {
         Some(args[at..].to_vec())
     }
 
-    /// Notes a command, and what it does to the commands that follow.
+    /// Records a command and its effects on the commands that follow.
     pub(super) fn note(&mut self, mut command: Command) -> Result<(), Unreadable> {
         let input = command.input.as_ref().map_or(0, |input| input.text.len() / INPUT_BYTES_PER_UNIT);
         self.spend(
             WORK_OF_COMMAND + input + command.args.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>(),
         )?;
-        // `x[0 + 1]=1 a`: the parser takes the index for words, where the shell assigns and runs `a`.
+        // `x[0 + 1]=1 a`: the parser splits the index into words, but the shell assigns and runs `a`.
         if command.program.halves(b'[').is_some_and(|(name, index)| !name.is_empty() && !index.has(b']')) {
             return Err(Unreadable("an index has a blank in it".into()));
         }
-        // A variable is a number there, and no program.
+        // A variable in an expression is a number, not a program.
         if command.program.is_empty() && self.expression == Some(self.depth) {
             return Ok(());
         }
@@ -778,7 +779,7 @@ impl Reader<'_> {
         command.perhaps = if command.cwd.is_none() { self.scope.perhaps.clone() } else { None };
         command.wrappers = self.wrappers.clone();
         command.location = self.location;
-        // What `>&2` prints is seen.
+        // Output to stderr is not captured.
         command.kept = self.kept && !command.kept;
         self.fetches(&command)?;
         self.copies(&command)?;
@@ -803,7 +804,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The bytes that the parser means by a place, which it counts in characters.
+    /// Converts a location of the parser, which counts characters, to bytes of the text.
     pub(super) fn span(&self, location: Option<&brush_parser::SourceSpan>) -> Option<Range<usize>> {
         let location = location.filter(|_| self.exact)?;
         let byte = |at: usize| match &self.offsets {
@@ -826,7 +827,7 @@ impl Reader<'_> {
         self.scope.variables.insert(name.to_owned(), value);
     }
 
-    /// Keeps the elements of an array. Its value is all of them as one word.
+    /// Stores the elements of an array. The array's value is all of them as one word.
     pub(super) fn set_elements(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         words.iter().for_each(|word| self.remember(name, &word.text));
         self.spend(self.arrays.len() + words.iter().map(|word| WORK_OF_WORD + word.text.len()).sum::<usize>())?;
@@ -835,13 +836,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The elements of an array, where its value is still what they made.
+    /// Returns the elements of an array, unless its value has changed since they were stored.
     pub(super) fn elements(&self, name: &str) -> Option<Vec<Word>> {
         let (_, words) = self.arrays.iter().find(|(other, _)| other == name)?;
         (self.variable(name)? == Word::of_all(words)).then(|| words.clone())
     }
 
-    /// Gives a variable another name, so that what is set by one is not known by the other.
+    /// Declares `name` as a second name of `target`. Neither has a known value from then on, because each assignment changes both.
     pub(super) fn refer(&mut self, name: &str, target: &str) {
         self.remember(name, target);
         for name in [name, target] {
@@ -850,7 +851,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The value of a variable, where the text or the shell itself gives it one.
+    /// Returns the value of a variable that the text or the shell sets, if known.
     pub(super) fn variable(&self, name: &str) -> Option<Word> {
         if let Some(value) = self.scope.variables.get(name) {
             return value.clone();
@@ -874,9 +875,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether each variable of a text, or of the function that it calls, is set afterwards, once, and is not set yet.
+    /// Returns true if each variable in `text`, or in the body of the function that it names, is not set yet and is set exactly once in the
+    /// whole script.
     pub(super) fn is_set_later(&mut self, text: &str) -> Result<bool, Unreadable> {
-        /// Maximum number of variables that are looked for.
+        /// Maximum number of variables to search for.
         const MAX_NAMES: usize = 8;
         self.spend(self.text.len() * MAX_NAMES)?;
         let whole = self.text;
@@ -907,13 +909,13 @@ impl Reader<'_> {
         self.scope.positional = Some(Rc::new(words.to_vec()));
     }
 
-    /// Drops the first arguments.
+    /// Drops the first `count` arguments; with `None`, the arguments become unknown.
     pub(super) fn shift(&mut self, count: Option<usize>) {
         let words = self.scope.positional.take().zip(count);
         self.scope.positional = words.map(|(words, count)| Rc::new(words.iter().skip(count).cloned().collect()));
     }
 
-    /// Notes what is written into a file.
+    /// Records the text that a command writes to a file.
     pub(super) fn write(&mut self, file: &Word, text: &str, append: bool) -> Result<(), Unreadable> {
         let Some(path) = self.places.path(file, self.scope.cwd.as_deref()).filter(|_| !file.glob) else {
             return Ok(());
@@ -924,12 +926,12 @@ impl Reader<'_> {
         self.spend(before.len())?;
         let is_hook = ["/.git/hooks/", "/.husky/"].iter().any(|directory| path.contains(directory));
         self.files.insert(path, Some(Word::literal(format!("{before}{text}"))));
-        // git runs it.
+        // Git runs this file.
         let hook = if is_hook { self.written_in(file) } else { None };
         hook.map_or(Ok(()), |text| self.text("sh", &text))
     }
 
-    /// What the text has written into a file.
+    /// Returns the text that the script wrote to a file.
     pub(super) fn text_in(&self, file: &Word) -> Option<String> {
         if self.files.is_empty() {
             return None;
@@ -938,7 +940,7 @@ impl Reader<'_> {
         Some(text.text.clone())
     }
 
-    /// The shell script that the text has written into a file.
+    /// Returns the text of a file that the script wrote, unless its first line names another interpreter than a shell.
     pub(super) fn written_in(&self, file: &Word) -> Option<String> {
         let text = self.text_in(file)?;
         let names_another = text.starts_with("#!") && !text.lines().next().is_some_and(|line| line.contains("sh"));
@@ -950,19 +952,19 @@ impl Reader<'_> {
         self.scope.positional.as_ref()?.get(at).cloned()
     }
 
-    /// All arguments, where they are known.
+    /// Returns all arguments, if known.
     pub(super) fn all_positional(&self) -> Option<Rc<Vec<Word>>> {
         self.scope.positional.clone()
     }
 
-    /// Reads the commands of `$(…)`; what they print, where that is known.
+    /// Reads the commands of `$(…)`. Returns their output, if known.
     pub(super) fn output_of(&mut self, text: &str) -> Result<Option<Word>, Unreadable> {
         let begin = self.script.commands.len();
         self.subshell(&mut |reader| reader.nested(text))?;
         Ok(self.output_since(begin).or_else(|| self.secret_since(begin)))
     }
 
-    /// Reads the commands of `<(…)`; the name of the file that holds what they print.
+    /// Reads the commands of `<(…)`. Returns the name of the file that contains their output.
     pub(super) fn substitute(&mut self, list: &ast::CompoundList) -> Result<Word, Unreadable> {
         let begin = self.script.commands.len();
         let output = self.output_of_list(list)?;
@@ -977,13 +979,13 @@ impl Reader<'_> {
         Ok(self.output_since(begin))
     }
 
-    /// What such a file holds, where that is known.
+    /// Returns the content of the file of a `<(…)`, if known.
     pub(super) fn substitution_at(&self, file: &str) -> Option<Word> {
         let number: usize = file.rsplit('/').next()?.parse().ok()?;
         self.substituted.get(number.checked_sub(63)?)?.clone()
     }
 
-    /// What the command prints that is noted since, where it is one and that is known.
+    /// Returns the output of the command recorded since `begin`, if it is a single one with known output.
     fn output_since(&self, begin: usize) -> Option<Word> {
         let [command] = &self.script.commands[begin..] else { return None };
         let words: Vec<&str> = command.args.iter().map(|word| word.text.as_str()).collect();
@@ -1007,7 +1009,7 @@ impl Reader<'_> {
                 let is_itself = name.has(b'/') || self.defines(name) || self.aliases.contains_key(*name);
                 Some(Word::literal(if is_itself { (*name).to_owned() } else { format!("/usr/bin/{name}") }))
             }
-            // Nothing that a rule would know.
+            // Setup text of an installed program contains nothing for a rule.
             (program, _)
                 if (wrappers::is_hook(program, &command.args)
                     || (wrappers::is_setup(program, &command.args)
@@ -1021,7 +1023,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a pipeline only sets variables or prints, which does not fail as long as there is somewhere to print to.
+    /// Returns true if a pipeline only sets variables or prints, which cannot fail while the output is open.
     fn succeeds(&self, pipeline: &ast::Pipeline) -> bool {
         let [ast::Command::Simple(simple)] = pipeline.seq.as_slice() else { return false };
         for item in
@@ -1039,14 +1041,14 @@ impl Reader<'_> {
         !pipeline.bang && program.is_none_or(|name| matches!(name, ":" | "true" | "echo") && is_usual(name))
     }
 
-    /// Whether a program is found by its name, or lies where programs are installed.
+    /// Returns true if a program is found in the search path or lies in a directory for installed programs.
     fn is_installed(&self, command: &Command) -> bool {
         let class = self.places.class(&command.program_word, command.cwd.as_deref());
         !command.program_word.text.has(b'/') || matches!(class, Class::System | Class::Home)
     }
 }
 
-/// Returns whether a test compares numbers, each of which is an expression: `[[ x -eq 0 ]]`.
+/// Returns true if a test compares numbers. Each operand is then an arithmetic expression: `[[ x -eq 0 ]]`.
 fn is_of_numbers(operator: &ast::BinaryPredicate) -> bool {
     use ast::BinaryPredicate as Operator;
     matches!(
@@ -1060,7 +1062,7 @@ fn is_of_numbers(operator: &ast::BinaryPredicate) -> bool {
     )
 }
 
-/// Whether a function's body starts it twice at once, or in the background.
+/// Returns true if the body of a function calls it twice in one pipeline, or in the background.
 fn bombs(body: &ast::CompoundCommand, name: &str) -> bool {
     let list = match body {
         ast::CompoundCommand::BraceGroup(group) => &group.list,

@@ -1,25 +1,25 @@
-//! Spellings that shells read and the parser does not, in one that both read.
+//! Rewrites spellings that shells read and the parser does not into ones that both read.
 
-/// Where a `case` is being read.
+/// The current part of a `case`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Case {
     /// Before `in`.
     Head,
-    /// Before a pattern, or `esac`.
+    /// Before a pattern or `esac`.
     Before,
     Pattern,
     Body,
 }
 
-/// `text` with a bracket before each pattern of a `case`, as the parser needs within `$(…)`, and with a blank within the `;;` of
-/// `for ((;;))`. Nothing where it has neither.
+/// Returns `text` with a `(` before each pattern of a `case`, which the parser needs in `$(…)`, and with a space in the `;;` of
+/// `for ((;;))`. Returns `None` if nothing changes.
 pub(super) fn repaired(text: &str) -> Option<String> {
     if !text.contains("case ") && !text.contains(";;") {
         return None;
     }
     let mut made = String::with_capacity(text.len() + 8);
     let (mut cases, mut quote, mut arithmetic) = (Vec::new(), None, 0_usize);
-    // The quotes around the substitutions that are open, and the brackets in each.
+    // For each open substitution, the quote around it and its open brackets.
     let mut outer: Vec<(Option<char>, usize)> = Vec::new();
     let mut before = ' ';
     let mut rest = text;

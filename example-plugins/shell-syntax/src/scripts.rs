@@ -1,4 +1,4 @@
-//! What a shell is given to run: a text, its input, or a file that the same command has written.
+//! Reads the text that a shell is to run: an argument, its input, or a file that the same script wrote.
 
 use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
@@ -14,7 +14,7 @@ impl Reader<'_> {
             if let Some(text) = word.strip_prefix("--command=").or_else(|| word.strip_prefix("--commands=")) {
                 return self.text(name, text);
             }
-            // What `fish` runs before all else.
+            // `fish` runs this before everything else.
             if let Some(begin) = ["-C", "--init-command"].iter().find_map(|option| wrappers::attached(word, option))
                 && name == "fish"
             {
@@ -37,14 +37,14 @@ impl Reader<'_> {
             let takes_value = is_first || (is_cluster && word.has_one_of(b"oO"));
             at += if takes_value { 2 } else { 1 };
         }
-        // The syntax is looked at, and nothing is run.
+        // The shell only checks the syntax and runs nothing.
         if is_checked && !is_interactive && !matches!(name, "nu" | "xonsh" | "elvish") {
             return Ok(());
         }
         match args.get(at) {
             Some(script) if is_text => {
                 let before = self.scope.clone();
-                // The words after the script are its arguments, from `$0` on.
+                // The words after the script are its arguments, starting with `$0`.
                 self.scope.zeroth = args.get(at + 1).cloned();
                 self.remember_arguments(args.get(at + 1..).unwrap_or_default());
                 self.set_positional(args.get(at + 2..).unwrap_or_default());
@@ -75,9 +75,9 @@ impl Reader<'_> {
         }
     }
 
-    /// What a script in a file does is not seen, unless another command writes it: `bash <(…)`, `echo … > x; sh x`.
+    /// Reads a script in a file. Its content is known only if another command writes it: `bash <(…)`, `echo … > x; sh x`.
     pub(super) fn file(&mut self, name: &str, words: &[Word], input: Option<Word>) -> Result<(), Unreadable> {
-        // In fish, `source` reads its input then.
+        // In fish, `source` without a file reads its input.
         let Some((file, args)) = words.split_first() else {
             return input.map_or(Ok(()), |input| self.text(name, &input.text));
         };
@@ -99,7 +99,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a script with its arguments. One that runs itself is as deep as it says.
+    /// Reads a script with its arguments. A script that runs itself counts as nested.
     pub(super) fn script(&mut self, name: &str, text: &str, args: &[Word]) -> Result<(), Unreadable> {
         let before = self.scope.clone();
         self.set_positional(args);
@@ -109,7 +109,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a shell takes a path for a connection to another machine.
+/// Returns true if a shell takes a path for a network connection.
 fn is_socket(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }

@@ -1,5 +1,5 @@
-//! Files that hold secrets: how a command gets what is in them, and under which other names it gets them. What a text copies, packs
-//! or encodes of them, and what a pattern of file names may mean, is noted a second time with the name of the secret.
+//! Files that hold secrets: the ways in which a command gets their content, and their other names. If a text copies, packs or encodes such
+//! a file, or names it by a pattern, the command is recorded a second time with the name of the secret file.
 
 use super::ascii::Ascii as _;
 use super::held::{is_held, meant};
@@ -8,26 +8,26 @@ use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
 use super::{Command, Places, RedirectKind};
 
-/// Maximum number of words of a command that are taken for others.
+/// Maximum number of words of a command that are replaced.
 const MAX_VARIANTS: usize = 8;
 
-/// How a command gets what a file of secrets holds.
+/// A way in which a command gets the content of a secret file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// A word of it names the file.
+    /// A word names the file.
     File,
-    /// It reads from there.
+    /// The command reads the file as its input.
     Input,
-    /// A word of it has it: `"$(cat .env)"`. Not in a header or an option that says who asks.
+    /// A word contains the content: `"$(cat .env)"`. Headers and options for credentials do not count.
     Value,
-    /// The same, where people see what it prints.
+    /// A word contains the content, and the command prints where people can see it.
     Shown,
-    /// It runs in a directory of such files, or in a home as a whole.
+    /// The command runs in a directory of secret files or in a whole home.
     Place,
 }
 
 impl Given {
-    /// As rules name it.
+    /// Parses the name that rules use.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "file" => Self::File,
@@ -41,7 +41,7 @@ impl Given {
 }
 
 impl Command {
-    /// Whether it is given in this way what a file of secrets holds.
+    /// Returns true if the command gets the content of a secret file in this way.
     pub fn is_given(&self, how: Given, places: &Places) -> bool {
         match how {
             Given::File => self.names_secret(places),
@@ -71,7 +71,7 @@ impl Command {
     }
 
     fn names_secret(&self, places: &Places) -> bool {
-        // The first word of these is what they look for or do.
+        // The first operand of these programs is a pattern or a script.
         let mut looks_for = usize::from(matches!(
             self.program.as_str(),
             "grep" | "egrep" | "rg" | "ag" | "jq" | "yq" | "sed" | "awk" | "gawk" | "perl" | "ruby"
@@ -97,7 +97,7 @@ impl Command {
             })
     }
 
-    /// Whether the last word is where it writes: that of `cp`, and of a program that has named another machine before.
+    /// Returns true if the last word is the target: for `cp` and its like, and for a program that named another machine before.
     fn is_target(&self, at: usize) -> bool {
         let is_store = matches!(
             self.program.as_str(),
@@ -111,7 +111,7 @@ impl Command {
                     && self.args[..at].iter().any(|word| word.text.has(b':'))))
     }
 
-    /// Whether a word is the name of such a file, or has one: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
+    /// Returns true if a word is or contains the name of a secret file: `-T.env`, `if=.env`, `f=@.env;type=x`, `HEAD:.env`.
     fn has_name_of_secret(&self, word: &Word, option: &str, places: &Places) -> bool {
         let text = word.text.as_str();
         let (is_web, has_colons, may_be_remote) = match self.program.as_str() {
@@ -128,7 +128,7 @@ impl Command {
             return false;
         }
         let (name, value) = attached(text);
-        // What is no value of such an option, nor marked, is an address or text.
+        // For a web client, a word that is neither the value of an upload option nor marked is an address or text.
         let is_named = !is_web || uploads(option);
         let is_marked = !is_web || text.has_one_of(b"@<") || uploads(name);
         if is_named && is_at(word, self.cwd.as_deref(), places) {
@@ -144,7 +144,7 @@ impl Command {
     }
 }
 
-/// An option and the value in the same word: `-T.env`, `--upload-file=.env`.
+/// Splits an option from the value in the same word: `-T.env`, `--upload-file=.env`.
 fn attached(text: &str) -> (&str, Option<&str>) {
     if let Some((name, value)) = text.halves(b'=').filter(|_| text.starts_with("--")) {
         return (name, Some(value));
@@ -156,7 +156,7 @@ fn attached(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether an option has the file that is sent for its value.
+/// Returns true if the value of the option is a file to upload.
 fn uploads(option: &str) -> bool {
     match option.strip_prefix("--") {
         Some(long) => {
@@ -166,12 +166,12 @@ fn uploads(option: &str) -> bool {
     }
 }
 
-/// Whether a clean path is that of a home.
+/// Returns true if a clean path is a home directory.
 fn is_home(path: &str) -> bool {
     path == "~" || home_of(path).is_some_and(|home| home == path)
 }
 
-/// Whether a word names a file that holds secrets, from `cwd`.
+/// Returns true if a word names a secret file, seen from `cwd`.
 fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
     if is_held(&word.text) {
         return true;
@@ -180,13 +180,13 @@ fn is_at(word: &Word, cwd: Option<&str>, places: &Places) -> bool {
     is_elsewhere && word.text.len() <= MAX_NAME && places.path(word, cwd).is_some_and(|path| is_held(&path))
 }
 
-/// Returns whether a file is called like a certificate by which a program says who it is.
+/// Returns true if the file name is that of a client certificate.
 fn is_certificate(text: &str) -> bool {
     let file = text.split(':').next().unwrap_or_default();
     [".pem", ".p12", ".pfx", ".key"].iter().any(|end| file.ends_with(end))
 }
 
-/// Whether an option has a value that is used for access, or written, or left out.
+/// Returns true if the value of the option is a credential, an output file or something to leave out.
 fn is_no_source(program: &str, option: &str) -> bool {
     const LONG: [&str; 10] =
         ["key", "cert", "netrc", "exclude", "output", "ident", "ignore", "env-file", "config", "password-file"];
@@ -206,7 +206,7 @@ fn is_no_source(program: &str, option: &str) -> bool {
     }
 }
 
-/// Whether a word says who asks: a header with a token, the value of an option for users.
+/// Returns true if a word carries credentials: a header with a token, or the value of an option for users.
 pub(super) fn is_for_access(option: &str, text: &str) -> bool {
     let known = text.split(UNKNOWN).next().unwrap_or_default().to_ascii_lowercase();
     let has = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
@@ -215,13 +215,13 @@ pub(super) fn is_for_access(option: &str, text: &str) -> bool {
         || (option.starts_with("--") && has(option, &["user", "token", "bearer", "pass", "auth", "key"]))
 }
 
-/// The work of looking a word up in the list of files, several times.
+/// Units of work for looking up a word in the list of files several times.
 const WORK_OF_NAME: usize = 4;
-/// Maximum length of a name that is looked at from a directory, in bytes.
+/// Maximum length of a name that is resolved from another directory, in bytes.
 const MAX_NAME: usize = 256;
 
 impl Reader<'_> {
-    /// Notes the secrets of which a command makes other files, and what it is with their own names.
+    /// Records the files that a command makes of secrets, and adds variants of the command with the names of the secret files.
     pub(super) fn secrets(&mut self, command: &Command) -> Result<(), Unreadable> {
         if !command.args.is_empty() || !command.redirects.is_empty() {
             self.globs(command)?;
@@ -235,7 +235,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The same of a pipeline: what its commands from `begin` on read is in what any of them writes.
+    /// Does the same for a pipeline: if one of its commands from `begin` on reads a secret, each output file contains it.
     pub(super) fn piped_secrets(&mut self, begin: usize) -> Result<(), Unreadable> {
         let stages = begin..self.script.commands.len();
         self.spend(stages.len())?;
@@ -249,10 +249,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The secret that a command copies or hands on.
+    /// Returns the secret that a command copies or passes on.
     fn secret_of(&self, command: &Command) -> Option<Word> {
         let reads = hands_on(&command.program);
-        // What is set: under a name that no rule about printing is about.
+        // `env` prints the environment. The name is one that no rule about printing matches.
         if matches!(command.program.as_str(), "env" | "printenv") && command.args.is_empty() {
             return Some(Word::literal("environment/credentials"));
         }
@@ -283,11 +283,11 @@ impl Reader<'_> {
             }
             self.made_of(word, command).cloned()
         });
-        // The target of a copy is no source.
+        // The target of a copy is not a source.
         found.filter(|found| reads || command.args.last().is_none_or(|last| last.text != found.text))
     }
 
-    /// Whether a word names a home as a whole.
+    /// Returns true if a word names a whole home directory.
     fn is_home(&self, word: &Word, cwd: Option<&str>) -> bool {
         if word.home || matches!(word.text.as_str(), "." | "./") {
             let path = self.places.path(word, cwd);
@@ -296,7 +296,7 @@ impl Reader<'_> {
         false
     }
 
-    /// What a command is given to read by a redirection or from outside, where that is what a file of secrets holds.
+    /// Returns a secret word if the command reads the content of a secret file as its input.
     pub(super) fn secret_input(&self, command: &Command) -> Option<Word> {
         let is_given = command.is_given(Given::Input, self.places)
             || command.redirects.iter().any(|redirect| {
@@ -305,13 +305,13 @@ impl Reader<'_> {
         is_given.then(Word::of_secret)
     }
 
-    /// What a function is given to read.
+    /// Returns the input of a function call.
     pub(super) fn input_of_function(&self, mut command: Command) -> Option<Word> {
         command.cwd.clone_from(&self.scope.cwd);
         self.secret_input(&command).or(command.input)
     }
 
-    /// What the commands since `begin` print where that is what a file of secrets holds, all of it.
+    /// Returns a secret word if a command since `begin` prints the whole content of a secret file.
     pub(super) fn secret_since(&self, begin: usize) -> Option<Word> {
         let prints = |command: &&Command| {
             let is_echo = matches!(command.program.as_str(), "echo" | "printf");
@@ -325,7 +325,7 @@ impl Reader<'_> {
         self.script.commands[begin..].iter().filter(is_whole).any(|command| prints(&command)).then(Word::of_secret)
     }
 
-    /// Returns whether a word comes from a file of secrets: `env $(grep -v '^#' .env | xargs) node x` sets the variables in it.
+    /// Returns true if a word comes from a secret file: `env $(grep -v '^#' .env | xargs) node x` sets the variables in it.
     pub(super) fn is_from_secrets(&self, word: &Word) -> bool {
         let is_read = |command: &Command| command.kept && command.is_given(Given::File, self.places);
         word.splits && word.text.chars().eq([UNKNOWN]) && (word.secret || self.script.commands.iter().any(is_read))
@@ -352,7 +352,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes a command with the secrets in the place of the files that were made of them.
+    /// Adds the command with secret files in place of the files that were made of them.
     fn renamed(&mut self, command: &Command) -> Result<(), Unreadable> {
         if self.made_of.is_empty() || command.program.is_empty() {
             return Ok(());
@@ -375,13 +375,13 @@ impl Reader<'_> {
         if changes > 0 && !copies_files(&command.program) {
             self.variant(renamed)?;
         } else if changes > 0 && command.args.last().is_some_and(|last| last.text.has(b':')) {
-            // To another machine.
+            // The copy goes to another machine.
             self.variant(renamed)?;
         }
         Ok(())
     }
 
-    /// Notes a command with the secrets in the place of patterns that fit them.
+    /// Adds the command with secret files in place of the patterns that match them.
     fn globs(&mut self, command: &Command) -> Result<(), Unreadable> {
         for (at, word) in command.args.iter().enumerate().filter(|(_, word)| word.glob).take(MAX_VARIANTS) {
             self.spend(word.text.len())?;
@@ -399,7 +399,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a program prints what it reads, or a part of it.
+/// Returns true if a program prints its input or a part of it.
 pub(super) fn hands_on(program: &str) -> bool {
     matches!(
         program,
@@ -464,17 +464,17 @@ pub(super) fn hands_on(program: &str) -> bool {
     )
 }
 
-/// Whether a program prints the part of what it reads that its words choose.
+/// Returns true if a program prints the part of its input that its words select.
 fn picks(program: &str) -> bool {
     matches!(program, "grep" | "egrep" | "sed" | "awk" | "gawk" | "cut" | "jq" | "yq" | "gpg" | "age" | "openssl")
 }
 
-/// Whether a program makes an archive.
+/// Returns true if a program makes an archive.
 fn is_packer(program: &str) -> bool {
     matches!(program, "tar" | "gtar" | "bsdtar" | "zip" | "7z")
 }
 
-/// Whether a program makes a file of another.
+/// Returns true if a program copies, moves or links files.
 pub(super) fn copies_files(program: &str) -> bool {
     matches!(
         program,
@@ -496,7 +496,7 @@ pub(super) fn copies_files(program: &str) -> bool {
     )
 }
 
-/// The files that a command makes, by its words.
+/// Returns the files that a command creates, as its words name them.
 pub(super) fn made_by(command: &Command) -> Vec<Word> {
     let args = command.args.as_slice();
     let operands = || args.iter().filter(|word| !word.text.starts_with('-'));
@@ -518,7 +518,7 @@ pub(super) fn made_by(command: &Command) -> Vec<Word> {
         }
         "zip" => operands().take(1).cloned().collect(),
         "7z" | "compress-archive" => operands().skip(1).take(1).cloned().collect(),
-        // The names of the first part, and of all.
+        // The names of the first part and of all parts.
         "split" | "csplit" => {
             let given = operands().next_back().map_or("", |word| &word.text);
             let parts = |name| ["aa", "00", "*"].map(|end| Word::literal(format!("{name}{end}")));

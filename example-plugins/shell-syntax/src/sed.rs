@@ -1,4 +1,4 @@
-//! What a script of sed runs and writes: its commands `e` and `w`, and the flags of `s` that are called so.
+//! Finds the commands that a sed script runs and the files that it writes: the commands `e` and `w`, and the flags `e` and `w` of `s`.
 
 use super::read::{Reader, Unreadable};
 use super::word::{UNKNOWN, Word};
@@ -6,7 +6,7 @@ use super::{Command, Redirect, RedirectKind, wrappers};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What a script does beside editing.
+/// The effects of a sed script beside editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     texts: Vec<String>,
@@ -43,7 +43,7 @@ impl Reader<'_> {
             self.note(Command { redirects, place: inner.place.clone(), ..Command::default() })?;
         }
         for text in texts {
-            // What is in the files is run.
+            // The content of the edited files is run.
             self.script.runs_unknown |= text.trim_start().starts_with(UNKNOWN) || text.trim().is_empty();
             self.text(name, &text.replace(UNKNOWN, "$_"))?;
         }
@@ -89,7 +89,7 @@ fn found(script: &str) -> Found {
     found
 }
 
-/// To the end of a part, where a backslash takes the meaning of its end away.
+/// Reads up to the delimiter `close`, which a backslash escapes.
 fn part(chars: &mut Peekable<Chars<'_>>, close: char) -> String {
     let mut text = String::new();
     let mut is_class = false;
@@ -116,7 +116,7 @@ fn part(chars: &mut Peekable<Chars<'_>>, close: char) -> String {
     text
 }
 
-/// The rest of the line.
+/// Reads the rest of the line.
 fn line(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut text = String::new();
     while let Some(c) = chars.next_if(|c| *c != '\n') {
@@ -125,7 +125,7 @@ fn line(chars: &mut Peekable<Chars<'_>>) -> String {
     text.trim().to_owned()
 }
 
-/// A replacement, with what it takes from the line unknown.
+/// Returns a replacement in which the parts taken from the line are unknown.
 fn replaced(text: &str) -> String {
     let mut made = String::new();
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! A simple command: its words, what is set for it, where its input and output lead.
+//! Reads a simple command: its words, variables and redirections.
 
 use super::ascii::Ascii as _;
 use super::expand::MAX_VALUE;
@@ -11,7 +11,7 @@ use super::{Command, Redirect, RedirectKind, program_name};
 use brush_parser::ast;
 use std::ops::Range;
 
-/// A simple command as it is put together.
+/// A simple command under construction.
 #[derive(Default)]
 struct Parts {
     command: Command,
@@ -21,7 +21,7 @@ struct Parts {
 }
 
 impl Reader<'_> {
-    /// By itself: what it needs of the stack is not to be a part of what each compound command around it needs.
+    /// Reads a simple command. Not inlined, so that the frame of a compound command does not include its stack.
     #[inline(never)]
     pub(super) fn simple(
         &mut self,
@@ -45,7 +45,7 @@ impl Reader<'_> {
             for (name, value) in environment {
                 self.assign(&name, value)?;
             }
-            // `$(<x)` prints what the file holds.
+            // `$(<x)` prints the content of the file.
             if self.depth > 0
                 && let [Redirect { kind: RedirectKind::Read, .. }] = command.redirects.as_slice()
             {
@@ -71,14 +71,14 @@ impl Reader<'_> {
             let length = input.text.len();
             self.spend(length)?;
         }
-        // What `exec < x` opens, the commands that follow read.
+        // The following commands read the file that `exec < x` opens.
         if words.len() == 1 && program == "exec" && reads_file {
             command.cwd = self.scope.cwd.clone();
             self.stdin = self.secret_input(&command).or_else(|| self.stdin.take());
         }
         let is_shadowed = self.defines(program);
         let printed = self.printed(&words, &command).filter(|_| !is_shadowed);
-        // Made by another program of what is there: a text that nobody can read.
+        // Another program computed the text from known text, so it is unreadable.
         let is_made = printed.is_none() && !command.redirects.is_empty() && self.makes_text(&words, &command);
         let made = is_made.then(Word::unknown);
         if let Some(text) = printed.as_ref().or(made.as_ref()) {
@@ -131,7 +131,7 @@ impl Reader<'_> {
                 let begin = self.script.commands.len();
                 let file = self.substitute(&subshell.list)?;
                 self.fetched.extend(self.has_fetcher(begin).then(|| file.text.clone()));
-                // The script that a shell runs: `bash <(…)`.
+                // A shell runs this script: `bash <(…)`.
                 if parts.words.iter().skip(1).all(|word| word.text.starts_with('-')) {
                     parts.command.upstream.extend(self.programs_since(begin));
                 }
@@ -201,13 +201,13 @@ impl Reader<'_> {
                     ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
                         return self.written_to(&subshell.list);
                     }
-                    // What a descriptor leads to is not known, but where `exec` has opened a file of secrets.
+                    // The content behind a descriptor is unknown, unless `exec` has opened a secret file.
                     _ if kind == RedirectKind::Read => {
                         let opened = self.stdin.clone().filter(|input| input.secret);
                         command.input = Some(opened.unwrap_or_else(Word::unknown));
                         return Ok(());
                     }
-                    // Where people see it, after all: `note` turns it round.
+                    // Output to stderr is visible after all: `note` inverts the flag.
                     ast::IoFileRedirectTarget::Duplicate(word) => {
                         command.kept |= word.value == "2";
                         return Ok(());
@@ -235,7 +235,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The commands of `>(…)`, which read what is not known.
+    /// Reads the commands of `>(…)`. Their input is unknown.
     fn written_to(&mut self, list: &ast::CompoundList) -> Result<(), Unreadable> {
         let before = self.stdin.replace(Word::unknown());
         let result = self.subshell(&mut |reader| reader.list(list));
@@ -281,7 +281,7 @@ impl Reader<'_> {
         Ok(match &assignment.name {
             ast::AssignmentName::VariableName(name) if !assignment.append => (name.clone(), value),
             ast::AssignmentName::VariableName(name) => {
-                // A number is added, each time.
+                // For an integer variable, `+=` adds each time.
                 if let Some(value) = &value {
                     self.remember(name, &value.text);
                 }
@@ -304,18 +304,18 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a redirection is to a file that holds secrets, as its word is written.
+/// Returns true if a redirection names a file that holds secrets.
 fn is_named(target: &ast::IoFileRedirectTarget) -> bool {
     matches!(target, ast::IoFileRedirectTarget::Filename(word) if is_held(&word.value))
 }
 
-/// Returns whether the words begin with a program that takes assignments, whose values the shell does not split.
+/// Returns true if the words begin with a program that takes assignments, whose values the shell does not split.
 fn declares(words: &[Word]) -> bool {
     let program = words.first().map_or("", |word| &word.text);
     matches!(program, "export" | "declare" | "local" | "readonly" | "typeset" | "integer" | "float")
 }
 
-/// Whether what is printed into a word after these is put into a variable, or into a header that says who asks.
+/// Returns true if the output in a word after these goes into a variable, or into a header that carries credentials.
 fn is_kept(words: &[Word], raw: &str) -> bool {
     let Some(Word { text: program, .. }) = words.first() else { return false };
     let option = words.last().map_or("", |word| &word.text);
@@ -323,7 +323,7 @@ fn is_kept(words: &[Word], raw: &str) -> bool {
     declares(words) || program == "env" || (!prints && is_for_access(option, raw))
 }
 
-/// What `echo` and `printf` print.
+/// Returns the output of `echo` or `printf`.
 pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
     if args.iter().any(|word| !word.is_known()) {
         return None;
@@ -339,7 +339,7 @@ pub(super) fn printed_by(program: &str, args: &[Word]) -> Option<Word> {
     Some(Word { glob: args.iter().any(|word| word.glob), ..Word::marked(escapes(&text, true)) })
 }
 
-/// What `printf` makes of a format and its values: the format is used again for those that are left over.
+/// Applies a `printf` format to its values. `printf` reuses the format for remaining values.
 fn formatted(format: &str, values: &[Word]) -> Option<String> {
     let mut values = values.iter();
     let mut text = String::new();
@@ -370,14 +370,14 @@ fn formatted(format: &str, values: &[Word]) -> Option<String> {
         if values.len() == 0 {
             return Some(text);
         }
-        // Values that no conversion takes are not printed. What is in them counts, for a reader that is careful.
+        // `printf` does not print values without a conversion. They count here to be careful.
         if values.len() == before {
             return Some(format!("{text} {}", joined(values)));
         }
     }
 }
 
-/// A number as `printf` prints it; `'r` is that of a letter.
+/// Formats a number as `printf` does. `'r` is the code of a letter.
 fn number(value: &str, letter: char) -> String {
     let quoted = value.strip_prefix(['\'', '"']).and_then(|text| text.chars().next()).map(u32::from);
     let Some(number) = quoted.or_else(|| value.parse().ok()) else { return value.to_owned() };
@@ -389,7 +389,7 @@ fn number(value: &str, letter: char) -> String {
     }
 }
 
-/// A text with its escapes read; where a zero may precede it, that of an octal number has three further digits.
+/// Decodes the escapes of a text. With `has_zero`, a zero may precede the three digits of an octal number.
 fn escapes(text: &str, has_zero: bool) -> String {
     if !text.has(b'\\') {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What a command really runs: through `sudo`, `env`, `xargs`, `sh -c` and their kin.
+//! Finds the command that really runs behind `sudo`, `env`, `xargs`, `sh -c` and similar programs.
 
 use super::ascii::Ascii as _;
 use super::code::language;
@@ -9,40 +9,40 @@ use super::word::{UNKNOWN, Word, joined};
 use super::wrappers::{self, Location, Runs, Wrapper};
 use super::{Command, RedirectKind, lower, names, program_name, windows};
 
-/// Maximum number of programs that run each other: `sudo nice env …`. The message below says it, too.
+/// Maximum number of programs that run each other: `sudo nice env …`. The message below repeats the number.
 const MAX_WRAPPERS: usize = 8;
 
-/// A file that nobody knows, as the last word of a command: what an editor is given.
+/// An unknown file as the last word of a command, such as the one an editor opens.
 pub(super) const FILE: &str = " \"$_\"";
 
-/// A program that runs others in a way of its own; what the tables say of the rest is enough.
+/// A program that runs others in its own way. The tables describe all the rest.
 enum Special {
-    /// The command, with further words from its input.
+    /// Runs a command with more words from its input.
     Xargs,
-    /// The same, or a text, once for each word after `:::`.
+    /// Runs a command or a text, once for each word after `:::`.
     Parallel,
-    /// The text after `-c`, or its input.
+    /// Runs the text after `-c`, or its input.
     Shell,
-    /// All words together are a text.
+    /// Runs all its words together as a text.
     Eval,
-    /// What a file holds, which may be what another command writes.
+    /// Runs the content of a file, which another command may have written.
     Source,
     Find,
     Directory,
-    /// Sets variables that the following commands see.
+    /// Sets variables for the following commands.
     Declare,
-    /// Sets variables to what is not known.
+    /// Sets variables to unknown values.
     Read,
-    /// The same with `-v`.
+    /// Sets a variable with `-v`.
     Print,
-    /// Sets the arguments, `set --`, and drops the first of them.
+    /// Sets the arguments, with `set --`, or drops the first of them.
     Set,
     Shift,
-    /// Gives texts names that run them.
+    /// Gives names to texts that run as commands.
     Alias,
-    /// The same of a file: `hash -p x ls`.
+    /// Gives a name to a file: `hash -p x ls`.
     Hash,
-    /// Commands that a library brings: `enable -f x.so ls`.
+    /// Adds commands from a library: `enable -f x.so ls`.
     Enable,
     Cmd,
     Powershell,
@@ -72,14 +72,14 @@ fn special(program: &str) -> Option<Special> {
     })
 }
 
-/// What `read` makes of a text that is one word.
+/// Returns the value that `read` gets from a text of one word.
 fn one_word(text: &Word) -> Option<Word> {
     let line = text.text.trim_end();
     let is_one = text.is_known() && !line.is_empty() && !line.has_one_of(b" \t\n\\");
     is_one.then(|| text.with_text(text.with_mark().trim_end()))
 }
 
-/// What `mapfile` runs now and then: the value of `-C`, in its own word or in the next.
+/// Returns the command that `mapfile` calls repeatedly: the value of `-C`, in its own word or in the next.
 fn callback(args: &[Word]) -> Option<&str> {
     let at = args.iter().position(|word| wrappers::attached(&word.text, "-C").is_some())?;
     wrappers::attached(&args[at].text, "-C")
@@ -87,7 +87,7 @@ fn callback(args: &[Word]) -> Option<&str> {
         .or(args.get(at + 1).map(|word| &*word.text))
 }
 
-/// Whether a word of the shell takes names of variables, and evaluates the index in `a[…]`.
+/// Returns true if a shell builtin takes names of variables and evaluates the index in `a[…]`.
 fn evaluates(program: &str) -> bool {
     matches!(
         program,
@@ -108,7 +108,7 @@ fn evaluates(program: &str) -> bool {
     )
 }
 
-/// Whether a program's words may be, or name, another command.
+/// Returns true if a program's words may be, or name, another command.
 pub(super) fn runs_others(program: &str) -> bool {
     let is_special = matches!(
         special(program),
@@ -126,7 +126,7 @@ pub(super) fn runs_others(program: &str) -> bool {
     is_special || wrappers::is_known(program)
 }
 
-/// Whether a program may read the text of a command, or words of one, from its input.
+/// Returns true if a program may read a command, or words of one, from its input.
 pub(super) fn reads_commands(program: &str) -> bool {
     matches!(special(program), Some(Special::Shell | Special::Xargs | Special::Parallel | Special::Source))
         || program == "cat"
@@ -135,11 +135,11 @@ pub(super) fn reads_commands(program: &str) -> bool {
 }
 
 impl Reader<'_> {
-    /// Notes the command of `words`, and those that it runs in turn.
+    /// Records the command of `words`, and the commands that it runs.
     pub(super) fn run(&mut self, words: Vec<Word>, mut command: Command) -> Result<(), Unreadable> {
         let words = self.mounted(words);
         let Some((program, args)) = words.split_first() else { return self.note(command) };
-        // The options of the shell's own word `time`: no program is called so.
+        // Options of the shell keyword `time`. No program has such a name.
         if program.text.starts_with('-') && program.text.len() > 1 {
             return self.wrapped_any("time", wrappers::time(), &words, &command);
         }
@@ -182,7 +182,7 @@ impl Reader<'_> {
         command.args = args.to_vec();
         command.resolved = is_known || self.defines(&program.text);
         self.note(command)?;
-        // Each command that it may be an alias of, and the one of its own name: nobody knows which the shell would find.
+        // It is unknown which command the shell finds, so read each possible one and the one with this name.
         if let Some(original) = copied {
             let renamed: Vec<Word> = [original].into_iter().chain(args.iter().cloned()).collect();
             self.wrapped(&name, &renamed, Command { exact: false, ..inner.clone() })?;
@@ -297,7 +297,7 @@ impl Reader<'_> {
                 {
                     self.text(&name, text)?;
                 }
-                // With `=` between them, the first has the name.
+                // With `=` as a separator, the first variable gets the name.
                 let splits = inner.environment.iter().any(|(name, value)| name == "IFS" && value.text.has(b'='));
                 let is_given =
                     name == "unset" || inner.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Read);
@@ -317,7 +317,7 @@ impl Reader<'_> {
                 for (at, word) in names().enumerate() {
                     self.set(&word.text, value.clone().filter(|_| at > 0 || !is_split));
                 }
-                // The names that these have where they are given none.
+                // The default variables, used if none are named.
                 if value.is_some() {
                     self.set("REPLY", value.clone());
                     self.set("MAPFILE", value);
@@ -344,7 +344,7 @@ impl Reader<'_> {
                 None => Ok(()),
             }),
             Some(Special::Cmd) => {
-                // `/c`, `//c`, `/s/c`, `/crd`: what follows the letter is text.
+                // `/c`, `//c`, `/s/c`, `/crd`: the text begins after the letter.
                 let text =
                     args.iter().enumerate().filter(|(_, word)| word.text.starts_with('/')).find_map(|(at, word)| {
                         let lower = word.text.to_ascii_lowercase();
@@ -365,7 +365,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a wrapper of the tables runs, by its words after the subcommand.
+    /// Reads the command that a wrapper of the tables runs. `args` are the words after the subcommand.
     fn unwrap(
         &mut self,
         name: &str,
@@ -421,7 +421,7 @@ impl Reader<'_> {
         inner: Command,
     ) -> Result<(), Unreadable> {
         let texts = wrapper.values_of(args, wrapper.texts);
-        // `env -S 'bash -c' 'ls'`: what the text is split into, and the words after it.
+        // `env -S 'bash -c' 'ls'`: the split text and the words after it form one command.
         if let [text] = texts.as_slice()
             && wrapper.assigns
         {
@@ -434,9 +434,9 @@ impl Reader<'_> {
             }
         }
         if !texts.is_empty() {
-            // What opens files is given their names.
+            // A program that opens files gets their names.
             let files = if name == "git" && wrapper.texts.contains("-O") { FILE } else { "" };
-            // What is split is given to `env` itself.
+            // The split words are arguments of `env` itself.
             let begin = if wrapper.assigns && name == "env" { "env " } else { "" };
             return texts.iter().try_for_each(|text| self.text(name, &format!("{begin}{}{files}", text.text)));
         }
@@ -472,7 +472,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What `trap` runs: at the end, where all that it needs is set later.
+    /// Reads the command of a `trap`. It is read at the end if all its variables are set later.
     fn trapped(&mut self, name: &str, words: &[Word]) -> Result<(), Unreadable> {
         let Some((text, signals)) = words.split_first() else { return Ok(()) };
         let is_end = |word: &Word| matches!(word.text.as_str(), "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT");
@@ -496,11 +496,11 @@ impl Reader<'_> {
         })
     }
 
-    /// The command after a wrapper's options, by each way to read them.
+    /// Reads the command after a wrapper's options, in each possible reading.
     fn wrapped_any(&mut self, name: &str, wrapper: &Wrapper, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
         for mut words in wrapper.readings(args) {
             let mut inner = inner.clone();
-            // `env - x`: with nothing set.
+            // `env - x` runs `x` with an empty environment.
             if let [first, rest @ ..] = words
                 && wrapper.assigns
                 && first.text == "-"
@@ -519,7 +519,7 @@ impl Reader<'_> {
                 }
                 words = rest;
             }
-            // Options after an operand belong to the wrapper, or to what an image runs by itself.
+            // Options after an operand belong to the wrapper or to the default command of an image.
             if words.first().is_some_and(|word| !word.text.starts_with('-')) {
                 self.wrapped(name, words, inner)?;
             }
@@ -529,7 +529,7 @@ impl Reader<'_> {
 
     pub(super) fn text(&mut self, wrapper: &str, text: &str) -> Result<(), Unreadable> {
         self.within(wrapper, |reader| match wrapper {
-            // These run in the shell itself.
+            // These run in the current shell.
             "eval" | "source" | "." => reader.nested(text),
             _ => {
                 let scope = reader.scope.clone();
@@ -540,8 +540,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a command in an option. What of it is not known is seldom more than a number or a file, as in `ssh -p $PORT`, unless
-    /// it begins with that.
+    /// Reads a command in an option. An unknown part is usually a number or a file, as in `ssh -p $PORT`, unless the text begins with it.
     fn option(&mut self, wrapper: &str, text: &Word) -> Result<(), Unreadable> {
         if text.text.trim().is_empty() {
             return Ok(());
@@ -550,7 +549,7 @@ impl Reader<'_> {
         self.text(wrapper, &text.text.replace(UNKNOWN, "$_"))
     }
 
-    /// What PowerShell reads: `… | pwsh -Command -`.
+    /// Reads the input of PowerShell: `… | pwsh -Command -`.
     fn powershell_input(&mut self, name: &str, input: Option<Word>) -> Result<(), Unreadable> {
         let Some(input) = input else { return Ok(()) };
         self.script.runs_unknown |= !input.is_known();
@@ -568,7 +567,7 @@ impl Reader<'_> {
         result
     }
 
-    /// Sets a variable, and reads what a program will run by its value.
+    /// Sets a variable, and reads the command that a program will run from its value.
     pub(super) fn assign(&mut self, name: &str, mut value: Option<Word>) -> Result<(), Unreadable> {
         let case = self.cases.iter().rev().find(|(other, _)| other == name);
         if let (Some((_, case)), Some(value)) = (case, &mut value) {
@@ -581,16 +580,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the value of a variable that is run as a command.
+    /// Reads the value of a variable that a program runs as a command.
     pub(super) fn commands_in(&mut self, variable: &str, value: &Word) -> Result<(), Unreadable> {
         let is_setting = variable.starts_with("GIT_CONFIG_VALUE_") && value.text.starts_with('!');
         self.preloads(variable, value);
         self.remember(variable, &value.text);
-        // A function that a shell takes from its environment: `BASH_FUNC_ls%%=() { …; }`.
+        // A shell takes this function from its environment: `BASH_FUNC_ls%%=() { …; }`.
         if let Some(body) = value.text.strip_prefix("() {") {
             return self.text("bash", &format!("{{{body}"));
         }
-        // A file that each shell runs first.
+        // Each shell runs this file first.
         if matches!(variable, "BASH_ENV" | "ENV") && !value.text.is_empty() {
             let class = self.places.class(value, self.scope.cwd.as_deref());
             let is_path = variable == "BASH_ENV" && !matches!(class, Class::Inside | Class::Device);
@@ -601,7 +600,7 @@ impl Reader<'_> {
             let file = Word { text: format!("{}/.zshenv", value.text), ..value.clone() };
             return self.file("source", &[file], None);
         }
-        // A prompt runs what it substitutes.
+        // A prompt runs its command substitutions.
         if matches!(variable, "PS0" | "PS1" | "PS2" | "PS4") {
             return self.within_word(&value.text);
         }
@@ -621,7 +620,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The text of an alias, with the words after it. A name within its own text is the program.
+    /// Returns the text of an alias with the following words. Within its own text, the name denotes the program.
     fn alias(&self, name: &str, args: &[Word]) -> Option<String> {
         let text = self.aliases.get(name)?.as_ref()?;
         Some(format!("{} {}", text.with_mark(), joined(args)))
@@ -635,7 +634,7 @@ impl Reader<'_> {
     }
 }
 
-/// The case that `declare -l` and `declare -u` give to the letters of a value.
+/// Returns the letter case that `declare -l` or `declare -u` sets.
 fn letter_case(args: &[Word]) -> Option<char> {
     let letters = args.iter().filter_map(|word| word.text.strip_prefix('-')).filter(|text| !text.has(b'='));
     letters.flat_map(str::chars).rfind(|letter| matches!(letter, 'l' | 'u'))
@@ -649,17 +648,17 @@ pub(super) fn cased(value: &str, case: Option<char>) -> String {
     }
 }
 
-/// Returns whether a word is an option of `declare` with this letter: `n` gives a variable another name, `i` makes it a number.
+/// Returns true if a word is an option of `declare` with this letter: `n` declares a second name for a variable, `i` an integer.
 fn has_letter(option: &str, letter: u8) -> bool {
     option.strip_prefix('-').is_some_and(|letters| letters.has(letter) && !letters.has(b'='))
 }
 
-/// Whether a program's name is a pattern of file names; `[` alone is a program.
+/// Returns true if a program's name is a file name pattern. `[` alone is a program.
 fn is_pattern(text: &str) -> bool {
     text.has_one_of(b"*?") || text.find('[').zip(text.rfind(']')).is_some_and(|(open, close)| open < close)
 }
 
-/// What keys type: a line for each `Enter`, nothing for others that have a name.
+/// Returns the text that the keys type: a line end for each `Enter`, nothing for other keys with a name.
 fn pressed(words: &[Word]) -> String {
     let mut text = String::new();
     for word in words {

@@ -1,4 +1,4 @@
-//! Commands of `cmd.exe` and PowerShell, as far as their words tell.
+//! Reads commands of `cmd.exe` and PowerShell as far as their words tell.
 
 use super::ascii::Ascii as _;
 use super::code::language;
@@ -14,12 +14,12 @@ use std::str::Chars;
 
 mod expression;
 
-/// Maximum number of commands of one text.
+/// Maximum number of commands in one text.
 const MAX_COMMANDS: usize = 2000;
-/// Maximum length of a word that is the method of a class, and words of a value of `set`.
+/// Maximum length of a word that calls a method of a class, in bytes, and maximum number of words in a value of `set`.
 const MAX_METHOD: usize = 128;
 const MAX_VALUE: usize = 16;
-/// Maximum length of an expression that is evaluated.
+/// Maximum length of an expression that is evaluated, in bytes.
 const MAX_EXPRESSION: usize = 1024;
 
 /// Reads every command of `text`.
@@ -45,7 +45,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
                 continue;
             }
             let mut upstream = names[..at].to_vec();
-            // Its words within brackets are read by it, too.
+            // The command also reads the output of the commands in its brackets.
             for inner in pipelines.iter().skip(number + 1).take_while(|inner| inner.depth > pipeline.depth) {
                 reader.spend(1)?;
                 if inner.stage == Some((number, at)) {
@@ -66,7 +66,7 @@ pub(super) fn read(reader: &mut Reader<'_>, text: &str) -> Result<(), Unreadable
     nested.iter().try_for_each(|text| reader.nested_windows(text))
 }
 
-/// Reads one command, which is given what `piped` finds.
+/// Reads one command. `piped` is the command before it in the pipeline.
 fn stage(
     reader: &mut Reader<'_>,
     program: &Word,
@@ -74,7 +74,7 @@ fn stage(
     piped: Option<&Vec<Word>>,
     mut command: Command,
 ) -> Result<(), Unreadable> {
-    // `@rd`: what is not shown is still run.
+    // `@rd`: a command that is not echoed still runs.
     if let Some(shown) = program.text.strip_prefix('@').filter(|shown| !shown.is_empty()) {
         return stage(reader, &expanded(Word::literal(shown)), args, piped, command);
     }
@@ -88,7 +88,7 @@ fn stage(
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)
         }
-        // Other names of commands.
+        // Aliases.
         "set-alias" | "new-alias" | "sal" | "nal" => {
             let mut operands = args.iter().filter(|word| !word.text.starts_with('-'));
             if let (Some(alias), Some(of)) = (operands.next(), operands.next()) {
@@ -109,7 +109,7 @@ fn stage(
                 None => Ok(()),
             }
         }
-        // What is invoked is a text.
+        // The argument is a text to run.
         "iex" | "invoke-expression" => {
             let text = joined(args);
             reader.script.runs_unknown |= text.has_one_of(&[UNKNOWN as u8, b'$']) || args.is_empty();
@@ -136,7 +136,7 @@ fn stage(
             Ok(())
         }
         verb if removes(verb) => {
-            // `Remove-Item @x`: what that holds is not known.
+            // `Remove-Item @x`: the content of the table is unknown.
             let mut args: Vec<Word> = args.iter().flat_map(splatted).collect();
             if let Some(piped) = piped.filter(|_| !args.iter().any(|word| !word.text.starts_with('-'))) {
                 args.extend(found(piped));
@@ -144,13 +144,13 @@ fn stage(
             command.input = None;
             noted(reader, program, &args, command)
         }
-        // What this shell starts as any other would. `find` looks for text there.
+        // These programs run as in any shell, except `find`, which searches text on Windows.
         name if name != "find" && (runs_others(name) || language(names::usual(name)).is_some()) => {
             let words = [program].into_iter().chain(args).cloned().collect();
             reader.run(words, command)
         }
         _ => {
-            // `%x% rd`: whether that is run depends on what precedes it.
+            // `%x% rd`: the unknown word decides if `rd` is run.
             reader.script.runs_unknown |=
                 !program.is_known() && (args.iter().any(|word| removes(&name(word))) || has_switches_of_removal(args));
             noted(reader, program, args, command)
@@ -158,7 +158,7 @@ fn stage(
     }
 }
 
-/// Whether the words are those that a command has which removes a directory.
+/// Returns true if the words are the switches of a command that removes a directory.
 fn has_switches_of_removal(args: &[Word]) -> bool {
     let has = |begins: &[&str]| {
         args.iter().any(|word| begins.iter().any(|begin| word.text.to_ascii_lowercase().starts_with(begin)))
@@ -166,19 +166,19 @@ fn has_switches_of_removal(args: &[Word]) -> bool {
     (has(&["/s"]) && has(&["/q", "/f"])) || (has(&["-rec"]) && has(&["-fo"]))
 }
 
-/// The words of a table of parameters, `@x`: it may say to remove all that is below.
+/// Expands a parameter table, `@x`, to `-Recurse` and an unknown word, because it may ask for a recursive removal.
 fn splatted(word: &Word) -> Vec<Word> {
     let name = word.text.strip_prefix('@').filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
     if name.is_some() { vec![Word::literal("-Recurse"), Word::unknown()] } else { vec![word.clone()] }
 }
 
-/// Whether an option of `Start-Process` has the arguments.
+/// Returns true if an option of `Start-Process` holds the arguments.
 fn is_arguments(word: &Word) -> bool {
     let option = word.text.to_ascii_lowercase();
     option.len() > 1 && "-argumentlist".starts_with(&*option) || option == "-args"
 }
 
-/// The program that `Start-Process` starts, and its words.
+/// Returns the words of the program that `Start-Process` starts.
 fn started(args: &[Word]) -> Vec<Word> {
     let (mut program, mut words) = (None, Vec::new());
     let mut args = args.iter().peekable();
@@ -199,7 +199,7 @@ fn started(args: &[Word]) -> Vec<Word> {
     program.into_iter().chain(words).collect()
 }
 
-/// Reads the command that begins so many words after `program`.
+/// Reads the command that begins at index `begin` of `args`.
 fn command_after(
     reader: &mut Reader<'_>,
     program: &Word,
@@ -214,7 +214,7 @@ fn command_after(
     }
 }
 
-/// How many words are switches of `start` and its kin, their values, or a title.
+/// Returns the number of leading words that are switches of `start` and its like, their values, or a title.
 fn switches(args: &[Word]) -> usize {
     let mut at = 0;
     while let Some(word) =
@@ -226,12 +226,12 @@ fn switches(args: &[Word]) -> usize {
     at
 }
 
-/// The index of a word, or the end.
+/// Returns the index of a word, or the length if it is missing.
 fn position(args: &[Word], word: &str) -> usize {
     args.iter().position(|arg| arg.text.eq_ignore_ascii_case(word)).unwrap_or(args.len())
 }
 
-/// How many words are the condition of an `if`.
+/// Returns the number of words in the condition of an `if`.
 fn condition(args: &[Word]) -> usize {
     let is = |at: usize, words: &str| {
         args.get(at).is_some_and(|arg| words.split(' ').any(|word| word.eq_ignore_ascii_case(&arg.text)))
@@ -252,7 +252,7 @@ fn noted(reader: &mut Reader<'_>, program: &Word, args: &[Word], command: Comman
     reader.note(Command { program: name(program), program_word: program.clone(), args: args.to_vec(), ..command })
 }
 
-/// What `Get-ChildItem` hands on: all in its directories, or something where it says which.
+/// Returns the paths that `Get-ChildItem` passes on: all entries of its directories, or an unspecified one if it filters.
 fn found(words: &[Word]) -> Vec<Word> {
     let Some((program, args)) = words.split_first() else { return vec![Word::unknown()] };
     if !matches!(name(program).as_str(), "get-childitem" | "gci" | "dir" | "ls" | "get-item" | "gi") {
@@ -276,7 +276,7 @@ fn found(words: &[Word]) -> Vec<Word> {
     directories.into_iter().map(below).collect()
 }
 
-/// Whether `text`, which no POSIX shell can read, is meant for a shell of Windows: by its first word, or by a cmdlet after `if`.
+/// Returns true if `text`, which no POSIX shell can read, is meant for a Windows shell. The first word shows that, or a cmdlet after `if`.
 pub(super) fn is_named_in(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let is_shell = matches!(program_name(first).to_ascii_lowercase().as_str(), "cmd" | "powershell" | "pwsh");
@@ -290,12 +290,12 @@ pub(super) fn is_named_in(text: &str) -> bool {
     is_shell || is_batch || is_cmdlet(first) || (is_branch && words.any(is_cmdlet)) || is_expression_of_cmdlet(text)
 }
 
-/// Whether `text` begins with an expression that only PowerShell has: `(Get-Item x).Length`, `[Math]::Round(1.5)`, `"$((Get-Date).Year)"`.
+/// Returns true if `text` begins with an expression of PowerShell: `(Get-Item x).Length`, `[Math]::Round(1.5)`, `"$((Get-Date).Year)"`.
 fn is_expression_of_cmdlet(text: &str) -> bool {
     let text = text.trim_start();
     let opened = text.trim_start_matches(['(', '{', '@', '$', '"', '&', ' ']);
     let end = opened.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(opened.len());
-    // A method that changes something is left for a person to read.
+    // Methods that change something are left to a person.
     let reads = |rest: &str| {
         let begins = [
             "Get",
@@ -328,7 +328,7 @@ fn is_expression_of_cmdlet(text: &str) -> bool {
     is_static || calls || is_invoked || is_cmdlet(&opened[..end])
 }
 
-/// `Get-ChildItem`
+/// Returns true for a word like `Get-ChildItem`.
 fn is_cmdlet(word: &str) -> bool {
     let Some((verb, noun)) = word.halves(b'-') else { return false };
     let is_upper = |text: &str| text.starts_with(|c: char| c.is_ascii_uppercase());
@@ -336,7 +336,7 @@ fn is_cmdlet(word: &str) -> bool {
     is_upper(verb) && is_upper(noun) && is_letters(verb) && is_letters(noun)
 }
 
-/// Whether `text` begins with a variable or an assignment as PowerShell writes it, `$env:X`, `$x = …`: no other shell has them.
+/// Returns true if `text` begins with a variable or an assignment in PowerShell's syntax, `$env:X`, `$x = …`. No other shell has it.
 pub(super) fn is_assigned(text: &str) -> bool {
     if begins_with_list(text) {
         return true;
@@ -350,7 +350,7 @@ pub(super) fn is_assigned(text: &str) -> bool {
     end > 0 && after.starts_with('=') && !after.starts_with("==")
 }
 
-/// Whether a POSIX shell takes a variable or a property of it for a program: `$x = …`, `$x.Count`.
+/// Returns true if a POSIX shell would take a PowerShell variable or its property for a program: `$x = …`, `$x.Count`.
 pub(super) fn is_expression(text: &str, command: &Command) -> bool {
     let is_variable =
         |text: &str| text.strip_prefix('$').is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -358,14 +358,14 @@ pub(super) fn is_expression(text: &str, command: &Command) -> bool {
         && text.get(command.place.clone()).is_some_and(|text| is_variable(text) || begins_with_list(text))
 }
 
-/// `@(Get-ChildItem).Count`, `[Environment]::OSVersion`
+/// Returns true for `@(Get-ChildItem).Count` and `[Environment]::OSVersion`.
 fn begins_with_list(text: &str) -> bool {
     let text = text.trim_start();
     text.strip_prefix("@(").is_some_and(is_expression_of_cmdlet)
         || (text.starts_with('[') && is_expression_of_cmdlet(text))
 }
 
-/// Whether no other system has a program of this name and these words.
+/// Returns true if only Windows has a program with this name and these words.
 pub(super) fn is_only_there(command: &Command) -> bool {
     const VERBS: [&str; 19] = [
         "remove-",
@@ -395,7 +395,7 @@ pub(super) fn is_only_there(command: &Command) -> bool {
     };
     let has_switch =
         || command.args.iter().any(|word| matches!(word.text.as_str(), "/s" | "/S" | "/q" | "/Q" | "/f" | "/F"));
-    // Elixir's shell of that name takes no text.
+    // Elixir's shell has the same name but takes no text.
     let is_invoked = || program == "iex" && matches!(command.args.as_slice(), [text] if text.text.has(b' '));
     let is_shell = || program.eq_ignore_ascii_case("%comspec%") || matches!(program, "iwr" | "irm");
     let has_variable = || command.args.iter().any(|word| has_variable(&word.text));
@@ -407,7 +407,7 @@ pub(super) fn is_only_there(command: &Command) -> bool {
             || (matches!(program, "rd" | "del" | "erase" | "rmdir") && has_switch()))
 }
 
-/// Whether a text has a variable as `cmd.exe` writes it: `%USERPROFILE%`.
+/// Returns true if a text has a variable in the syntax of `cmd.exe`: `%USERPROFILE%`.
 fn has_variable(text: &str) -> bool {
     let is_name = |part: &str| part.len() >= 4 && part.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     let closed = text.rfind('%').unwrap_or_default();
@@ -418,7 +418,7 @@ fn name(word: &Word) -> String {
     program_name(&word.text).to_ascii_lowercase()
 }
 
-/// The text that PowerShell is given by `-Command`, `-EncodedCommand` or as its words.
+/// Returns the text that PowerShell runs: from `-Command`, from `-EncodedCommand` or from its words.
 pub(super) fn powershell_text(args: &[Word]) -> Result<Option<String>, Unreadable> {
     let mut at = 0;
     while let Some(word) = args.get(at) {
@@ -442,48 +442,48 @@ pub(super) fn powershell_text(args: &[Word]) -> Result<Option<String>, Unreadabl
     Ok((at < args.len()).then(|| joined(&args[at..])))
 }
 
-/// Base64 of UTF-16, low byte first.
+/// Decodes Base64 of UTF-16, little endian.
 fn decoded(text: &str) -> Option<String> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(text.trim()).ok()?;
     let units = bytes.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair.get(1).copied().unwrap_or_default()]));
     char::decode_utf16(units).collect::<Result<String, _>>().ok()
 }
 
-/// A command and where its input and output lead.
+/// A command with its redirections.
 #[derive(Default)]
 struct Stage {
     words: Vec<Word>,
     redirects: Vec<Redirect>,
 }
 
-/// Commands that hand on what they find.
+/// Commands that pass their output to the next one.
 #[derive(Default)]
 struct Pipeline {
     stages: Vec<Stage>,
-    /// The pipeline and the stage whose words contain it, in brackets.
+    /// The pipeline and the stage whose words contain this pipeline in brackets.
     stage: Option<(usize, usize)>,
     depth: usize,
 }
 
-/// A text as it is taken apart.
+/// The state while a text is split into commands.
 #[derive(Default)]
 struct Splitting {
     pipelines: Vec<Pipeline>,
-    /// The pipeline that words are added to.
+    /// The index of the pipeline to which words are added.
     current: usize,
-    /// Those that continue after a closing bracket.
+    /// The pipelines that continue after a closing bracket.
     outer: Vec<usize>,
     word: Option<Word>,
-    /// What the next word is led into or from.
+    /// The direction if the next word is the target of a redirection.
     redirect: Option<RedirectKind>,
     /// The texts of `"$(…)"`.
     nested: Vec<String>,
     values: Values,
-    /// The variable that a stage begins with, and may set.
+    /// The variable that the current stage begins with, and may set.
     variable: Option<String>,
-    /// Whether a name of a command is made of texts in a way that nobody can follow.
+    /// True if the name of a command is built in a way that cannot be followed.
     builds: bool,
-    /// The pipeline that begins right after a single `&`, which may invoke what follows.
+    /// The pipeline that begins directly after a single `&`, which may be the call operator.
     invoked: Option<usize>,
     /// Bytes of expressions that were evaluated.
     evaluated: usize,
@@ -501,17 +501,17 @@ impl Splitting {
         let Some(Stage { words, redirects }) = stages.last_mut() else { return };
         match self.redirect.take() {
             Some(kind) => redirects.push(Redirect { kind, target: expanded(word) }),
-            // `cmd.exe` reads the words of a variable as words.
+            // `cmd.exe` splits the value of a variable into words.
             None if is_many => {
                 words.extend(word.text.split_whitespace().map(|part| expanded(Word::literal(part))));
             }
-            // The text of a shell, which sets its own variables.
+            // This is the text of another shell, which sets its own variables.
             None if word.text.has(b' ') && word.text.has_one_of(b"&;") => words.push(word),
             None => words.extend(parted(&word.text).unwrap_or_else(|| vec![expanded(word)])),
         }
     }
 
-    /// Fills in what is known of a word, and notes the variable that an assignment begins with. Says whether it is several words now.
+    /// Fills in the known values of a word, and records the variable that begins an assignment. Returns true if the word must now be split.
     fn fill(&mut self, word: &mut Word) -> bool {
         let Some(Stage { words, .. }) = self.pipelines[self.current].stages.last_mut() else { return false };
         if word.text == "=" && words.len() == 1 && self.variable.is_some() {
@@ -532,7 +532,7 @@ impl Splitting {
         false
     }
 
-    /// Notes what `set x=y` of `cmd.exe` gives a variable.
+    /// Records the variable that `set x=y` of `cmd.exe` sets.
     fn assign(&mut self, text: &str) {
         let Some(Stage { words, .. }) = self.pipelines[self.current].stages.last() else { return };
         match words.as_slice() {
@@ -552,7 +552,7 @@ impl Splitting {
         }
     }
 
-    /// The text up to the bracket that closes it, which is not evaluated if it is long.
+    /// Returns the text up to the closing bracket, or `None` if it is longer than [`MAX_EXPRESSION`].
     fn bracketed(&mut self, chars: &Peekable<Chars<'_>>) -> Option<String> {
         let (mut text, mut depth, mut quote) = (String::new(), 0, None);
         for c in chars.clone().take(MAX_EXPRESSION) {
@@ -571,7 +571,7 @@ impl Splitting {
         None
     }
 
-    /// Takes what brackets hold for what it gives, where that is known: `('Remove'+'-Item')`, `(gcm Remove-Item)`.
+    /// Replaces an expression in brackets by its value, if known: `('Remove'+'-Item')`, `(gcm Remove-Item)`. Returns true if it did.
     fn evaluate(&mut self, chars: &mut Peekable<Chars<'_>>, most: usize) -> bool {
         let invokes = |word: &Word| word.text == ".";
         let words = self.pipelines[self.current].stages.last().map_or(&[][..], |stage| &stage.words);
@@ -588,7 +588,7 @@ impl Splitting {
         while ahead.next_if(|c| c.is_whitespace()).is_some() {
             self.evaluated += 1;
         }
-        // Of a method these are the arguments.
+        // For a method, these are its arguments.
         let begins = self.word.as_ref().is_none_or(|word| word.text.ends_with(['$', '=', '+', ',']));
         let may_be = begins && matches!(ahead.peek(), Some('\'' | '"' | '$' | '[' | '-' | '(' | '@' | 'j' | 'J'));
         if !(may_be || is_invoked || method.is_some()) {
@@ -612,7 +612,7 @@ impl Splitting {
                     self.word = Some(Word::literal(text));
                     self.end_word();
                 }
-                // Commands in the brackets are read where it is not known what they give.
+                // If the value is unknown, read the commands in the brackets.
                 if given.iter().any(|text| text.has(UNKNOWN as u8)) {
                     self.nested.push(text);
                 }
@@ -638,7 +638,7 @@ impl Splitting {
         true
     }
 
-    /// Notes what `$x = …` of PowerShell gives a variable, where that is known.
+    /// Records the value that `$x = …` of PowerShell sets, if known.
     fn assigned(&mut self, chars: &Peekable<Chars<'_>>) {
         let stages = &self.pipelines[self.current].stages;
         let name = match (stages.last().map(|stage| stage.words.as_slice()), &self.word, &self.variable) {
@@ -665,7 +665,7 @@ impl Splitting {
         self.values.set(&name, value);
     }
 
-    /// `>`, `2>>`, `*>` and `<`; `2>&1` leads into no file.
+    /// Handles `>`, `2>>`, `*>` and `<`. `2>&1` has no file as its target.
     fn redirect(&mut self, chars: &mut Peekable<Chars<'_>>, mut kind: RedirectKind) {
         let is_stream = |word: &Word| word.text == "*" || word.text.bytes().all(|byte| byte.is_ascii_digit());
         if self.word.as_ref().is_some_and(is_stream) {
@@ -683,7 +683,7 @@ impl Splitting {
         }
     }
 
-    /// Takes the text of `$(…)` within a quote, of which the word is not known.
+    /// Takes the text of a `$(…)` in quotes. It becomes an unknown part of the word.
     fn expression(&mut self, chars: &mut Peekable<Chars<'_>>) {
         let (mut text, mut depth) = (String::new(), 1);
         for c in chars.by_ref().skip(1) {
@@ -707,7 +707,7 @@ impl Splitting {
         self.pipelines.push(Pipeline { stages: vec![Stage::default()], stage, depth: self.outer.len() });
     }
 
-    /// The text within brackets is a pipeline of its own, and an unknown word of the command around it.
+    /// Starts a pipeline for the text in brackets. For the command around it, the brackets are an unknown word.
     fn open(&mut self) {
         self.end_word();
         let at = self.current;
@@ -732,7 +732,7 @@ impl Splitting {
     }
 }
 
-/// The pipelines of a text, each the words of its commands, and the texts of commands within its quotes.
+/// Splits a text into pipelines, and collects the commands in its quotes.
 fn split(text: &str) -> Splitting {
     let mut splitting = Splitting::default();
     splitting.begin(None);
@@ -768,7 +768,7 @@ fn split(text: &str) -> Splitting {
             (None, '(' | '{') => splitting.open(),
             (None, ')' | '}') => {
                 splitting.close();
-                // `(Get-Location)/x`: what is not known is the beginning of a path.
+                // `(Get-Location)/x`: the path begins with an unknown part.
                 if matches!(chars.peek(), Some('/' | '\\')) {
                     splitting.word = Some(Word::unknown());
                 }
@@ -792,7 +792,7 @@ fn split(text: &str) -> Splitting {
     splitting
 }
 
-/// Takes the `+` after a text in quotes where another follows, so that both are one word.
+/// Skips a `+` between two quoted texts, so that both become one word.
 fn joins(chars: &mut Peekable<Chars<'_>>) {
     let mut ahead = chars.clone();
     while ahead.next_if(|c| c.is_whitespace()).is_some() {}
@@ -805,7 +805,7 @@ fn joins(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Whether what gives the name of a command is more than a path or the name of a program: it is made of pieces.
+/// Returns true if the name of a command is built from pieces, and is more than a path or a program name.
 fn is_built(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let parts = ["-join", "-f ", "-f'", "-f\"", "-replace", "[char", ".replace(", "frombase64", ".invoke", "-split"];
@@ -815,7 +815,7 @@ fn is_built(text: &str) -> bool {
     picks || parts.iter().any(|part| lower.contains(part)) || (finds && lower.has_one_of(b"*?"))
 }
 
-/// The name of a command that `(Get-Command x)` gives.
+/// Returns the command name in `(Get-Command x)`.
 fn command_of(text: &str) -> Option<Vec<String>> {
     let mut words = text.split_whitespace();
     let finds = ["gcm", "get-command", "gal", "get-alias"]
@@ -826,7 +826,7 @@ fn command_of(text: &str) -> Option<Vec<String>> {
         .then(|| vec![name.to_owned()])
 }
 
-/// The cmdlet that does what a method of .NET does with files.
+/// Returns the cmdlet that matches a .NET method for files.
 fn cmdlet_of(method: &str) -> Option<&'static str> {
     let lower = method.to_ascii_lowercase();
     let (class, method) = lower.strip_prefix('[')?.split_once("]::")?;
@@ -841,7 +841,7 @@ fn cmdlet_of(method: &str) -> Option<&'static str> {
     })
 }
 
-/// What one word holds of several: `/s/q`, `-Path:C:\\`.
+/// Splits a word that holds several: `/s/q`, `-Path:C:\\`.
 fn parted(text: &str) -> Option<Vec<Word>> {
     if let Some((option, value)) = text.halves(b':')
         && ["-path", "-literalpath", "-lp"].iter().any(|name| name.eq_ignore_ascii_case(option))
@@ -859,7 +859,7 @@ fn parted(text: &str) -> Option<Vec<Word>> {
         .then(|| letters.iter().map(|letter| Word::literal(format!("/{letter}"))).collect())
 }
 
-/// With the variables filled in that name a home; others are unknown.
+/// Replaces variables for a home and for known directories. Other variables become unknown.
 fn expanded(mut word: Word) -> Word {
     let lower = word.text.to_ascii_lowercase();
     for home in ["$home", "$env:userprofile", "%userprofile%", "~"] {
@@ -893,7 +893,7 @@ fn expanded(mut word: Word) -> Word {
     word
 }
 
-/// With [`UNKNOWN`] for `$x`, `${x}`, `$env:x` and `%x%`.
+/// Replaces `$x`, `${x}`, `$env:x` and `%x%` by [`UNKNOWN`].
 fn unfilled(text: &str) -> String {
     let mut made = String::new();
     let mut rest = text;

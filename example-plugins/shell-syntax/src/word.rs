@@ -4,29 +4,29 @@ use super::ascii::Ascii as _;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A placeholder in a word's text for what only the shell knows: a variable, the output of a command.
+/// Placeholder in a word's text for a part that only the shell knows, such as a variable or the output of a command.
 pub const UNKNOWN: char = '\u{1A}';
 
-/// In the place of a `~` that is somebody's home, where it does not begin a [`Word`]: within a word that is in the making, and
-/// in the text of several words. So a text can be taken apart again, or be read as a command, and no home is lost.
+/// Stands for a `~` that denotes a home but does not begin a [`Word`]: in an unfinished word, or in the text of several words. So a text
+/// can be split again or read as a command, and its homes stay known.
 pub(crate) const HOME: char = '\u{1C}';
 
 /// A word after expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// Without quotes; [`UNKNOWN`] for each part that is not known.
+    /// The text without quotes. Each unknown part is [`UNKNOWN`].
     pub text: String,
-    /// Whether an unquoted `*`, `?` or `[` makes it a pattern of file names.
+    /// True if an unquoted `*`, `?` or `[` makes the word a file name pattern.
     pub glob: bool,
-    /// Whether the leading `~` of the text is somebody's home, and not a file of that name.
+    /// True if the leading `~` denotes a home and not a file of that name.
     pub home: bool,
-    /// Whether an unquoted part is unknown, so that it may be any number of words.
+    /// True if an unquoted part is unknown, so that the shell may split it into any number of words.
     pub splits: bool,
-    /// The byte from which on it may be something else, where a variable was perhaps not set: `false && X=y`.
+    /// The byte index from which the text is doubtful, because a variable may not have been set: `false && X=y`.
     pub doubt: Option<usize>,
-    /// Whether what a file of secrets holds is a part of it, which is not known.
+    /// True if an unknown part of the word is the content of a secret file.
     pub secret: bool,
-    /// The bytes of the agent's own text that it came from, where it is these and no others.
+    /// The bytes of the agent's text from which the word comes, if it comes from one place.
     pub span: Option<Range<usize>>,
 }
 
@@ -35,7 +35,7 @@ impl Word {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A part of a text in which each home is marked with `HOME`.
+    /// Makes a word from a text in which each home is marked with `HOME`.
     pub fn marked(text: impl Into<String>) -> Self {
         let text = text.into();
         match text.strip_prefix(HOME) {
@@ -44,14 +44,14 @@ impl Word {
         }
     }
 
-    /// The same word with another text, in which each further home is marked.
+    /// Returns the word with another text, in which further homes are marked.
     pub fn with_text(&self, text: impl Into<String>) -> Self {
         let made = Self::marked(text);
         let home = made.home || (self.home && made.text.starts_with('~'));
         Self { text: made.text, home, ..self.clone() }
     }
 
-    /// The text with `HOME` for a home that it begins with.
+    /// Returns the text with `HOME` for a home at its beginning.
     pub fn with_mark(&self) -> Cow<'_, str> {
         match self.text.strip_prefix('~').filter(|_| self.home) {
             Some(rest) => format!("{HOME}{rest}").into(),
@@ -59,7 +59,7 @@ impl Word {
         }
     }
 
-    /// Adds another word to the end, with what is known of it.
+    /// Appends another word, with everything known about it.
     pub fn append(&mut self, other: &Self) {
         let before = self.text.len();
         if before == 0 {
@@ -74,12 +74,12 @@ impl Word {
         self.doubt = self.doubt.or(other.doubt.map(|at| before + at));
     }
 
-    /// All words as one, with blanks between them.
+    /// Joins words with spaces.
     pub fn of_all<'a>(words: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         for (at, word) in words.into_iter().enumerate() {
             if at > 0 {
-                // After an empty word, a home stays a home: it follows a blank.
+                // After an empty word, a home is still marked, because it follows a space.
                 all.text.push(' ');
             }
             all.append(word);
@@ -87,7 +87,7 @@ impl Word {
         all
     }
 
-    /// Makes a `~` of each mark within: nothing takes the word apart any more.
+    /// Replaces each mark in the text by `~`. The word must not be split after that.
     pub fn unmark(&mut self) {
         if self.text.has(HOME as u8) {
             self.text = self.text.replace(HOME, "~");
@@ -98,7 +98,7 @@ impl Word {
         Self { text: UNKNOWN.into(), splits: true, ..Self::default() }
     }
 
-    /// What a file of secrets holds.
+    /// Returns a word for the content of a secret file.
     pub(crate) fn of_secret() -> Self {
         Self { secret: true, ..Self::unknown() }
     }
@@ -108,7 +108,7 @@ impl Word {
     }
 }
 
-/// The words of a command as one text, with a [`HOME`] for each that begins with one.
+/// Joins the words of a command into one text, with [`HOME`] for each leading home.
 pub(crate) fn joined<'a>(words: impl IntoIterator<Item = &'a Word>) -> String {
     words.into_iter().map(Word::with_mark).collect::<Vec<_>>().join(" ")
 }

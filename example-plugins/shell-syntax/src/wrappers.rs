@@ -1,76 +1,77 @@
-//! What is known of programs that run other commands: the tables of `wrappers.toml`, and how to read words by them.
+//! Programs that run other commands: the tables of `wrappers.toml`, and how to read a command line with them.
 
 use super::ascii::Ascii as _;
 use super::word::{UNKNOWN, Word};
 
-/// How a program runs the command that its words hold. Each list is of options, except `after` and `separators`. If a value
-/// begins with a name of its own, that is written after the option: `-o ProxyCommand`.
+/// The way in which a program runs the command in its words. Each list contains options, except `after`, `escapes`, `brackets`, `asks` and
+/// `separators`. If the value of an option must begin with a name, the list has that name after the option: `-o ProxyCommand`.
 #[derive(Debug)]
 pub(super) struct Wrapper {
-    /// Its subcommands, where only these run something.
+    /// The subcommands that run something. If empty, the program does so without a subcommand.
     after: List,
-    /// Those before a subcommand that take a value.
+    /// Options before a subcommand that take a value.
     before: List,
-    /// Those that take a value.
+    /// Options that take a value.
     values: List,
-    /// Those that take two.
+    /// Options that take two values.
     pairs: List,
-    /// Those whose value is the text of a command.
+    /// Options whose value is the text of a command.
     pub(super) texts: List,
-    /// The same, of a text that is run beside all else. It is read as if it ran here, also where another machine runs it.
+    /// Options whose value is the text of a command that runs in addition. It is read as if it ran on this machine, even if another one
+    /// runs it.
     pub(super) beside: List,
-    /// What a word begins with, or a value of an option, if the rest of it is the text of a command: `!`, `.shell `.
+    /// Prefixes of a word or of an option's value, after which the rest is the text of a command: `!`, `.shell `.
     pub(super) escapes: List,
-    /// What a word or a value holds before a command in brackets: `execute(…)`.
+    /// Texts in a word or a value after which a command follows in brackets: `execute(…)`.
     pub(super) brackets: List,
-    /// Those whose value is the directory that the command runs in.
+    /// Options whose value is the directory in which the command runs.
     pub(super) directories: List,
-    /// Those whose value is the program; its arguments follow.
+    /// Options whose value is the program. Its arguments follow.
     pub(super) entry: List,
-    /// With one of these first it runs nothing.
+    /// Prefixes of a first word with which the program runs nothing.
     pub(super) asks: List,
-    /// Words after which the command begins, wherever they are.
+    /// Words after which the command begins, in any position.
     pub(super) separators: List,
-    /// Its own operands, before the command.
+    /// Number of the program's own operands before the command.
     operands: usize,
     pub(super) runs: Runs,
-    /// Whether `NAME=value` may precede the command.
+    /// True if `NAME=value` may precede the command.
     pub(super) assigns: bool,
-    /// Whether its input is the text of a command if its words are not one.
+    /// True if the program reads the text of a command from its input when its words contain none.
     pub(super) reads: bool,
     pub(super) location: Location,
 }
 
-/// What the words after a wrapper's options and operands are.
+/// The meaning of the words after a wrapper's options and operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// A command.
+    /// The words are a command.
     Words,
-    /// The text of a command, together.
+    /// All words together are the text of a command.
     Text,
-    /// Each the text of a command.
+    /// Each word is the text of a command.
     Texts,
-    /// The first of them the text of a command.
+    /// The first word is the text of a command.
     First,
-    /// Keys that are pressed.
+    /// The words are keys to press.
     Keys,
     Nothing,
 }
 
-/// Where a command runs.
+/// The place where a command runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     #[default]
     Here,
-    /// On another machine: its roots and homes are as dear, and nobody knows where the workspace is.
+    /// Another machine. Its root and home directories deserve the same care; the place of the workspace is unknown.
     Machine,
-    /// In a container: what its directories contain is unknown too, except for its root.
+    /// A container. The content of its directories is unknown, except for its root.
     Container,
-    /// In a new container that is thrown away afterwards. Nothing in it is of this machine but the workspace, if that.
+    /// A new container that is thrown away afterwards. It contains nothing of this machine, except perhaps the workspace.
     Disposable,
 }
 
-/// Words, a line each: a table of them needs no pointers.
+/// A list of words, one per line. A table of such lists needs no pointers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List(pub(super) &'static str);
 
@@ -79,7 +80,7 @@ impl List {
         self.0.is_empty()
     }
 
-    /// Byte by byte: the items are short, and it is asked of each command.
+    /// Returns the items. Compares byte by byte, because the items are short and every command needs it.
     pub(super) fn iter(self) -> impl Iterator<Item = &'static str> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -90,7 +91,7 @@ impl List {
         })
     }
 
-    /// What follows this first word in the items that begin with it. The items are sorted by their first words.
+    /// Returns the rest of each item that begins with the word `first`. The items are sorted by their first words.
     pub(super) fn of_first_word<'a>(self, first: &'a str) -> impl Iterator<Item = &'static str> + use<'a> {
         let text = self.0.as_bytes();
         let (mut low, mut high) = (0, text.len());
@@ -126,7 +127,7 @@ impl List {
     }
 }
 
-/// Where the line ends that begins there.
+/// Returns the end of the line that contains index `begin`.
 #[inline]
 fn end_of_line(text: &[u8], begin: usize) -> usize {
     let mut end = begin;
@@ -136,7 +137,7 @@ fn end_of_line(text: &[u8], begin: usize) -> usize {
     end
 }
 
-/// Whether the first word of a line comes before `first`, in the order of their bytes.
+/// Returns true if the first word of a line sorts before `first`, byte by byte.
 fn is_before(line: &[u8], first: &[u8]) -> bool {
     for (at, wanted) in first.iter().enumerate() {
         match line.get(at) {
@@ -170,30 +171,30 @@ const NOTHING: Wrapper = Wrapper {
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
-/// `xargs`, whose options are no other program's.
+/// `xargs`. No other program has its options.
 pub(super) static XARGS: Wrapper = Wrapper {
     values: List("-I\n-n\n-P\n-d\n-E\n-L\n-s\n-a\n--arg-file\n-j\n--max-args\n--max-procs\n--delimiter\n--jobs"),
     ..NOTHING
 };
 
-/// What `name` runs by these words, and the words after its subcommand.
+/// Returns the entry for `name` with these words, and the words after its subcommand.
 pub(super) fn of<'a>(name: &str, args: &'a [Word]) -> Option<(&'static Wrapper, &'a [Word])> {
     let at = NAMES.binary_search_by_key(&name, |(name, _)| name).ok()?;
     let wrappers = NAMES[at].1.iter().map(|at| &WRAPPERS[usize::from(*at)]);
     wrappers.into_iter().find_map(|wrapper| Some((wrapper, wrapper.after_subcommand(args)?)))
 }
 
-/// Whether `name` runs other programs, by some words.
+/// Returns true if `name` runs other programs with some words.
 pub(super) fn is_known(name: &str) -> bool {
     NAMES.binary_search_by_key(&name, |(name, _)| name).is_ok()
 }
 
-/// The options of the shell's own word `time`.
+/// Returns the options of the shell keyword `time`.
 pub(super) fn time() -> &'static Wrapper {
     of("time", &[]).map_or(&XARGS, |(wrapper, _)| wrapper)
 }
 
-/// Whether the words are those of a program that prints what a shell is to evaluate.
+/// Returns true if the command prints text that a shell is to evaluate, as a known tool does.
 pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
     args.iter().all(Word::is_known)
         && HOOKS.of_first_word(program).any(|words| {
@@ -202,8 +203,8 @@ pub(super) fn is_hook(program: &str, args: &[Word]) -> bool {
         })
 }
 
-/// Whether the words ask a program for what sets a shell up: `tool init fish`. Its output says no more than the program itself would
-/// do, unless it prints or fetches what others have written.
+/// Returns true if the words ask a program for its shell setup: `tool init fish`. The output does no more than the program could do itself.
+/// Programs that print or fetch other people's text are excluded.
 pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
     let verb = args.first().map_or("", |word| word.text.as_str());
     let asks = matches!(verb, "init" | "hook" | "activate" | "completion" | "completions" | "shell-init" | "shellenv");
@@ -213,25 +214,25 @@ pub(super) fn is_setup(program: &str, args: &[Word]) -> bool {
     asks && !prints && args.get(1).is_some_and(is_shell) && args.get(2..).is_some_and(options) && !is_known(program)
 }
 
-/// Whether a program fetches what a server sends, or decodes what nobody can read, by these words.
+/// Returns true if the program with these words downloads data from a server, or decodes data.
 pub(super) fn is_fetcher(program: &str, args: &[Word]) -> bool {
     FETCHERS.of_first_word(program).any(|words| {
         let mut rest = args.iter();
         words.split_terminator(' ').all(|word| match word.strip_suffix('*') {
             Some(begin) => rest.any(|arg| arg.text.starts_with(begin)),
-            // Another machine.
+            // `:` in the list stands for a path on another machine.
             None if word == ":" => rest.any(|arg| arg.text.has(b':') && !arg.text.starts_with(['-', '/', '.'])),
             None => rest.any(|arg| arg.text == word),
         })
     })
 }
 
-/// Whether the value of a variable is run as a command.
+/// Returns true if programs run the value of this variable as a command.
 pub(super) fn is_command(variable: &str) -> bool {
     VARIABLES.contains(variable)
 }
 
-/// Whether the value of a setting of git is run as a command.
+/// Returns true if Git runs the value of this setting as a command.
 pub(super) fn is_setting(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SETTINGS.iter().any(|setting| match setting.halves(b'*') {
@@ -241,7 +242,7 @@ pub(super) fn is_setting(name: &str) -> bool {
 }
 
 impl Wrapper {
-    /// Whether it makes a container of an image.
+    /// Returns true if the wrapper creates a container from an image.
     pub(super) fn makes_new(&self) -> bool {
         self.location == Location::Container && self.values.contains("--mount")
     }
@@ -260,7 +261,8 @@ impl Wrapper {
         })
     }
 
-    /// What follows a word of a subcommand, which options may precede. The word after an option that is not known may be its value.
+    /// Returns the words after `part`, a word of a subcommand. Options may precede it, and the word after an unknown option may be its
+    /// value.
     fn after_word<'a>(&self, args: &'a [Word], part: &str) -> Option<&'a [Word]> {
         let (mut at, mut may_be_value) = (0, false);
         loop {
@@ -279,7 +281,7 @@ impl Wrapper {
         }
     }
 
-    /// How many words after an option belong to it.
+    /// Returns the number of words after an option that belong to it.
     fn taken_by(&self, option: &str) -> usize {
         let lists = [self.values, self.texts, self.beside, self.directories, self.entry];
         let is_short = |other: &str| other.starts_with("--") && !option.has(b'=') && attached(option, other).is_some();
@@ -288,7 +290,7 @@ impl Wrapper {
         if self.pairs.contains(option) { 2 } else { usize::from(is_listed) }
     }
 
-    /// The words after its own options and so many operands.
+    /// Returns the words after the program's own options and `operands` operands.
     fn skip<'a>(&self, args: &'a [Word], operands: usize) -> &'a [Word] {
         let mut at = 0;
         while let Some(word) = args.get(at) {
@@ -305,16 +307,15 @@ impl Wrapper {
         args.get(at + operands..).unwrap_or_default()
     }
 
-    /// The words after its own options and operands.
+    /// Returns the words after the program's own options and operands.
     pub(super) fn words<'a>(&self, args: &'a [Word]) -> &'a [Word] {
         undashed(self.skip(args, self.operands))
     }
 
-    /// The same by each way to read them. Whether an option that is not known, or that is combined with others after one dash,
-    /// takes the next word is not known either; and an operand may be the value of an option, so that the program comes
-    /// sooner.
+    /// Returns every possible reading of the words, the usual one first. It is unknown whether an unknown or combined option takes the next
+    /// word as its value. An operand may also be such a value, so that the program begins sooner.
     pub(super) fn readings<'a>(&self, args: &'a [Word]) -> Vec<&'a [Word]> {
-        /// Maximum number of words that are taken for values.
+        /// Maximum number of words that are tried as values.
         const MAX_VALUES: usize = 8;
         let usual = self.words(args);
         let mut found: Vec<&[Word]> = Vec::new();
@@ -324,7 +325,7 @@ impl Wrapper {
             let tail = self.skip(rest, 0);
             for operands in 0..=self.operands {
                 let words = undashed(tail.get(operands..).unwrap_or_default());
-                // What is not known is an operand, as usual, and no program.
+                // An unknown word is an operand, as usual, and not a program.
                 let begins = words.first().is_some_and(|word| !word.text.starts_with(['-', UNKNOWN]));
                 if (begins || words.len() == usual.len())
                     && !words.is_empty()
@@ -346,7 +347,7 @@ impl Wrapper {
             }
             from = at + 1;
         }
-        // The usual reading comes first: it is the one that may be changed.
+        // The usual reading comes first, because only that one may be rewritten.
         if let Some(usual) = found.iter().position(|words| words.len() == usual.len()) {
             let usual = found.remove(usual);
             found.insert(0, usual);
@@ -354,7 +355,7 @@ impl Wrapper {
         found
     }
 
-    /// The texts that words hold after what leads out of a program's own language: `:!ls`, `.shell ls`, `execute(ls)`.
+    /// Returns the command texts in a text of the program's own language: `:!ls`, `.shell ls`, `execute(ls)`.
     pub(super) fn escaped<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let mut found = Vec::new();
         let lines = text.lines().filter(|_| !self.escapes.is_empty());
@@ -370,7 +371,7 @@ impl Wrapper {
                 begin = next;
             }
             found.extend(self.escapes.iter().find_map(|escape| match escape.strip_prefix('*') {
-                // Anywhere in the line.
+                // The escape may be anywhere in the line.
                 Some(escape) => line.split_once(escape).map(|(_, rest)| rest),
                 None => begin.strip_prefix(escape),
             }));
@@ -392,7 +393,7 @@ impl Wrapper {
         found
     }
 
-    /// The values of such options, after them or in the same word.
+    /// Returns the values of the given options, in the next word or in the same one.
     pub(super) fn values_of(&self, args: &[Word], options: List) -> Vec<Word> {
         let mut found = Vec::new();
         if options.is_empty() {
@@ -402,7 +403,7 @@ impl Wrapper {
         while let Some(word) = args.get(at) {
             let text = word.text.as_str();
             at += 1;
-            // What follows is the program's own.
+            // The words after `--` belong to the program that is run.
             if text == "--" {
                 break;
             }
@@ -427,15 +428,15 @@ impl Wrapper {
     }
 }
 
-/// Minimum length of an option that is cut short.
+/// Minimum length of an abbreviated long option.
 const MIN_ABBREVIATION: usize = 5;
 
-/// An option, and the name that its value begins with.
+/// Splits an option of a list from the name with which its value begins.
 fn named(option: &str) -> (&str, &str) {
     option.halves(b' ').unwrap_or((option, ""))
 }
 
-/// What follows the name in `NAME=VALUE` or `NAME VALUE`; all of it if there is no name.
+/// Returns the value after `NAME=` or `NAME `, or the whole word if `name` is empty.
 fn value_of(word: Word, name: &str) -> Option<Word> {
     if name.is_empty() {
         return Some(word);
@@ -446,7 +447,7 @@ fn value_of(word: Word, name: &str) -> Option<Word> {
     is_whole.then(|| Word::marked(value.strip_prefix('=').unwrap_or(value).trim_start()))
 }
 
-/// Without a `--` before the command: `kubectl exec pod -- ls`.
+/// Removes a `--` before the command: `kubectl exec pod -- ls`.
 fn undashed(words: &[Word]) -> &[Word] {
     match words {
         [dashes, words @ ..] if dashes.text == "--" => words,
@@ -454,14 +455,15 @@ fn undashed(words: &[Word]) -> &[Word] {
     }
 }
 
-/// The value of an option in its own word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`; `None` if the option is another one.
+/// Returns the value of an option in the option's own word: `-xVALUE`, `-abxVALUE`, `--long=VALUE`. An empty value means that the next word
+/// is the value; `None`, that this is another option.
 pub(super) fn attached<'a>(text: &'a str, option: &str) -> Option<&'a str> {
     if text == option {
         return Some("");
     }
     if option.starts_with("--") {
         let (given, value) = text.halves(b'=').unwrap_or((text, ""));
-        // GNU's programs take the beginning of an option for it, where no other begins so.
+        // GNU programs accept an unambiguous abbreviation of a long option.
         let is_short = given.len() >= MIN_ABBREVIATION && given != "--checkpoint" && option.starts_with(given);
         return (given == option || is_short).then_some(value);
     }

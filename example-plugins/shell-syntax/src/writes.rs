@@ -1,4 +1,4 @@
-//! The files that a command writes, as far as its words tell.
+//! Finds the files that a command writes, as far as its words tell.
 
 use super::ascii::Ascii as _;
 use super::known::{GIT, Kind, kind};
@@ -7,25 +7,25 @@ use super::unwrap::runs_others;
 use super::word::{UNKNOWN, Word};
 use super::{Command, RedirectKind, lower, program_name};
 
-/// Maximum length of a path on Linux, in bytes. A longer text is not a path, except instance a script within the command.
+/// Maximum length of a path on Linux, in bytes. A longer text is not a path but, for example, a script in the command.
 const MAX_PATH: usize = 4096;
 
-/// How much is written at a path.
+/// The extent of a write to a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
     /// The file itself.
     #[default]
     File,
-    /// All below it, too, as by `rm -r`.
+    /// The file or directory and everything below it, as by `rm -r`.
     Whole,
-    /// The same: it gets another name, as by `mv`.
+    /// Like `Whole`, but the tree gets another name, as by `mv`.
     Moved,
-    /// Whatever an archive or a patch has is put there, as by `tar -C`.
+    /// Unknown files below the directory, from an archive or a patch, as by `tar -C`.
     Filled,
 }
 
 impl Extent {
-    /// Whether all below it goes with it.
+    /// Returns true if everything below the path is affected.
     #[must_use]
     pub fn is_whole(self) -> bool {
         matches!(self, Self::Whole | Self::Moved)
@@ -33,7 +33,7 @@ impl Extent {
 }
 
 impl From<bool> for Extent {
-    /// Of a path that is written with all below it, or by itself.
+    /// Returns `Whole` for true and `File` for false.
     fn from(is_whole: bool) -> Self {
         if is_whole { Self::Whole } else { Self::File }
     }
@@ -44,18 +44,18 @@ impl From<bool> for Extent {
 pub struct Write {
     pub path: Word,
     pub extent: Extent,
-    /// Whether it supposes that a target is a directory: that of `cp a b` may be the file itself.
+    /// True if the path assumes that the target is a directory. The target of `cp a b` may be the file itself.
     pub supposed: bool,
 }
 
 impl Command {
-    /// The files that its output is led into.
+    /// Returns the files to which the output is redirected.
     pub fn outputs(&self) -> impl Iterator<Item = &Word> {
         self.redirects.iter().filter(|redirect| redirect.kind != RedirectKind::Read).map(|redirect| &redirect.target)
     }
 
-    /// All that it obviously writes, removes and moves: what its output is led into, and what its words name to a program that
-    /// is known to write. Of a program that runs another, the other is a command of its own.
+    /// Returns the paths that the command obviously writes, removes or moves: redirection targets, and words of a program that is known to
+    /// write. A program that another one runs is a command of its own.
     #[must_use]
     pub fn writes(&self) -> Vec<Write> {
         let mut writing = Writing::default();
@@ -68,13 +68,13 @@ impl Command {
     }
 }
 
-/// Whether a program is known to write what its words name, or to run another.
+/// Returns true if a program is known to write the files that its words name, or to run another program.
 pub(crate) fn writes_or_runs(program: &str) -> bool {
     kind(program).is_some() || runs_others(program)
 }
 
-/// Whether a text that may be no command at all is taken for one where it begins with this name: that of a program which writes or runs
-/// another, or which precedes a redirection every day.
+/// Returns true if an uncertain text that begins with this name counts as a command. The program must write files or run others, or be one
+/// that often precedes a redirection.
 #[must_use]
 pub fn is_known_program(program: &str) -> bool {
     const EVERYDAY: [&str; 16] = [
@@ -208,10 +208,10 @@ impl Writing {
         if words[at].text == "config" {
             return self.configure(&words[at + 1..]);
         }
-        // Each further directory is relative to the one before.
+        // Each further directory is relative to the previous one.
         let directories = values(&words[..at], &["-C", "--work-tree"]);
         let directory = directories.into_iter().reduce(|directory, next| within(&directory, &next));
-        // What a patch changes there, nobody knows.
+        // The files that a patch changes there are unknown.
         for word in values(&words[at + 1..], &["--directory"]) {
             self.write(&word, if word.text == "." { Extent::File } else { Extent::Filled });
         }
@@ -223,7 +223,7 @@ impl Writing {
         }
     }
 
-    /// `git config` writes the file that it is given, unless it is asked what is in there.
+    /// Handles `git config`, which writes the given file unless it only reads it.
     fn configure(&mut self, words: &[Word]) {
         let asks = |word: &Word| {
             word.text.starts_with("--get") || matches!(word.text.as_str(), "get" | "list" | "-l" | "--list")
@@ -233,7 +233,7 @@ impl Writing {
         }
     }
 
-    /// What is done to what is found may be done to all of it.
+    /// Handles `find`. Its action may affect everything that it finds.
     fn find(&mut self, words: &[Word]) {
         let options = words.iter().position(|word| word.text.starts_with('-')).unwrap_or(words.len());
         let (roots, options) = words.split_at(options);
@@ -249,9 +249,9 @@ impl Writing {
         let here = [Word::literal(".")];
         let roots = if roots.is_empty() { &here } else { roots };
         self.all(roots, Extent::Whole);
-        // Wherever below.
+        // The file may lie anywhere below.
         for name in values(options, &["-name", "-iname", "-path", "-ipath"]) {
-            // A star stands for dots and slashes as well.
+            // A star also matches dots and slashes.
             let name = name.text.trim_start_matches("*/").replace('*', &UNKNOWN.to_string());
             let name = Word { glob: true, ..Word::literal(format!("{UNKNOWN}/{name}")) };
             roots.iter().for_each(|root| self.write(&within(root, &name), Extent::Whole));
@@ -267,11 +267,11 @@ impl Writing {
         } else {
             sources.retain(|word| !targets.contains(word));
         }
-        // What is in a directory comes with it, and takes the place of what is there.
+        // A recursive copy brings the content of a directory and overwrites existing files.
         let whole = moves || words.iter().any(|word| is_recursive(&word.text));
-        // With a slash at its end, `rsync` and the `cp` of macOS copy what is in it.
+        // With a slash at the end, `rsync` and the `cp` of macOS copy the content of the directory.
         let contents = whole && !moves && sources.iter().any(|source| source.text.ends_with('/'));
-        // The target is no directory into which something is put: it is what the source becomes.
+        // With these options the target is not a directory for the sources: the source becomes the target.
         let letters: &[u8] = if kind == Kind::Link { b"Tn" } else { b"T" };
         let is_itself = kind != Kind::Sync && words.iter().any(|word| is_target_itself(&word.text, letters));
         for target in &targets {
@@ -289,14 +289,14 @@ impl Writing {
     }
 }
 
-/// Whether a word is the mode of `chmod`: `644`, `u=rw,go-x`.
+/// Returns true if a word is a mode of `chmod`: `644`, `u=rw,go-x`.
 fn is_mode(word: &str) -> bool {
     !word.is_empty()
         && (word.bytes().all(|byte| byte.is_ascii_digit())
             || (word.has_one_of(b"+-=") && word.bytes().all(|byte| b"ugoarwxXst+-=,01234567".contains(&byte))))
 }
 
-/// Whether a mode takes a right away from whom a file belongs to, or may.
+/// Returns true if a mode removes, or may remove, a right of the owner.
 fn takes_away(mode: &str) -> bool {
     match mode.as_bytes() {
         [.., owner, _, _] if mode.bytes().all(|byte| byte.is_ascii_digit()) => *owner != b'7',
@@ -304,13 +304,13 @@ fn takes_away(mode: &str) -> bool {
     }
 }
 
-/// Whether an option of `cp`, `mv` and `ln` takes the target for what is made, and not for a directory in which it is made.
+/// Returns true if an option of `cp`, `mv` or `ln` treats the target as the new file and not as a directory for it.
 fn is_target_itself(option: &str, letters: &[u8]) -> bool {
     let is_cluster = option.starts_with('-') && !option.starts_with("--");
     (is_cluster && option.has_one_of(letters)) || matches!(option, "--no-target-directory" | "--no-dereference")
 }
 
-/// Whether an option of sed, perl or ruby has them write where they read: after letters that take no value comes an `i`.
+/// Returns true if an option makes sed, perl or ruby write the file that they read: an `i`, after letters that take no value.
 fn is_in_place(word: &str) -> bool {
     let Some(letters) = word.strip_prefix('-') else { return false };
     word.starts_with("--in-place")
@@ -318,13 +318,13 @@ fn is_in_place(word: &str) -> bool {
         || letters.trim_start_matches(|c: char| c.is_ascii_digit() || "nErsuzplawS".contains(c)).starts_with('i')
 }
 
-/// Whether an option has directories copied with what is in them.
+/// Returns true if an option makes the copy recursive.
 fn is_recursive(word: &str) -> bool {
     let is_cluster = word.starts_with('-') && !word.starts_with("--");
     (is_cluster && word.has_one_of(b"rRa")) || matches!(word, "--recursive" | "--archive")
 }
 
-/// A path that is relative to a directory.
+/// Returns a path relative to a directory.
 pub(super) fn within(directory: &Word, path: &Word) -> Word {
     if path.home || is_absolute(&slashed(&path.text)) {
         return path.clone();
@@ -333,7 +333,7 @@ pub(super) fn within(directory: &Word, path: &Word) -> Word {
     Word { text, glob: directory.glob || path.glob, span: None, ..directory.clone() }
 }
 
-/// The words that are no options; after `--`, all.
+/// Returns the words that are not options; after `--`, all words.
 fn arguments(words: &[Word]) -> impl Iterator<Item = &Word> {
     let mut all = false;
     words.iter().filter(move |word| {
@@ -345,7 +345,7 @@ fn arguments(words: &[Word]) -> impl Iterator<Item = &Word> {
     })
 }
 
-/// The values of such options, written `-o x`, `-ox`, `--output x` or `--output=x`.
+/// Returns the values of the given options, written `-o x`, `-ox`, `--output x` or `--output=x`.
 pub(super) fn values(words: &[Word], options: &[&str]) -> Vec<Word> {
     let mut values = Vec::new();
     for (at, word) in words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Commands that take words from their input: `xargs` and `parallel`.
+//! Reads commands that take words from their input: `xargs` and `parallel`.
 
 use super::ascii::Ascii as _;
 use super::read::{Reader, Unreadable};
@@ -8,7 +8,7 @@ use super::{Command, program_name};
 
 impl Reader<'_> {
     pub(super) fn xargs(&mut self, name: &str, args: &[Word], inner: &Command) -> Result<(), Unreadable> {
-        // What a file holds comes in the place of the input.
+        // The content of a file replaces the input.
         let input = match wrappers::XARGS.values_of(args, List("-a\n--arg-file")).pop() {
             Some(file) => self.substitution_at(&file.text),
             None => inner.input.clone(),
@@ -22,7 +22,7 @@ impl Reader<'_> {
             let mut words = words.to_vec();
             match &placeholder {
                 Some(placeholder) => {
-                    // A name within the text of a command, which does not begin with it: a word that is not known.
+                    // In a shell command that does not begin with the placeholder, an unknown name stands for one unknown word.
                     let is_shell = words.first().is_some_and(|word| is_shell(program_name(&word.text)));
                     let is_within =
                         |text: &str| is_shell && text.has(b' ') && !text.trim_start().starts_with(placeholder.as_str());
@@ -87,7 +87,7 @@ fn is_shell(program: &str) -> bool {
     matches!(program, "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash")
 }
 
-/// What `xargs` puts its input in the place of; nothing where it adds it at the end.
+/// Returns the text that `xargs` replaces by its input, or `None` if it appends the input.
 fn placeholder(args: &[Word]) -> Option<String> {
     let usual = || "{}".to_owned();
     let mut words = args.iter().map(|word| word.text.as_str());

@@ -1,15 +1,15 @@
-//! Searches for single characters of ASCII in words, byte by byte: words are short, and the searches of the standard library take as long
-//! to begin as these take to end.
+//! Searches for ASCII characters in words, byte by byte. Words are short, and the searches of the standard library take as long to start as
+//! these take in total.
 
-/// What a text has of ASCII.
+/// Searches for ASCII bytes in a text.
 pub trait Ascii {
-    /// Whether it has this byte.
+    /// Returns true if the text contains this byte.
     fn has(&self, byte: u8) -> bool;
 
-    /// Whether it has one of these.
+    /// Returns true if the text contains one of these bytes.
     fn has_one_of(&self, bytes: &[u8]) -> bool;
 
-    /// What comes before the first such byte, and after it.
+    /// Returns the parts before and after the first such byte.
     fn halves(&self, byte: u8) -> Option<(&str, &str)>;
 }
 
@@ -28,7 +28,7 @@ impl Ascii for str {
     }
 }
 
-/// Where the first such byte is.
+/// Returns the index of the first such byte.
 fn place(text: &str, byte: u8) -> Option<usize> {
     debug_assert!(byte.is_ascii(), "a part of a character");
     text.bytes().position(|other| other == byte)

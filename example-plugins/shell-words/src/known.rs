@@ -1,48 +1,49 @@
-//! The commands that are known to write, by what of their words they write.
+//! The commands that are known to write, by the way in which they use their words.
 
-/// How a command uses its words.
+/// The way in which a command uses its words. A word here is one that is not an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Every word that is no option is written.
+    /// Writes every word.
     All,
-    /// Every word that is no option is removed, with all below.
+    /// Removes every word, with everything below.
     Remove,
-    /// The same; each gets another name.
+    /// Gives every word another name, with everything below.
     Rename,
-    /// Every word after the first is written, with all below where the first takes a right away: `000`, `a-x`.
+    /// Writes every word after the first, with everything below if the first word is a mode that removes a right: `000`, `a-x`.
     Mode,
-    /// The last word is written; the words before it are the sources.
+    /// Writes the last word. The words before it are the sources.
     Copy,
-    /// The same; of a source with a slash at its end, what is in it is copied.
+    /// Like `Copy`, but copies the content of a source that ends with a slash.
     Sync,
-    /// The same as `Copy`; what is made is a link.
+    /// Like `Copy`, but makes a link.
     Link,
-    /// The same as `Copy`, and the sources are removed.
+    /// Like `Copy`, and removes the sources.
     Move,
-    /// The second word that is no option is written.
+    /// Writes the second word.
     Second,
-    /// Every word, but only with an option that says so.
+    /// Writes every word, but only with one of these options.
     InPlace(&'static [&'static str]),
-    /// The same; the option is the letter `i` in any cluster, as in `-Ei.bak` and `-0pi`.
+    /// Writes every word, but only with the option letter `i` in any cluster, as in `-Ei.bak` and `-0pi`.
     InPlaceLetter,
-    /// The value of such an option is written.
+    /// Writes the value of one of these options.
     Option(&'static [&'static str]),
-    /// The value of such an option is written, and what an address is called in the directory of such another one, or right here where
-    /// one of these letters says so.
+    /// Writes the value of one of the first options. Also writes files with the names at the end of addresses: in the directory of one of
+    /// the second options, or in the current directory if an option has one of the letters.
     Fetch(&'static [&'static str], &'static [&'static str], &'static str),
-    /// The value of such a `key=value` word is written.
+    /// Writes the value of a word `KEY=value` with this key.
     Assignment(&'static str),
-    /// Every word that is no option is written, and what a patch names in the directory of `-d`.
+    /// Writes every word, and the files that a patch names in the directory of `-d`.
     Patch,
-    /// The directory of such an option is filled, where one of these letters of an option says so, or none of those says otherwise.
+    /// Fills the directory of one of these options. It does so if an option has one of the first letters or, if there are none of those,
+    /// unless an option has one of the second letters.
     Unpack(&'static [&'static str], &'static [u8], &'static [u8]),
-    /// The directories before the first option are written, where something is done to what is found.
+    /// Writes in the directories before the first option, if it has an action on the files that it finds.
     Find,
-    /// By its subcommand.
+    /// Depends on the subcommand.
     Git,
 }
 
-/// What is known of a program, called by its file name in lower case.
+/// Returns the way in which a program uses its words, by its file name in lower case.
 pub fn kind(program: &str) -> Option<Kind> {
     Some(match program {
         "touch" | "mkdir" | "truncate" | "tee" | "chown" | "chgrp" | "chattr" | "setfacl" | "mkfifo" | "mknod"
@@ -50,7 +51,7 @@ pub fn kind(program: &str) -> Option<Kind> {
         | "tee-object" | "set-content" | "add-content" | "out-file" | "new-item" | "ni" | "md" | "sponge" | "gzip"
         | "gunzip" | "bzip2" | "xz" | "gtouch" | "gtruncate" | "gtee" | "gchown" => Kind::All,
         "chmod" | "gchmod" => Kind::Mode,
-        // What is mounted hides what was there.
+        // A mount hides the previous content.
         "rm" | "grm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "del" | "erase" | "rd" | "ri"
         | "remove-item" | "clear-content" | "mount" => Kind::Remove,
         "rename-item" | "ren" | "rename" => Kind::Rename,
@@ -85,5 +86,5 @@ pub fn kind(program: &str) -> Option<Kind> {
     })
 }
 
-/// The subcommands of git that write the files named to them.
+/// The subcommands of Git that write the files in their words.
 pub const GIT: [&str; 7] = ["rm", "mv", "checkout", "restore", "clean", "apply", "am"];

@@ -1,5 +1,5 @@
-//! Texts of rules, in few blocks of memory: a block for each text has room beside it that nothing uses, and all of a guest's memory is
-//! copied for each event.
+//! Texts of rules in few blocks of memory. A block for each text would leave unused room beside it, and all of a guest's memory is copied
+//! for each event.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,21 +7,21 @@ use std::sync::Mutex;
 
 /// Length of a block, in bytes.
 const BLOCK: usize = 8 * 1024;
-/// Maximum length of a text that shares a block with others: what is left of a block when the next one begins is less.
+/// Maximum length of a text that shares a block, in bytes. At most this much of a block stays unused.
 const MAX_SHARED: usize = 512;
 
-/// How many texts are compared with a new one, at most: rules repeat each other's lists.
+/// Maximum number of recent texts that a new one is compared with. Rules repeat each other's lists.
 const RECENT: usize = 128;
 
-/// Where texts are kept.
+/// The storage for texts.
 struct Store {
-    /// What is left of the last block.
+    /// The unused part of the last block.
     rest: &'static mut [u8],
-    /// The last text of each hash.
+    /// The last text with each hash.
     recent: [&'static str; RECENT],
 }
 
-/// The text, which is kept from now on: rules stay as long as the guest does.
+/// Stores a text for the lifetime of the guest, like the rules. Reuses a recent equal text.
 pub fn kept(text: &str) -> &'static str {
     static STORE: Mutex<Store> = Mutex::new(Store { rest: &mut [], recent: [""; RECENT] });
     let Ok(mut store) = STORE.lock() else { return Box::leak(text.into()) };

@@ -1,17 +1,17 @@
-//! What rules are made of, small: a guest's memory is created for each event, and all of it is copied.
+//! Compact word lists for rules. A guest's memory is created for each event, and all of it is copied.
 
 use super::text::kept;
 
-/// Maximum bytes of a word in a list: the last number below those that are not a character.
+/// Maximum length of a word in a list, in bytes: the last number before the code points that are not characters.
 const MAX_WORD_BYTES: usize = 0xD7FF;
 
-/// A list of words in one text: each after its length in bytes, which is written as a character.
+/// A list of words in one text. Before each word is a character whose code is the length of the word in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Words(&'static str);
 
 impl Words {
     /// # Errors
-    /// If a word is so long that no character has its length as its number.
+    /// Returns an error if a word is so long that no character has its length as its code.
     pub fn new(words: &[String]) -> Result<Self, String> {
         let mut list = String::new();
         match words.iter().find(|word| push(&mut list, word).is_none()) {
@@ -22,7 +22,7 @@ impl Words {
         }
     }
 
-    /// Those that `each` gives to what it is given; nothing where it has nothing, or where a word is too long.
+    /// Makes a list of the words that `each` passes to its argument. Returns `None` if `each` does, or if a word is too long.
     pub fn read(each: impl FnOnce(&mut dyn FnMut(&str) -> Option<()>) -> Option<()>) -> Option<Self> {
         let mut list = String::new();
         each(&mut |word| push(&mut list, word))?;
@@ -33,12 +33,12 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Whether it is one of them.
+    /// Returns true if the list contains the word.
     pub fn has(&self, word: &str) -> bool {
         self.has_as(word, |one, other| one == other)
     }
 
-    /// The same, in upper or lower case.
+    /// Returns true if the list contains the word in upper or lower case.
     pub fn has_in_any_case(&self, word: &str) -> bool {
         self.has_as(word, <[u8]>::eq_ignore_ascii_case)
     }
@@ -48,7 +48,7 @@ impl Words {
         self.any(|other| other.len() == word.len() && is_same(other, word))
     }
 
-    /// Whether `is` holds for the bytes of one of them.
+    /// Returns true if `is` returns true for the bytes of one of the words.
     #[inline]
     pub fn any(&self, mut is: impl FnMut(&[u8]) -> bool) -> bool {
         let list = self.0.as_bytes();
@@ -64,7 +64,7 @@ impl Words {
         false
     }
 
-    /// The length of the word that begins there, and how many bytes say it.
+    /// Returns the length of the word at `begin` and the number of bytes that encode it.
     fn length_at(&self, begin: usize) -> Option<(usize, usize)> {
         match self.0.as_bytes().get(begin)? {
             byte if byte.is_ascii() => Some((usize::from(*byte), 1)),
@@ -87,42 +87,42 @@ impl Words {
 }
 
 impl Words {
-    /// Whether `text` contains one of them, in upper or lower case; true if there are none.
+    /// Returns true if `text` contains one of the words in upper or lower case, or if the list is empty.
     pub fn occurs_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return true;
         }
-        // Asked of each word of a command by each pattern: most are longer than the word, or have another letter.
+        // Each pattern asks this for each word of a command. Most parts are longer than the word or have another letter.
         let bytes = text.bytes().fold(0, |bytes, byte| bytes | bit(byte));
         let is_there = |byte: &u8| bytes & bit(*byte) != 0;
         self.any(|part| part.len() <= text.len() && part.iter().all(is_there) && contains(text.as_bytes(), part))
     }
 
-    /// The same of a text of which the pairs are known.
+    /// Like [`Words::occurs_in`], for a text whose pairs are known.
     pub fn occurs_with(&self, text: &str, pairs: &Pairs) -> bool {
         self.is_empty() || self.any(|part| pairs.may_hold(part) && contains(text.as_bytes(), part))
     }
 }
 
-/// Numbers by name, and by a name within it, in three blocks of memory. Of the names within, only a few bits are kept: [`Numbers::of`] may
-/// give those of another one, too.
+/// Numbers by name and inner name, in three blocks of memory. An inner name is kept as a hash of a few bits, so [`Numbers::of`] may also
+/// return the numbers of another one.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// In order, one after the other.
+    /// The sorted names, one after the other.
     names: Box<str>,
-    /// Where each name ends, and where its numbers do.
+    /// For each name, the ends of its text and of its numbers.
     ends: Box<[(u32, u32)]>,
     numbers: Box<[Numbered]>,
 }
 
-/// A number, after the bits of the name within.
+/// A number with the hash of the inner name in its upper bits.
 type Numbered = u32;
 
-/// How many bits of it are the number: more than a guest's memory has room for.
+/// Number of bits for the number itself. A guest's memory cannot hold more items than that.
 const NUMBER_BITS: u32 = 20;
 const NUMBERS: u32 = (1 << NUMBER_BITS) - 1;
 
-/// The bits of a name within another one, as they precede a number; none have these bits where there is no such name.
+/// Returns the hash of an inner name, shifted above the number. Without an inner name it is 0, which no hash is.
 fn bits_of(inner: Option<&str>) -> Numbered {
     let Some(inner) = inner else { return 0 };
     let hash = inner.bytes().fold(0x811C_9DC5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -134,21 +134,21 @@ fn bits_of(inner: Option<&str>) -> Numbered {
 pub struct Numbers<'a>(&'a [Numbered]);
 
 impl<'a> Numbers<'a> {
-    /// Those of a name within, and perhaps of another one; or of none.
+    /// Returns the numbers of an inner name, and perhaps of another one with the same hash. `None` stands for no inner name.
     pub fn of(self, inner: Option<&str>) -> impl Iterator<Item = u32> + use<'a> {
         let bits = bits_of(inner);
         let begin = self.0.partition_point(|number| *number < bits);
         self.0[begin..].iter().map(move |number| number ^ bits).take_while(|number| *number <= NUMBERS)
     }
 
-    /// All of them.
+    /// Returns all numbers.
     pub fn all(self) -> impl Iterator<Item = u32> + use<'a> {
         self.0.iter().map(|number| number & NUMBERS)
     }
 }
 
 impl Index {
-    /// The numbers of a name; none where it is not known.
+    /// Returns the numbers of a name; none if the name is unknown.
     pub fn get(&self, name: &str) -> Numbers<'_> {
         let begin = |at: usize| at.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (mut low, mut high) = (0, self.ends.len());
@@ -167,10 +167,11 @@ impl Index {
         Numbers(&[])
     }
 
-    /// The index of what `pairs` gives for each of the bytes that names begin with, as [`first`] tells it: a name, perhaps one within it,
-    /// and a number.
+    /// Makes an index. For each first byte of a name (see [`first`]), `pairs` returns the names, perhaps with an inner name, and their
+    /// numbers.
     ///
-    /// A few names at a time, and each block as long as it gets: what is let go of stays in the guest's memory.
+    /// It sorts the names of one first byte at a time and allocates each block at its final size, because freed memory stays in the guest's
+    /// memory.
     pub fn new<'a, I: Iterator<Item = (&'a str, Option<&'a str>, u32)>>(
         firsts: impl Iterator<Item = u8>,
         pairs: impl Fn(u8) -> I,
@@ -197,7 +198,7 @@ impl Index {
             names += 1;
             numbers += named.len();
         });
-        // The longest first, as long as there is most room.
+        // Allocate the largest block first, while there is most room.
         let numbers = Vec::with_capacity(numbers);
         let mut index = (String::with_capacity(bytes), Vec::with_capacity(names), numbers);
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -212,7 +213,7 @@ impl Index {
     }
 }
 
-/// A name on its way into an index, and what it is sorted by: most are told apart by their first bytes, as one number.
+/// A name for an index, with its sort key. The first bytes as one number distinguish most names.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<'a> {
     begin: u32,
@@ -220,7 +221,7 @@ struct Entry<'a> {
     number: Numbered,
 }
 
-/// The first bytes of a name, in the order of the names.
+/// Returns the first bytes of a name as a number that sorts like the name.
 fn beginning(name: &str) -> u32 {
     let mut bytes = [0; 4];
     let length = name.len().min(bytes.len());
@@ -228,16 +229,16 @@ fn beginning(name: &str) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
-/// The byte that a name begins with; 0 for an empty one.
+/// Returns the first byte of a name; 0 for an empty one.
 pub fn first(name: &str) -> u8 {
     name.bytes().next().unwrap_or(0)
 }
 
-/// A text to search for in another one, in upper or lower case.
+/// A text to search for in others, in upper or lower case.
 #[derive(Debug)]
 pub struct Part {
     text: &'static str,
-    /// Its first and its last pair of bytes; none where it is shorter.
+    /// Its first and last pair of bytes; `None` if it is shorter than two bytes.
     ends: Option<[Pair; 2]>,
 }
 
@@ -248,7 +249,7 @@ impl Part {
         Self { ends: ends.map(|(first, last)| [Pair::of(*first), Pair::of(*last)]), text: kept(text) }
     }
 
-    /// Whether `text`, which has these `pairs`, contains it.
+    /// Returns true if `text` contains the part. `pairs` must be those of `text`.
     pub fn is_in(&self, text: &str, pairs: &Pairs) -> bool {
         let may_be = self.ends.is_none_or(|[first, last]| pairs.may_have(first) && pairs.may_have(last));
         may_be && pairs.may_hold(self.text.as_bytes()) && contains(text.as_bytes(), self.text.as_bytes())
@@ -263,11 +264,11 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     bytes.any(|(at, byte)| (*byte == lower || *byte == upper) && begins(at))
 }
 
-/// The pairs of neighbouring bytes of a text, ASCII in lower case: a set that may hold more than was put into it.
+/// The set of pairs of adjacent bytes in a text, with ASCII in lower case. It may contain additional pairs.
 #[derive(Debug)]
 pub struct Pairs {
     pairs: [u64; 16],
-    /// The bytes themselves, in the same way.
+    /// The set of single bytes, with the same property.
     bytes: u64,
 }
 
@@ -295,12 +296,12 @@ impl Pairs {
     }
 }
 
-/// The index of a byte in a set of 64.
+/// Returns the bit of a byte in a set of 64.
 fn bit(byte: u8) -> u64 {
     1 << (byte.to_ascii_lowercase() % 64)
 }
 
-/// The index of a pair in the set: below 1 024.
+/// The index of a pair in the set, below 1 024.
 #[derive(Clone, Copy, Debug)]
 struct Pair(u16);
 
@@ -311,7 +312,7 @@ impl Pair {
     }
 }
 
-/// Adds a word to a list of them; nothing where it is too long.
+/// Appends a word to a list. Returns `None` if the word is too long.
 fn push(list: &mut String, word: &str) -> Option<()> {
     let length = u32::try_from(word.len()).ok().filter(|_| word.len() <= MAX_WORD_BYTES).and_then(char::from_u32)?;
     list.push(length);

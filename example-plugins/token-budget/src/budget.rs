@@ -1,4 +1,4 @@
-//! The budget: what tokens weigh, how many there are, and for which model.
+//! The budget: the weights of tokens and the limits for each model.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// A configuration that makes sense.
+/// A valid configuration.
 #[derive(Debug)]
 pub(crate) struct Budget(Config);
 
@@ -50,13 +50,13 @@ impl TryFrom<Config> for Budget {
 }
 
 impl Budget {
-    /// What may be used while `model` is in use: the tightest of those that fit it.
+    /// Returns the limit while `model` is in use: the lowest of those that apply.
     pub(crate) fn limit(&self, model: &str) -> u64 {
         let fitting = self.0.models.iter().filter(|(pattern, _)| fits(pattern, model)).map(|(_, limit)| *limit);
         fitting.chain([self.0.session_tokens]).min().unwrap_or(self.0.session_tokens)
     }
 
-    /// What so many tokens count against the budget, rounded up.
+    /// Returns the weighted number of tokens, rounded up.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -67,7 +67,7 @@ impl Budget {
         (input as f64 * self.0.input_weight + output as f64 * self.0.output_weight).ceil() as u64
     }
 
-    /// Whether the model is to be warned now, and was not before.
+    /// Returns true if the usage has just crossed the mark at which the model is warned.
     #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 tokens")]
     pub(crate) fn is_crossed(&self, before: u64, now: u64, limit: u64) -> bool {
         self.0.warn_at.is_some_and(|part| {
@@ -76,7 +76,7 @@ impl Budget {
         })
     }
 
-    /// An amount in the words that fit it.
+    /// Formats an amount with its unit.
     pub(crate) fn unit(&self, amount: u64) -> String {
         let weighted =
             self.0.input_weight.to_bits() != 1.0_f64.to_bits() || self.0.output_weight.to_bits() != 1.0_f64.to_bits();

@@ -16,13 +16,13 @@
 //! "claude-opus*" = 50_000         # `*` at the end matches any rest
 //! ```
 //!
-//! After each answer of the model (`token-usage`), a sub-agent's too, the totals of the whole run are weighed and compared. At the budget or above
-//! the answer is *reject* with `stop`: the loop ends, and the refusal says what was used. A single request that is
+//! After each answer of a model (`token-usage`), a sub-agent's too, the plugin weighs the totals of the whole run and compares them. At the
+//! budget or above, the answer is *reject* with `stop`: the loop ends, and the refusal says how much was used. A single request that is
 //! larger than the whole budget is refused before it is sent (`before-inference`).
 //!
-//! The host brings the totals with each event, so the plugin needs no grant. That is also its limit: where a person
-//! starts a new task in a session that is over its budget, one more call is made before the loop is ended again. A
-//! call that runs when the budget is reached is not cut short.
+//! The host sends the totals with each event, so the plugin needs no grant. That is also its limit: if a person starts a new task in a
+//! session that is over its budget, one more call is made before the loop ends again. A call that runs when the budget is reached is not
+//! cut short.
 
 mod budget;
 
@@ -45,7 +45,7 @@ impl Plugin for TokenBudget {
     fn token_usage(_session: &Session, usage: &Usage) -> UsageVerdict {
         let budget = BUDGET.get();
         let limit = budget.limit(&usage.model);
-        // A sub-agent is weighed with all of the run. A host that does not tell of the run leaves its totals at 0.
+        // A sub-agent counts together with the whole run. A host that does not send the totals of the run leaves them at 0.
         let input = usage.run_input_tokens.max(usage.session_input_tokens);
         let output = usage.run_output_tokens.max(usage.session_output_tokens);
         let used = budget.weigh(input, output);

@@ -5,7 +5,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A condition as the config has it.
+/// A condition, as configured.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Wanted {
@@ -52,8 +52,8 @@ impl Condition {
         Ok(Self { path: argument.split('.').map(str::to_owned).collect(), test })
     }
 
-    /// Whether it fits what a reader finds at its path. A name that differs from a part of the path in case alone is that part for some
-    /// readers, so it is enough that one of the values fits.
+    /// Returns true if a value at the path matches. For some readers, a name that differs only in case is the same, so it is enough that
+    /// one such value matches.
     pub(crate) fn fits(&self, arguments: &Value) -> bool {
         self.fits_below(Some(arguments), &self.path)
     }

@@ -1,4 +1,4 @@
-//! Refuses, asks about, slows down and shortens tool calls, by the tool's name and by its arguments.
+//! Refuses, asks about, slows down and shortens tool calls, by the tool's name and arguments.
 //!
 //! ```toml
 //! [[plugin]]
@@ -30,25 +30,23 @@
 //! max-output = 4000                      # bytes of a result that the model reads
 //! ```
 //!
-//! Rules are asked in order. The first that denies decides, then the first that asks; a rule without `deny`, `ask`, `rate` or
-//! `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`) and says one of
-//! `equals`, `not`, `matches` (a regular expression over a text, or over the JSON of another value), or `present`. An argument that
-//! is not there fits only `present = false` and `not`.
+//! Rules are checked in order. The first that denies decides, then the first that asks. A rule without `deny`, `ask`, `rate` or
+//! `max-output` is an error, and so is an invalid pattern. A condition names an argument by its path (`a.b.0`) and has one of `equals`,
+//! `not`, `matches` (a regular expression for a text, or for the JSON of another value), or `present`. An absent argument matches only
+//! `present = false` and `not`.
 //!
-//! # What is cut
+//! # Cutting results
 //!
-//! The smallest `max-output` that fits counts. A shortened result ends with a line that says how many bytes are missing, such as
-//! `[4000 bytes dropped #5d1c09ae]`. Where an earlier entry of this plugin in the chain has shortened it already, the numbers are
-//! added up in one line. Such an entry is known by the digits, which are those of the event: a line that the tool printed itself
-//! is a part of its result like any other.
+//! The smallest matching `max-output` counts. A shortened result ends with a line that gives the number of missing bytes, such as
+//! `[4000 bytes dropped #5d1c09ae]`. If an earlier entry of this plugin in the chain has shortened it already, one line has the sum. Such a
+//! line is recognised by its digits, which belong to the event. A line that the tool printed itself is part of its result like any other.
 //!
-//! # What is counted
+//! # Counting calls
 //!
-//! A `rate` holds in any stretch of that many seconds, wherever it begins, and counts the calls that no rule here
-//! refused: one that a person was asked about counts, whatever the answer. It counts for the whole run: for the session of the
-//! user and all sub-agents below it. With `scope = "session"` it counts for each session by itself, with `scope = "plugin"` for all
-//! sessions together. Sessions that are asked at the same moment do not see each other's call yet: each may make the last one,
-//! and all of them count from then on.
+//! A `rate` holds for any period of that many seconds, and counts the calls that no rule here refused. A call that a person was asked about
+//! counts, whatever the answer. By default, the whole run counts together: the session of the user and all sub-agents below it. With
+//! `scope = "session"`, each session counts by itself; with `scope = "plugin"`, all sessions count together. Sessions that ask at the same
+//! moment do not see each other's call yet: each may make the last one, and all of them count from then on.
 
 mod condition;
 mod cut;
@@ -130,7 +128,7 @@ impl Plugin for ToolPolicy {
             report(rule, call, "deny", reason);
             return Refusal::new(reason).code(&rule.id).into();
         }
-        // A call that one rate refuses counts for none.
+        // A call that one rate refuses counts for no other rate.
         let mut counted = Vec::new();
         for (rule, rate) in fitting().filter_map(|rule| Some((rule, rule.rate?))) {
             match rule.count(rate) {
@@ -178,7 +176,7 @@ impl Plugin for ToolPolicy {
         let details = json!({"tool": call.name, "dropped_bytes": dropped, "session_dropped_bytes": total.ok()});
         let finding = Finding::new(&rule.id, Severity::Info, format!("{dropped} bytes of the result were cut"));
         effects::report(&finding.action("truncate").details(&details));
-        // What is more than text would hold what was cut.
+        // Drop the raw result, because it would contain the part that was cut.
         ToolResultVerdict::replace(ToolResult { text, is_error: tool_result.is_error, raw: None })
     }
 }
@@ -207,13 +205,13 @@ impl Rule {
         self.tool.matches_with(tool, options) && self.when.iter().all(|condition| condition.fits(arguments))
     }
 
-    /// The calls with this one; the seconds to wait where it is one too many.
+    /// Counts this call. Returns the calls with it, or the number of seconds to wait if it is one too many.
     fn count(&self, rate: Rate) -> Result<Result<Calls, u64>, state::Error> {
         let (scope, now) = (rate.scope, event::time());
         let mut calls: Calls = state::get_json(scope, &self.key())?.unwrap_or_default();
         let all: u64 = state::get_json(scope, &self.number())?.unwrap_or_default();
         if calls.catch_up(all, rate, now) {
-            // Also if the call is refused: otherwise each call would look as if the last one had just been made.
+            // Store this even if the call is refused. Otherwise the other sessions' calls would look recent for each later call.
             state::set_json(scope, &self.key(), &calls)?;
         }
         Ok(match calls.count(all, rate, now) {
@@ -222,12 +220,12 @@ impl Rule {
         })
     }
 
-    /// Where the calls are kept.
+    /// Returns the key of the calls in the state.
     fn key(&self) -> String {
         format!("calls:{}", self.id)
     }
 
-    /// Where it is kept how many there were in all: decimal, as `increment` writes it.
+    /// Returns the key of the total number of calls, in decimal as `increment` writes it.
     fn number(&self) -> String {
         format!("number:{}", self.id)
     }

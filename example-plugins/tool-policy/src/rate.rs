@@ -1,19 +1,19 @@
-//! So many calls in any stretch of so many seconds.
+//! Limits the number of calls in any period of a given length.
 
 use hookhost_guest::state::Scope;
 use serde::{Deserialize, Serialize};
 
-/// Parts of a stretch. Calls within one part count as made at its last moment. So the number of stored numbers is bounded
-/// for any number of calls, and a call waits for at most one part too long. No stretch ever has more calls than allowed.
+/// Number of parts of a period. Calls in one part count as made at its last moment. This bounds the number of stored marks for any number
+/// of calls, and a call waits at most one part too long. No period ever has more calls than allowed.
 const PARTS: u64 = 64;
 
-/// The limit, as the config has it.
+/// The limit, as configured.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Rate {
     pub(crate) calls: u32,
     pub(crate) seconds: u64,
-    /// Whose calls count together.
+    /// The sessions whose calls count together.
     #[serde(default = "tree")]
     pub(crate) scope: Scope,
 }
@@ -22,19 +22,19 @@ fn tree() -> Scope {
     Scope::Tree
 }
 
-/// When how many calls had been made in all. Sessions that are asked at the same time each write it, and the last one's holds:
-/// what the others wrote is lost. How many there are in all is kept beside it, as a number of which no count is lost.
+/// The number of calls made by certain times. Sessions that ask at the same time each write this value; the last one wins and the others
+/// are lost. A separate counter, which loses no count, has the total.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Calls {
-    /// How many had been made before the latest stretch began.
+    /// Number of calls before the latest period.
     past: u64,
-    /// Within it: a time in milliseconds, and how many had been made by then. The oldest come first.
+    /// Within the period: times in milliseconds, each with the number of calls by then. The oldest come first.
     marks: Vec<(u64, u64)>,
 }
 
 impl Calls {
-    /// Takes up what was not written here as if it had just been made: calls of other sessions that are counted in `all`, and, where the
-    /// clock was put back, calls that are still to come. Whether there were any.
+    /// Takes calls that are not recorded here as made now: calls of other sessions, which `all` includes, and calls in the future if the
+    /// clock was put back. Returns true if there were any.
     pub(crate) fn catch_up(&mut self, all: u64, rate: Rate, now: u64) -> bool {
         let is_ahead = self.marks.last().is_some_and(|(time, _)| *time > now);
         self.marks.iter_mut().for_each(|(time, _)| *time = now.min(*time));
@@ -45,8 +45,8 @@ impl Calls {
         is_ahead || is_behind
     }
 
-    /// Counts a call at `now` beside the `all` that were made before and caught up with; the seconds to wait where it is one too many, and
-    /// is not counted.
+    /// Counts a call at `now`. `all` is the number of earlier calls, which must be caught up with. Returns the number of seconds to wait if
+    /// the call is one too many; it is then not counted.
     pub(crate) fn count(&mut self, all: u64, rate: Rate, now: u64) -> Option<u64> {
         let (stretch, most) = (rate.stretch(), u64::from(rate.calls));
         let over = self.marks.iter().take_while(|(time, _)| now.saturating_sub(*time) >= stretch).count();
@@ -70,7 +70,7 @@ impl Calls {
 }
 
 impl Rate {
-    /// In milliseconds.
+    /// Returns the length of the period in milliseconds.
     fn stretch(self) -> u64 {
         self.seconds.saturating_mul(1000)
     }

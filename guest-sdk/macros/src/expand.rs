@@ -1,4 +1,4 @@
-//! From an `impl Plugin for X` to the same impl, plus the component's exports where the target is wasm.
+//! Expands an `impl Plugin for X` to the same impl, plus the component's exports if the target is wasm.
 
 use hookhost_wit::{Contract, Event};
 use proc_macro2::{Span, TokenStream};
@@ -7,13 +7,13 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, LitByteStr, LitInt, LitStr, Token, Type, parse_quote};
 
-/// The methods of `Plugin` that are no events, with the interface that each belongs to.
+/// The methods of `Plugin` that are not events.
 const CONFIGURE: &str = "configure";
 const TOOLS: &str = "tools";
 const CALL_TOOL: &str = "call_tool";
 
-/// Expands `#[plugin]`; an error becomes a `compile_error!` beside what of the item is sound, so that rustc and an
-/// editor understand the rest and say nothing of their own about it.
+/// Expands `#[plugin]`. An error becomes a `compile_error!` beside the valid part of the item, so that rustc and an editor understand the
+/// rest and report no errors of their own about it.
 pub(crate) fn plugin(attribute: &TokenStream, item: &TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(tokens) => tokens,
@@ -24,7 +24,7 @@ pub(crate) fn plugin(attribute: &TokenStream, item: &TokenStream) -> TokenStream
     }
 }
 
-/// The item without those methods that `Plugin` does not have.
+/// Returns the item without the methods that `Plugin` does not have.
 fn sound(tokens: &TokenStream) -> TokenStream {
     let (Ok(mut item), Ok(contract)) = (syn::parse2::<ItemImpl>(tokens.clone()), Contract::read()) else {
         return tokens.clone();
@@ -61,7 +61,7 @@ fn expand(attribute: &TokenStream, item: TokenStream) -> Result<TokenStream, Err
     Ok(quote!(#item #exports #proposals))
 }
 
-/// The words in the brackets of the attribute: what the plugin proposes for its entry.
+/// The words in the brackets of the attribute: the plugin's proposals for its entry.
 #[derive(Default)]
 struct Arguments {
     priority: Option<i32>,
@@ -102,7 +102,7 @@ impl Parse for Arguments {
 }
 
 impl Arguments {
-    /// The proposals, where a host reads them without running anything.
+    /// Returns the proposals as sections that a host reads without running anything.
     fn sections(&self) -> TokenStream {
         let priority = self.priority.map(|priority| section("hookhost:priority", &priority.to_string()));
         let on_failure = self.on_failure.as_ref().map(|word| section("hookhost:on-failure", word));
@@ -110,7 +110,7 @@ impl Arguments {
     }
 }
 
-/// A custom section of the component.
+/// Returns a custom section of the component.
 fn section(name: &str, text: &str) -> TokenStream {
     let (length, bytes) = (text.len(), LitByteStr::new(text.as_bytes(), Span::call_site()));
     quote! {
@@ -232,7 +232,7 @@ fn unknown_method(name: &Ident, contract: &Contract) -> Error {
     Error::new(name.span(), message)
 }
 
-/// `type Config` follows from the parameter of `configure`; who wrote it out is left alone.
+/// Adds `type Config`, from the parameter of `configure`, unless the author has written it.
 fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
     let is_written = item.items.iter().any(|item| matches!(item, ImplItem::Type(ty) if ty.ident == "Config"));
     if is_written {
@@ -240,13 +240,13 @@ fn add_config_type(item: &mut ItemImpl, configure: Option<&ImplItemFn>) {
     }
     let config: Type = match configure.map(|method| method.sig.inputs.first()) {
         Some(Some(FnArg::Typed(parameter))) => (*parameter.ty).clone(),
-        // No parameter at all: rustc says what is missing better than we could, given some type.
+        // Without a parameter, rustc explains best what is missing, once it has some type.
         Some(_) | None => parse_quote!(::hookhost_guest::NoConfig),
     };
     item.items.insert(0, parse_quote!(type Config = #config;));
 }
 
-/// What a program that calls the plugin natively has to know beside its methods.
+/// Returns the constants that a program needs, beside the methods, to call the plugin natively.
 fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
     let events = items.events.iter().map(|event| &event.interface);
     let (configures, tools) = (items.configure.is_some(), items.tools);
@@ -260,7 +260,7 @@ fn native_constants(items: &PluginItems<'_>) -> [ImplItem; 4] {
     ]
 }
 
-/// The component's exports. Only on wasm: natively, a cdylib with such symbol names does not link.
+/// Returns the component's exports. Only on wasm: natively, a cdylib with such symbol names does not link.
 fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> TokenStream {
     let mut interfaces: Vec<&str> = items.events.iter().map(|event| event.interface.as_str()).collect();
     let mut glue: Vec<TokenStream> = items.events.iter().map(|event| event_glue(plugin, event)).collect();
@@ -279,7 +279,7 @@ fn exports(plugin: &Type, contract: &Contract, items: &PluginItems<'_>) -> Token
         quote!(#interface: ::hookhost_guest::__bindings::#module)
     });
     quote! {
-        // Nobody constructs a plugin: its type is a name for the functions. This use keeps rustc from calling it dead.
+        // Nobody constructs a plugin: its type only names the functions. This use keeps rustc from reporting it as dead code.
         const _: usize = ::core::mem::size_of::<#plugin>();
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]

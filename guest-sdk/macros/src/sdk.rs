@@ -1,5 +1,5 @@
-//! What the SDK itself takes from the contract: its bindings, and the traits that all verdicts share. Written by
-//! macro so that a new event, type or verdict needs no line anywhere in the SDK besides the event's method.
+//! Generates the SDK's own part of the contract: its bindings, and the traits that all verdicts share. So a new event, type or verdict
+//! needs no line in the SDK except the event's method.
 
 use heck::ToUpperCamelCase;
 use hookhost_wit::{Contract, Definition};
@@ -7,17 +7,17 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::{Error, Ident};
 
-/// The answers that change nothing, one of which every verdict has.
+/// The answers that change nothing. Every verdict has one of them.
 const NEUTRAL: [&str; 3] = ["allow", "keep", "finish"];
 
-/// The types of the contract and its imports, serialised as the WIT spells them (kebab-case), like the host's.
+/// Returns the types of the contract and its imports. They are serialised as the WIT spells them (kebab-case), like the host's.
 pub(crate) fn bindings() -> TokenStream {
     from_contract(|contract| {
         let world = contract.world("sdk", &[]);
         let selector = |ty: &Definition| format!("{}/{}", contract.qualified(&ty.interface), ty.name);
         let attributes = contract.types.iter().map(|ty| {
             let selector = selector(ty);
-            // A floating-point number is not `Eq`: such a type gets its derives one by one.
+            // A floating-point number is not `Eq`, so such a type gets its derives separately.
             let derives = ty.floating.then(|| quote!(#[derive(PartialEq, ::serde::Serialize, ::serde::Deserialize)]));
             quote!(#selector: [#derives #[serde(rename_all = "kebab-case")]])
         });
@@ -37,7 +37,7 @@ pub(crate) fn bindings() -> TokenStream {
     })
 }
 
-/// For each verdict: the answer that changes nothing, and what `Refusal` and `Escalation` become.
+/// Returns, for each verdict, the answer that changes nothing and the conversions from `Refusal` and `Escalation`.
 pub(crate) fn verdicts() -> TokenStream {
     from_contract(|contract| {
         let verdicts = contract.types.iter().filter(|ty| ty.name.ends_with("-verdict"));
@@ -45,7 +45,7 @@ pub(crate) fn verdicts() -> TokenStream {
     })
 }
 
-/// Between the types of the SDK and those of `hookhost-contract`.
+/// Returns the conversions between the types of the SDK and those of `hookhost-contract`.
 pub(crate) fn conversions() -> TokenStream {
     from_contract(Contract::conversions)
 }

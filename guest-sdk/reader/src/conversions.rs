@@ -1,5 +1,5 @@
-//! Between the two Rust spellings of a type of the contract: the SDK's, and that of `hookhost-contract`. In the SDK's a text
-//! that is JSON is a `String`; in the host's it is checked.
+//! Conversions between the two Rust forms of a contract type: the SDK's and that of `hookhost-contract`. JSON text is a `String` in the SDK
+//! and a checked type in the host.
 
 use crate::Contract;
 use crate::host_types::is_json;
@@ -10,8 +10,8 @@ use syn::Ident;
 use wit_parser::{Resolve, Type, TypeDefKind};
 
 impl Contract {
-    /// `From` in both directions, for each record, variant and enum of the interface `types`; `TryFrom` into the host's where
-    /// a text has to be JSON.
+    /// Returns an implementation of `From` in both directions for each record, variant and enum of the interface `types`. If a text has to
+    /// be JSON, the direction into the host's type implements `TryFrom` instead.
     #[must_use]
     pub fn conversions(&self) -> TokenStream {
         let types = self.resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
@@ -20,7 +20,7 @@ impl Contract {
     }
 }
 
-/// Both conversions of one type; none of an alias.
+/// Returns both conversions of one type; none for an alias.
 fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     let name = camel(name);
     let (sdk, host) = (quote!(crate::types::#name), quote!(::hookhost_contract::#name));
@@ -54,14 +54,14 @@ fn between(resolve: &Resolve, name: &str, kind: &TypeDefKind) -> TokenStream {
     into_sdk.into_iter().chain(into_host).collect()
 }
 
-/// Which of the two spellings a conversion makes.
+/// The form into which a conversion goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Sdk,
     Host,
 }
 
-/// What makes a `Self` of `from`, which is a `type_of_from`.
+/// Returns the expression that makes a `Self` of `from`, whose type is `type_of_from`.
 fn body(resolve: &Resolve, kind: &TypeDefKind, type_of_from: &TokenStream, into: Spelling) -> Option<TokenStream> {
     match kind {
         TypeDefKind::Record(record) => {
@@ -97,7 +97,7 @@ fn camel(name: &str) -> Ident {
     Ident::new(&name.to_upper_camel_case(), Span::call_site())
 }
 
-/// `value`, of that type and in the field or case `name`, as the other spelling of the type.
+/// Converts `value` of type `ty` into the other form. `name` is its field or case, for error messages.
 fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into: Spelling) -> TokenStream {
     let Type::Id(id) = ty else { return value };
     if is_json(resolve, ty) {
@@ -144,7 +144,7 @@ fn converted(resolve: &Resolve, ty: &Type, name: &str, value: TokenStream, into:
     }
 }
 
-/// Whether a text in it has to be JSON.
+/// Returns true if a text in the type has to be JSON.
 fn has_json(resolve: &Resolve, kind: &TypeDefKind) -> bool {
     let of = |ty: &Type| {
         let Type::Id(id) = ty else { return false };
@@ -158,7 +158,7 @@ fn has_json(resolve: &Resolve, kind: &TypeDefKind) -> bool {
     }
 }
 
-/// Whether both spellings are the same type.
+/// Returns true if both forms are the same type.
 fn is_same(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return true };
     match &resolve.types[*id].kind {

@@ -1,11 +1,11 @@
-//! The types of `hookhost-contract`: one Rust type per WIT type, spelt the same, and the table of events.
+//! Generates the types of `hookhost-contract`: one Rust type per WIT type, with the same spelling, and the table of events.
 
 use crate::{Contract, HANDLER};
 use heck::{ToSnakeCase, ToUpperCamelCase};
 use std::fmt::Write as _;
 use wit_parser::{Docs, Function, Interface, Resolve, Type, TypeDefKind, TypeId};
 
-/// Fields that JSON may leave out: the contract gained them when payloads without them were already written.
+/// Fields that JSON may omit, because the contract gained them when payloads without them already existed.
 const OPTIONAL_IN_JSON: [(&str, &str); 8] = [
     ("inference", "used"),
     ("totals", "session-input-tokens"),
@@ -17,7 +17,7 @@ const OPTIONAL_IN_JSON: [(&str, &str); 8] = [
     ("usage", "run-output-tokens"),
 ];
 
-/// The type of a text that is JSON.
+/// The WIT type of JSON text.
 const JSON: &str = "json";
 
 const HEAD: &str = "\
@@ -27,10 +27,10 @@ use crate::Json;
 use serde::{Deserialize, Serialize};
 ";
 
-/// The text of `host/contract/src/generated.rs`: the types of the WIT interface `types`, and the events.
+/// Returns the text of `host/contract/src/generated.rs`: the types of the WIT interface `types`, and the events.
 ///
 /// # Errors
-/// If the WIT text does not parse, a type or a case has no documentation, or the contract uses a kind of type that it has
+/// Returns an error if the WIT text does not parse, a type or a case has no documentation, or the contract uses a kind of type that it has
 /// not used so far.
 pub fn host_types() -> Result<String, String> {
     let contract = Contract::read()?;
@@ -41,7 +41,7 @@ pub fn host_types() -> Result<String, String> {
     let types = resolve.interfaces.iter().find(|(_, interface)| interface.name.as_deref() == Some("types"));
     let (_, types) = types.ok_or("the contract has no interface `types`")?;
     for (name, id) in &types.types {
-        // It is written by hand, since it is checked when it is made: host/contract/src/json.rs
+        // This type is written by hand, because it is checked when it is made: host/contract/src/json.rs
         if name != JSON {
             text.push('\n');
             text.push_str(&definition(resolve, name, *id)?);
@@ -59,7 +59,7 @@ fn definition(resolve: &Resolve, name: &str, id: TypeId) -> Result<String, Strin
         TypeDefKind::Record(record) => {
             let default = record.fields.iter().all(|field| has_default(resolve, &field.ty));
             text.push_str(&derives(if default { "Clone, Debug, Default" } else { "Clone, Debug" }));
-            // Fields of a later version are read past: docs/decisions/0033-surface.md
+            // Unknown fields of a later version are ignored: docs/decisions/0033-surface.md
             text.push_str("#[serde(rename_all = \"kebab-case\")]\n");
             let _ = writeln!(text, "pub struct {rust} {{");
             for field in &record.fields {
@@ -104,7 +104,7 @@ fn derives(derives: &str) -> String {
     format!("#[derive({derives}, PartialEq, Eq, Serialize, Deserialize)]\n")
 }
 
-/// How serde reads and writes a field that may be absent.
+/// Returns the serde attribute of a field that may be absent.
 fn absent(resolve: &Resolve, record: &str, field: &str, ty: &Type) -> &'static str {
     if let Type::Id(id) = ty
         && let TypeDefKind::Option(inner) = &resolve.types[*id].kind
@@ -115,7 +115,7 @@ fn absent(resolve: &Resolve, record: &str, field: &str, ty: &Type) -> &'static s
     if OPTIONAL_IN_JSON.contains(&(record, field)) { "    #[serde(default)]\n" } else { "" }
 }
 
-/// Whether a type is the contract's `json`.
+/// Returns true if a type is the contract's `json`.
 pub(crate) fn is_json(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return false };
     let ty = &resolve.types[*id];
@@ -150,13 +150,13 @@ pub(crate) fn rust_type(resolve: &Resolve, ty: &Type) -> Result<String, String> 
     }
 }
 
-/// The WIT documentation as Rust documentation.
+/// Converts WIT documentation to Rust documentation.
 fn documentation(docs: &Docs, indent: &str, of: &str) -> Result<String, String> {
     let docs = docs.contents.as_deref().ok_or_else(|| format!("`{of}` has no documentation in wit/"))?;
     Ok(docs.trim_end().lines().map(|line| format!("{indent}/// {}\n", line.trim_end())).collect())
 }
 
-/// `EventKind`, and what the contract itself says of each event.
+/// Returns the code of `EventKind`, with the facts that the contract states about each event.
 fn events(resolve: &Resolve) -> Result<String, String> {
     let mut events = Vec::new();
     for (_, interface) in &resolve.interfaces {
@@ -203,7 +203,7 @@ fn events(resolve: &Resolve) -> Result<String, String> {
     Ok(text)
 }
 
-/// The first sentence about an event, after the word for its shape.
+/// Returns the first sentence about an event, after the word for its shape.
 fn summary(interface: &Interface) -> Option<String> {
     let docs = interface.docs.contents.as_deref()?;
     let prose: Vec<&str> = docs.lines().take_while(|line| !line.starts_with("  ")).map(str::trim).collect();
@@ -212,7 +212,8 @@ fn summary(interface: &Interface) -> Option<String> {
     Some(rest.split_once(". ").map_or_else(|| rest.trim().to_owned(), |(first, _)| format!("{first}.")))
 }
 
-/// What an event's verdict says of how it composes: one that can be kept is a value on its way, one that adds tasks collects.
+/// Derives the shape of an event from its verdict: none means observe, a case `keep` means a transform, a list or a case `finish` means a
+/// collection, and any other verdict a gate.
 fn shape(resolve: &Resolve, handler: &Function) -> &'static str {
     let Some(Type::Id(mut id)) = handler.result else { return "Observe" };
     while let TypeDefKind::Type(Type::Id(aliased)) = &resolve.types[id].kind {

@@ -1,4 +1,4 @@
-//! The types of the contract as wasmtime passes them: what a handler is given, borrowed, and what it answers, owned.
+//! Generates the types of the contract as wasmtime passes them: borrowed parameters and owned answers.
 
 use crate::host_types::{is_json, rust_type};
 use crate::{Contract, HANDLER};
@@ -11,7 +11,7 @@ const HEAD: &str = "\
 //! Generated from `wit/` by `cargo xtask contract`: change the WIT, not this file.
 ";
 
-/// Which way values go.
+/// The direction of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// To the component.
@@ -20,10 +20,10 @@ enum Way {
     Answered,
 }
 
-/// The text of `host/engine/src/wire/generated.rs`.
+/// Returns the text of `host/engine/src/wire/generated.rs`.
 ///
 /// # Errors
-/// If the WIT text does not parse, or the contract uses a kind of type that it has not used so far.
+/// Returns an error if the WIT text does not parse, or if the contract uses a kind of type that it has not used so far.
 pub fn host_wire() -> Result<String, String> {
     let contract = Contract::read()?;
     let resolve = &contract.resolve;
@@ -61,7 +61,7 @@ impl Way {
         }
     }
 
-    /// The mirror of a type.
+    /// Returns the mirror of a type.
     fn of(self, ty: &str) -> String {
         match self {
             Self::Given => format!("In<'a, {ty}>"),
@@ -69,7 +69,7 @@ impl Way {
         }
     }
 
-    /// The value of a field or a case, called `name` in the contract, on its way.
+    /// Returns the code that converts the value of a field or a case. `name` is its name in the contract.
     fn value(self, resolve: &Resolve, ty: &Type, name: &str, value: &str) -> String {
         match self {
             Self::Given => format!("{value}.given()"),
@@ -81,7 +81,7 @@ impl Way {
         }
     }
 
-    /// The implementation of the trait by the contract's type; `body` is what the function does.
+    /// Returns the implementation of the trait for the contract's type; `body` is the body of the function.
     fn implementation(self, rust: &str, has_lifetime: bool, body: &str) -> String {
         match self {
             Self::Given => {
@@ -107,7 +107,7 @@ fn is_json_or_absent(resolve: &Resolve, ty: &Type) -> bool {
     matches!(&resolve.types[*id].kind, TypeDefKind::Option(inner) if is_json(resolve, inner))
 }
 
-/// Notes the types that a type is made of.
+/// Collects the types that a type is made of.
 fn reach(resolve: &Resolve, ty: &Type, reached: &mut HashSet<TypeId>) {
     let Type::Id(id) = ty else { return };
     let parts: Vec<&Type> = match &resolve.types[*id].kind {
@@ -205,7 +205,7 @@ fn mirror(resolve: &Resolve, name: &str, id: TypeId, way: Way) -> Result<String,
     Ok(text + &way.implementation(&rust, has_lifetime, &body))
 }
 
-/// The contract's Rust type, by its path where it is of the contract.
+/// Returns the contract's Rust type, with its path if it is a type of the contract.
 fn qualified(resolve: &Resolve, ty: &Type) -> Result<String, String> {
     let Type::Id(id) = ty else { return rust_type(resolve, ty) };
     let definition = &resolve.types[*id];

@@ -1,7 +1,7 @@
-//! The contract, read from the WIT text that this crate carries: a plugin builds without a `wit/` directory of its own.
+//! Reads the contract from the WIT text in this crate, so that a plugin builds without a `wit/` directory of its own.
 //!
-//! Three generators use it: the macros of the guest SDK; [`host_types`], which writes the types of `hookhost-contract`; and
-//! [`host_wire`], which writes how the engine passes these to a component. [`Contract::conversions`] is between what the first two make.
+//! Three generators use it: the macros of the guest SDK; [`host_types`], which writes the types of `hookhost-contract`; and [`host_wire`],
+//! which writes the passing of these types to a component. [`Contract::conversions`] converts between the types of the first two.
 
 #![deny(missing_docs)]
 
@@ -21,17 +21,17 @@ use wit_parser::{Function, Interface, PackageId, Resolve, Type, TypeDefKind};
 const FILES: [&str; 3] =
     [include_str!("../wit/types.wit"), include_str!("../wit/events.wit"), include_str!("../wit/capabilities.wit")];
 
-/// The world that holds everything a plugin may import.
+/// The world with everything that a plugin may import.
 const CAPABILITIES: &str = "capabilities";
 /// The function that makes an interface an event.
 const HANDLER: &str = "handle";
 
-/// What the contract offers to a plugin.
+/// The contract, as a plugin sees it.
 #[derive(Debug)]
 pub struct Contract {
-    /// `hookhost:hooks`.
+    /// The package: `hookhost:hooks`.
     package: String,
-    /// `0.1.0`.
+    /// The version: `0.1.0`.
     version: String,
     resolve: Resolve,
     /// Every event, in the contract's order.
@@ -42,43 +42,43 @@ pub struct Contract {
     pub types: Vec<Definition>,
 }
 
-/// A type of the contract that has a name of its own.
+/// A type of the contract that has its own name.
 #[derive(Debug)]
 pub struct Definition {
-    /// `effects`.
+    /// The name of its interface: `effects`.
     pub interface: String,
-    /// `finding`.
+    /// The name of the type: `finding`.
     pub name: String,
-    /// Whether it holds a floating-point number, itself and not through another type.
+    /// True if a field of the type is a floating-point number. Fields of named types inside it do not count.
     pub floating: bool,
-    /// Its cases where it is a variant: name, and name of the type that the case carries, where that type has one.
+    /// The cases of a variant: each name, with the name of the type that the case carries, if that type has one.
     pub cases: Vec<(String, Option<String>)>,
 }
 
-/// One event: an interface whose function is `handle`.
+/// An event: an interface whose function is `handle`.
 #[derive(Debug)]
 pub struct Event {
-    /// `before-tool-call`.
+    /// The name of its interface: `before-tool-call`.
     pub interface: String,
-    /// What its handler is given.
+    /// The parameters of its handler.
     pub parameters: Vec<Parameter>,
-    /// The Rust type of the answer; absent for an event that is only observed.
+    /// The Rust type of the answer; `None` for an event that is only observed.
     pub answer: Option<TokenStream>,
 }
 
 /// One parameter of a handler.
 #[derive(Debug)]
 pub struct Parameter {
-    /// `tool_result`.
+    /// The name: `tool_result`.
     pub name: Ident,
     /// The owned type that the component's export receives.
     pub owned: TokenStream,
-    /// Whether the plugin's method gets it by reference.
+    /// True if the plugin's method gets it by reference.
     pub borrowed: bool,
 }
 
 impl Event {
-    /// The method of `Plugin` that handles it.
+    /// Returns the name of the method of `Plugin` that handles the event.
     #[must_use]
     pub fn method(&self) -> String {
         self.interface.to_snake_case()
@@ -89,7 +89,7 @@ impl Contract {
     /// Reads the contract.
     ///
     /// # Errors
-    /// If the WIT text does not parse, or an event uses a kind of type that no event has used so far.
+    /// Returns an error if the WIT text does not parse, or if an event uses a kind of type that no event has used so far.
     pub fn read() -> Result<Self, String> {
         let (package, version) = package_and_version()?;
         let mut resolve = Resolve::default();
@@ -109,14 +109,14 @@ impl Contract {
         Ok(Self { package, version, resolve, events, imports, types })
     }
 
-    /// The name of an interface as WIT spells it outside its package: `hookhost:hooks/types@0.1.0`.
+    /// Returns the full name of an interface, as WIT spells it outside its package: `hookhost:hooks/types@0.1.0`.
     #[must_use]
     pub fn qualified(&self, interface: &str) -> String {
         qualified(&self.package, &self.version, interface)
     }
 
-    /// The WIT text of a world that may import every capability and exports `exports`, contract included. Worlds that
-    /// meet in one component must differ in `name`.
+    /// Returns the WIT text of a world, including the contract. The world may import every capability and exports `exports`. Worlds that
+    /// meet in one component must have different names.
     #[must_use]
     pub fn world(&self, name: &str, exports: &[&str]) -> String {
         world(&self.package, &self.version, name, exports)
@@ -213,7 +213,7 @@ fn is_floating(resolve: &Resolve, ty: &Type) -> bool {
     }
 }
 
-/// The Rust type that the SDK's bindings give to a WIT type.
+/// Returns the Rust type that the SDK's bindings use for a WIT type.
 fn rust_type(resolve: &Resolve, ty: &Type) -> Result<TokenStream, String> {
     let Type::Id(id) = ty else {
         return match ty {
@@ -244,7 +244,7 @@ fn rust_type(resolve: &Resolve, ty: &Type) -> Result<TokenStream, String> {
     }
 }
 
-/// Whether a value is small and `Copy`, so that a method takes it as it is.
+/// Returns true if a value is small and `Copy`, so that a method takes it by value.
 fn is_plain(resolve: &Resolve, ty: &Type) -> bool {
     let Type::Id(id) = ty else { return !matches!(ty, Type::String) };
     match &resolve.types[*id].kind {

@@ -1,5 +1,5 @@
-//! What a hook does beside its verdict: findings for the audit log, reminders for the model. Always granted. Takes
-//! effect only if the call returns.
+//! Effects of a hook besides its verdict: findings for the audit log, reminders for the model. Always granted. They take effect only if the
+//! call returns.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::effects as host;
@@ -10,18 +10,18 @@ pub use crate::generated::hookhost::hooks::effects::{Finding, Reminder, Severity
 
 use serde::Serialize;
 
-/// Puts a finding into the audit log.
+/// Writes a finding to the audit log.
 pub fn report(finding: &Finding) {
     host::report(finding);
 }
 
-/// Tells the model something with the next request, after the last user message.
+/// Adds a reminder to the model's next request, after the last user message.
 pub fn remind(reminder: &Reminder) {
     host::remind(reminder);
 }
 
 impl Finding {
-    /// A finding of the rule `code`, explained in one sentence.
+    /// Creates a finding of the rule `code`, explained in one sentence.
     #[must_use]
     pub fn new(code: impl Into<String>, severity: Severity, explanation: impl Into<String>) -> Self {
         Self {
@@ -34,32 +34,32 @@ impl Finding {
         }
     }
 
-    /// What was done about it, or what to do.
+    /// Sets the action that was taken, or that should be taken.
     #[must_use]
     pub fn action(mut self, action: impl Into<String>) -> Self {
         self.action = action.into();
         self
     }
 
-    /// A link or name to read more under. May be called several times.
+    /// Adds a link or a name under which to read more. May be called several times.
     #[must_use]
     pub fn reference(mut self, reference: impl Into<String>) -> Self {
         self.references.push(reference.into());
         self
     }
 
-    /// Particulars, as JSON. What cannot be written as JSON is kept as a JSON string that says why.
+    /// Sets details, as JSON. A value that cannot be written as JSON becomes a JSON string with the reason.
     ///
-    /// They are for programs, except three members of an object that people are shown, such as by `hookhost dispatch
-    /// --shell`. A finding about a command may have any of them:
+    /// They are for programs, except for three members of an object that are shown to people, for example by `hookhost dispatch --shell`. A
+    /// finding about a command may have any of them:
     ///
-    /// | member | what it holds |
+    /// | member | content |
     /// |---|---|
-    /// | `place` | `[begin, end]`: which bytes of the command the finding is about, as the plugin was asked about it; from 0, the end not included, both between characters |
-    /// | `matched` | these bytes as a text, perhaps cut, with `…` at its end; alone, a text that occurs once in the command |
-    /// | `would` | what the rule would have done but did not, in words that continue "it would" |
+    /// | `place` | `[begin, end]`: the bytes of the command, as the plugin received it; from 0, the end excluded, both between characters |
+    /// | `matched` | these bytes as text, perhaps cut, with `…` at its end; without `place`, a text that occurs once in the command |
+    /// | `would` | the action that the rule would have taken but did not, in words that continue "it would" |
     ///
-    /// What does not fit the command is left out of what is shown.
+    /// A member that does not fit the command is not shown.
     #[must_use]
     pub fn details(mut self, details: &impl Serialize) -> Self {
         let details = serde_json::to_value(details).unwrap_or_else(|error| error.to_string().into());
@@ -69,27 +69,27 @@ impl Finding {
 }
 
 impl Reminder {
-    /// A reminder that lives until the session ends.
+    /// Creates a reminder that lives until the session ends.
     #[must_use]
     pub fn new(body: impl Into<String>) -> Self {
         Self { body: body.into(), tags: Vec::new(), dedupe_key: None, ttl_turns: None }
     }
 
-    /// A word to find it by. May be called several times.
+    /// Adds a word to find the reminder by. May be called several times.
     #[must_use]
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.push(tag.into());
         self
     }
 
-    /// A newer reminder with the same key replaces this one.
+    /// Sets a key. A newer reminder with the same key replaces this one.
     #[must_use]
     pub fn dedupe_key(mut self, key: impl Into<String>) -> Self {
         self.dedupe_key = Some(key.into());
         self
     }
 
-    /// Lives for so many model calls only.
+    /// Limits the reminder to this number of model calls.
     #[must_use]
     pub fn turns(mut self, turns: u32) -> Self {
         self.ttl_turns = Some(turns);

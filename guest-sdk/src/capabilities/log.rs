@@ -1,4 +1,4 @@
-//! Lines for the operator's log. Always granted, within quotas: what exceeds them is dropped, and the drop is counted.
+//! Writes lines to the operator's log. Always granted, within quotas: lines beyond them are dropped, and the drop is counted.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::log as host;

@@ -1,5 +1,5 @@
-//! What a plugin can ask of the host, one file a capability. Each speaks to the host where the target is wasm, and to
-//! what [`native`](crate::native) finds on the thread natively: the program that calls it, or the stand-in host of a test.
+//! The capabilities of a plugin, one file for each. On wasm, each calls the host. Natively, each calls what [`native`](crate::native) finds
+//! on the thread: the calling program, or the stand-in host of a test.
 
 pub mod effects;
 pub mod event;

@@ -1,4 +1,4 @@
-//! A side call to a language model, within the grant's budget. Needs the grant `model`.
+//! A call to a language model, within the grant's budget. Needs the grant `model`.
 
 #[cfg(target_arch = "wasm32")]
 use crate::generated::hookhost::hooks::model as host;
@@ -10,26 +10,26 @@ pub use crate::generated::hookhost::hooks::model::{Error, Request};
 /// Asks the model and waits for its answer. The wait counts against the plugin's deadline.
 ///
 /// # Errors
-/// If the grant does not cover the call, its budget is used up, or the model fails.
+/// Returns an error if the grant does not cover the call, its budget is used up, or the model fails.
 pub fn complete(request: &Request) -> Result<String, Error> {
     host::complete(request)
 }
 
 impl Request {
-    /// A request for at most 1024 tokens. `input` is data, kept apart from the instructions.
+    /// Creates a request for at most 1024 tokens. `input` is data, kept apart from the instructions.
     #[must_use]
     pub fn new(instructions: impl Into<String>, input: impl Into<String>) -> Self {
         Self { instructions: instructions.into(), input: input.into(), max_output_tokens: 1024, temperature: None }
     }
 
-    /// At most so many tokens in the answer.
+    /// Limits the answer to this number of tokens.
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u32) -> Self {
         self.max_output_tokens = tokens;
         self
     }
 
-    /// The sampling temperature; 0 makes answers most alike.
+    /// Sets the sampling temperature; 0 makes answers most alike.
     #[must_use]
     pub fn temperature(mut self, temperature: f32) -> Self {
         self.temperature = Some(temperature);

@@ -8,14 +8,14 @@ use crate::capabilities::transcript::Message;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What the capabilities answer, and what was asked of them.
+/// The answers of the capabilities, and the calls that they received.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
     /// The event's id.
     pub event_id: String,
     /// The event's time, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// 1, or more where the plugin is asked again.
+    /// 1, or more if the plugin is called again after a change.
     pub round: u32,
     /// The session's parent.
     pub parent_session: Option<String>,
@@ -23,19 +23,19 @@ pub struct Host {
     pub raw: Option<String>,
     /// The conversation.
     pub transcript: Vec<Message>,
-    /// What the model answers, in order; none left is `failed`.
+    /// The model's answers, in order. If none is left, the answer is `failed`.
     pub model_answers: VecDeque<Result<String, ModelError>>,
-    /// What every use of the state answers instead, where it is to fail.
+    /// The error that every use of the state returns, if it is to fail.
     pub state_error: Option<StateError>,
-    /// Values by scope and key, with the time (in milliseconds since the Unix epoch) at which they are gone.
+    /// Values by scope and key, each with the time at which it expires (in milliseconds since the Unix epoch).
     pub state: BTreeMap<(Scope, String), (Vec<u8>, Option<u64>)>,
     /// Lines written so far.
     pub log: Vec<(Level, String)>,
     /// Findings reported so far.
     pub findings: Vec<Finding>,
-    /// Reminders given so far; a newer one has replaced an older one of the same key.
+    /// Reminders given so far. A newer one replaces an older one with the same key.
     pub reminders: Vec<Reminder>,
-    /// What the model was asked so far.
+    /// Requests to the model so far.
     pub model_requests: Vec<Request>,
 }
 
@@ -63,15 +63,15 @@ thread_local! {
     static HOST: RefCell<Host> = RefCell::default();
 }
 
-/// Puts a fresh stand-in in place for this thread, as `set` changes it. Begin a test with it: a test runner may run
-/// many tests on one thread.
+/// Installs a fresh stand-in for this thread, changed by `set`. Begin a test with it, because a test runner may run many tests on one
+/// thread.
 pub fn prime(set: impl FnOnce(&mut Host)) {
     let mut host = Host::default();
     set(&mut host);
     HOST.set(host);
 }
 
-/// Looks into this thread's stand-in, or changes it between two events. Call no capability meanwhile.
+/// Passes this thread's stand-in to `look`, to read it or to change it between two events. Call no capability meanwhile.
 pub fn inspect<R>(look: impl FnOnce(&mut Host) -> R) -> R {
     HOST.with_borrow_mut(look)
 }

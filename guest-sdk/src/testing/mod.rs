@@ -1,8 +1,8 @@
-//! For a plugin's own tests, run natively by plain `cargo test`: a stand-in host that a test can prime and look into,
-//! and short ways to write an event. Not there where the target is wasm.
+//! For a plugin's own tests, run natively by plain `cargo test`: a stand-in host that a test can prime and inspect, and short ways to write
+//! an event. Not available on wasm.
 //!
-//! The stand-in belongs to the thread, as a test does. What it promises is what the contract says of each capability,
-//! except for quotas: it has none unless a test asks for a failure.
+//! The stand-in belongs to the thread, as a test does. It behaves as the contract says of each capability, except for quotas: it has none
+//! unless a test asks for a failure.
 //!
 //! ```
 //! use hookhost_guest::prelude::*;

@@ -1,11 +1,11 @@
-//! Events to test with: plausible values, of which a test changes what it is about.
+//! Sample events for tests: plausible values, of which a test changes those that it is about.
 
 use crate::types::{
     Action, Completion, Inference, Session, ShellCommand, ShellDialect, ToolCall, ToolOrigin, Totals, Usage,
 };
 use serde_json::{Value, json};
 
-/// A session of the agent `hookhost`, in `/work/project`, with nobody there to be asked.
+/// Returns a session of the agent `hookhost`, in `/work/project`, with nobody there to be asked.
 #[must_use]
 pub fn session() -> Session {
     Session {
@@ -19,7 +19,7 @@ pub fn session() -> Session {
     }
 }
 
-/// A call of the built-in tool `name`.
+/// Returns a call of the built-in tool `name`.
 #[must_use]
 #[expect(clippy::needless_pass_by_value, reason = "so that `json!({…})` needs no `&`")]
 pub fn call(name: &str, arguments: Value, action: Action) -> ToolCall {
@@ -32,21 +32,21 @@ pub fn call(name: &str, arguments: Value, action: Action) -> ToolCall {
     }
 }
 
-/// A call of `bash` that runs `command` in the session's directory.
+/// Returns a call of `bash` that runs `command` in the session's directory.
 #[must_use]
 pub fn shell(command: &str) -> ToolCall {
     let shell = ShellCommand { command: command.into(), cwd: session().cwd, dialect: ShellDialect::Posix };
     call("bash", json!({ "command": command }), Action::Shell(shell))
 }
 
-/// A call of `write_file` that writes `paths`, as the agent spelt them.
+/// Returns a call of `write_file` that writes `paths`, as the agent spelt them.
 #[must_use]
 pub fn write_files<'a>(paths: impl IntoIterator<Item = &'a str>) -> ToolCall {
     let paths: Vec<String> = paths.into_iter().map(Into::into).collect();
     call("write_file", json!({ "path": paths.first(), "content": "" }), Action::WriteFiles(paths))
 }
 
-/// What one model call used, in a session that has used so much, input and output, in all, and has no sub-agents.
+/// Returns the usage of one model call, in a session without sub-agents that has used these totals.
 #[must_use]
 pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
     Usage {
@@ -62,7 +62,7 @@ pub fn usage(session_input_tokens: u64, session_output_tokens: u64) -> Usage {
     }
 }
 
-/// A request of about so many tokens.
+/// Returns a request of about this number of tokens.
 #[must_use]
 pub fn inference(prompt: &str, input_tokens: u64) -> Inference {
     Inference {
@@ -82,7 +82,7 @@ pub fn inference(prompt: &str, input_tokens: u64) -> Inference {
     }
 }
 
-/// A task that ended so, after one model call.
+/// Returns a task that ended with this status after one model call.
 #[must_use]
 pub fn completion(status: &str) -> Completion {
     Completion { status: status.into(), turns: 1, input_tokens: 100, output_tokens: 10 }

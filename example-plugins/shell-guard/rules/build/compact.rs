@@ -1,23 +1,23 @@
-//! How a catalogue is written for the component: ASCII, shorter than JSON, and read without a tree of values.
+//! The encoding of a catalogue in the component: ASCII, shorter than JSON, and readable without a tree of values.
 //!
-//! A text ends with NUL; a list has `\x02` before each item and ends with `\x03`; a table has a byte for each member, which is the
-//! member's place in a list of names, and its value, and ends with `\x03`; a map is a list in which each item has its key before
-//! it. `true` is `t`, a number is the text of its digits. `\x01` and six hexadecimal digits are another character.
+//! A text ends with NUL. A list has `\x02` before each item and ends with `\x03`. A table has, for each member, a byte with the member's
+//! index in a list of names and then its value; it ends with `\x03`. A map is a list in which each item has its key before it. `true` is
+//! `t`, and a number is the text of its digits. `\x01` and six hexadecimal digits encode any other character.
 
 use super::members::{ANALYSED, END, ESCAPE, FIRST_MEMBER, ITEM, MATCH, NUL, PROGRAM, REWRITE, RULE};
 use serde_json::{Map, Value};
 
-/// A table as it is read.
+/// Encodes a table.
 ///
 /// # Errors
-/// Names a member that is in no list, or a value that is not written.
+/// Names a member that is not in the list, or a value that cannot be encoded.
 pub(crate) fn table(members: &[&str], table: &Map<String, Value>) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     for (name, value) in table {
         let place = members.iter().position(|member| member == name);
         let place =
             place.ok_or_else(|| format!("unknown field `{name}`, expected one of `{}`", members.join("`, `")))?;
-        // What is not set is false and empty.
+        // Absent members read as false or empty.
         if matches!(value, Value::Bool(false)) || value.as_array().is_some_and(Vec::is_empty) {
             continue;
         }
@@ -58,7 +58,7 @@ fn put(out: &mut Vec<u8>, name: &str, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Control characters have another meaning, and bytes beyond ASCII are those of the packing.
+/// Control characters have a special meaning, and bytes beyond ASCII belong to the packing.
 fn text(out: &mut Vec<u8>, text: &str) {
     for c in text.chars() {
         match u8::try_from(c) {

@@ -1,4 +1,4 @@
-//! The members of the tables of a catalogue, and the bytes between them: what `compact.rs` writes, and the component reads.
+//! The members of a catalogue's tables and the bytes between them, for `compact.rs` and the component.
 
 pub(crate) const NUL: u8 = 0;
 pub(crate) const ESCAPE: u8 = 1;

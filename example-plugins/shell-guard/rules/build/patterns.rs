@@ -1,4 +1,4 @@
-//! Tells of a regular expression what any match of it must hold: so most texts need no search, and most patterns are never compiled.
+//! Finds the texts that any match of a regular expression must contain. So most texts need no search, and most patterns are never compiled.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::members::PATTERNS;
 
-/// Upper bounds of the texts that represent a part of an expression, and of the characters of a class.
+/// Maximum number of texts that represent a part of an expression, and of characters in a class.
 const MAX_TEXTS: usize = 64;
 const CHOICE: usize = 4;
 
-/// Puts what is known in the place of each pattern of a rule.
+/// Replaces each pattern of a rule by its analysis.
 ///
 /// # Errors
-/// If one of them is no pattern: nobody would look at it again.
+/// If one of them is not a valid pattern, because nothing would check it later.
 pub(crate) fn told(rule: &mut Value) -> Result<(), String> {
     tell(rule)?;
     rule.get_mut("match").and_then(Value::as_array_mut).into_iter().flatten().try_for_each(tell)
@@ -33,10 +33,10 @@ fn tell(table: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// `{ "texts": […], "at": "end", "any-case": true }` where to compare is all that it takes; else `{ "search": …, "needed": […] }`,
-/// where each match contains one of the needed texts, if there are any, in upper or lower case.
+/// Returns `{ "texts": […], "at": "end", "any-case": true }` if comparing texts is enough, else `{ "search": …, "needed": […] }`. Each
+/// match then contains one of the needed texts, if there are any, in upper or lower case.
 pub(crate) fn known(source: &str) -> Value {
-    // As `regex-lite` has it, letters are those of ASCII. An escape beyond them would be a byte here, and is a character there.
+    // As in `regex-lite`, letters are ASCII. An escape beyond ASCII would be a byte here but is a character there.
     let is_ascii = source.split("\\x").skip(1).all(|rest| rest.starts_with(|c: char| c.is_digit(8)));
     let parsed = ParserBuilder::new().unicode(false).utf8(false).build().parse(source).ok().filter(|_| is_ascii);
     let known = parsed.map(|hir| Known::of(&hir)).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) fn known(source: &str) -> Value {
         (false, true) => "end",
         (false, false) => "anywhere",
     };
-    // Some letters in any case and some in one would have to be compared each in its own way.
+    // A mix of letters in any case and in one case would need a comparison for each letter.
     let is_more = known.more || (known.folded && known.strict);
     match known.all {
         Some(texts) if !is_more => {
@@ -56,20 +56,20 @@ pub(crate) fn known(source: &str) -> Value {
     }
 }
 
-/// What an expression, or a part of one, fits.
+/// The texts that an expression, or a part of one, matches.
 #[derive(Clone, Default)]
 struct Known {
-    /// Each match contains one of these texts; if there are none, nothing is known.
+    /// Texts of which each match contains one. If empty, nothing is known.
     needed: Vec<String>,
-    /// It matches these and nothing else, up to the next members; if there are none, it matches nothing.
+    /// The complete list of matching texts, subject to the following fields. `None` if unknown.
     all: Option<Vec<String>>,
-    /// Only at the text's begin, and its end.
+    /// True if it matches only at the start of the text; `ends` is for the end.
     begins: bool,
     ends: bool,
-    /// Whether it has letters in either case, here in lower case; and letters in one.
+    /// True if it has letters in either case, which are in lower case here; `strict` is true if it has letters in one case.
     folded: bool,
     strict: bool,
-    /// Whether it is about something else, too, such as the bounds of words.
+    /// True if it has other conditions, such as word boundaries.
     more: bool,
 }
 
@@ -99,7 +99,7 @@ impl Known {
         Self { needed: useful(&all), all: Some(all), strict, ..Self::default() }
     }
 
-    /// One of a few characters of ASCII, such as a letter in either case.
+    /// Returns the texts of a class with a few ASCII characters, such as a letter in either case.
     fn class(class: &Class) -> Option<Self> {
         let class = match class {
             Class::Bytes(class) => class.clone(),
@@ -130,7 +130,7 @@ impl Known {
 
     fn sequence(parts: &[Hir]) -> Self {
         let mut whole = Self::text(String::new());
-        // What was seen since the last part that is not known: longer texts rule out more.
+        // The texts since the last unknown part. Longer texts rule out more.
         let mut run = whole.clone();
         for part in parts {
             let part = Self::of(part);
@@ -146,7 +146,7 @@ impl Known {
         whole
     }
 
-    /// The texts of one after the other.
+    /// Returns the texts of two parts in sequence.
     fn then(&self, next: &Self) -> Self {
         let is_empty = self.all.as_ref().is_some_and(|all| all.iter().all(String::is_empty));
         let all = match (&self.all, &next.all) {
@@ -157,7 +157,7 @@ impl Known {
         };
         let needed = better(self.needed.clone(), next.needed.clone());
         Self {
-            // Nothing comes before an anchor of the start, and nothing after an anchor of the end.
+            // Nothing can precede an anchor of the start or follow an anchor of the end.
             more: self.more || next.more || self.ends || (next.begins && !is_empty),
             begins: self.begins || next.begins,
             ends: next.ends,
@@ -182,20 +182,20 @@ impl Known {
     }
 }
 
-/// All texts of both, unless they are too many.
+/// Returns the union of both lists, unless it is too long.
 fn either(one: &[String], other: &[String]) -> Option<Vec<String>> {
     let mut both = one.to_vec();
     both.extend(other.iter().filter(|text| !one.contains(text)).cloned());
     Some(both).filter(|both| both.len() <= MAX_TEXTS)
 }
 
-/// Texts that are useful to search for: an empty text occurs everywhere.
+/// Returns texts that are worth searching for. An empty text occurs everywhere, so a list with one is useless.
 fn useful(texts: &[String]) -> Vec<String> {
     if texts.iter().any(String::is_empty) { Vec::new() } else { texts.to_vec() }
 }
 
-/// The same, of a long list with texts cut short, each of them once: they rule out nearly as much, and the component and its
-/// memory hold less.
+/// Returns the texts of a long list cut short and without duplicates. They rule out nearly as much with less memory and a smaller
+/// component.
 fn shortened(needed: &[String]) -> Vec<String> {
     const MANY: usize = 6;
     const MAX_CHARS: usize = 6;
@@ -213,7 +213,7 @@ fn shortened(needed: &[String]) -> Vec<String> {
     short
 }
 
-/// The list that rules out more: of longer texts, or of fewer.
+/// Returns the list that rules out more: the one with longer texts, or with fewer.
 fn better(one: Vec<String>, other: Vec<String>) -> Vec<String> {
     let worth = |list: &[String]| (list.iter().map(String::len).min(), std::cmp::Reverse(list.len()));
     if worth(&one) >= worth(&other) { one } else { other }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The `[plugin.config]` table of `shell-guard`; its keys are in that plugin's documentation.
+/// The `[plugin.config]` table of `shell-guard`. The plugin's documentation describes its keys.
 #[derive(Debug, Default)]
 pub struct Config {
     pub(crate) stacks: Option<Vec<String>>,
@@ -39,7 +39,7 @@ impl<'de> Deserialize<'de> for Config {
     }
 }
 
-/// A table whose keys are anyone's.
+/// Reads a table with arbitrary keys.
 fn table<'de, D: Deserializer<'de>, T: DeserializeOwned>(given: D) -> Result<LiteMap<String, T>, D::Error> {
     let given = serde_json::Map::deserialize(given)?;
     let mut table = LiteMap::new();

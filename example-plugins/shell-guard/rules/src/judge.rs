@@ -1,4 +1,4 @@
-//! The decision about a command: pure, so that the same command, rules and places give the same answer.
+//! Decides about a command. The decision is a function of the command, the rules and the places.
 
 use crate::rewrite::{keeps_the_rest, rewrite};
 use crate::rules::{Compiled, Hit, Mode, Registry, Severity, Subject, Texts};
@@ -9,30 +9,31 @@ use shell_syntax::guarded::Changes;
 use shell_syntax::{Command, Location, Places, Script, leave, read};
 use std::ops::Range;
 
-/// A command, and where it would run.
+/// A command with its surroundings.
 pub(crate) struct Input<'a> {
     pub(crate) command: &'a str,
     pub(crate) dialect: ShellDialect,
     pub(crate) cwd: &'a str,
     pub(crate) workspace: &'a str,
-    /// Whether a stack is used.
+    /// Returns true if a stack is in use.
     pub(crate) has_stack: &'a dyn Fn(&str) -> bool,
-    /// Whether to tell of which stacks rules would match and are silent.
+    /// True if the judgement must name the stacks whose rules would match but are silent.
     pub(crate) asks_silent: bool,
-    /// Whether a file is known not to be there yet, by its path in the workspace.
+    /// Returns true if a file, given by its path in the workspace, is known not to exist.
     pub(crate) is_missing: &'a dyn Fn(&str) -> bool,
-    /// Variables of the host that the plugin may see.
+    /// Returns the value of an environment variable that the plugin may see.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
-    /// Set where nobody knows that it is a command: a text that cannot be read as one, or runs no program that a rule names, is none.
+    /// True if the text may be no command at all. It then counts only if it runs, or begins with, a program that a rule names, or writes a
+    /// guarded file.
     pub(crate) is_supposed: bool,
 }
 
 /// The decision about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// No rule has anything to say.
+    /// No rule matches.
     Unmatched,
-    /// It runs as it is.
+    /// The command runs unchanged.
     Pass,
     Rewrite(String),
     Ask {
@@ -46,14 +47,14 @@ pub(crate) enum Outcome {
     },
 }
 
-/// One rule's decision, as the seed's envelope has it.
+/// The decision of one rule, in the format of the original rule set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Envelope {
     /// `rewrite`, `deny`, `ask`, `hint` or `passthrough`.
     pub(crate) action: String,
-    /// What would run.
+    /// The command that would run.
     pub(crate) command: String,
-    /// What the agent asked for.
+    /// The command that the agent asked for.
     pub(crate) original_command: String,
     pub(crate) rule_id: String,
     pub(crate) catalogue_id: String,
@@ -62,14 +63,14 @@ pub(crate) struct Envelope {
     pub(crate) references: Vec<String>,
     /// `tool_rewrite`, `tool_denied` or `tool_rule_warning`.
     pub(crate) kind: &'static str,
-    /// The part of the original that the rule is about.
+    /// The part of the original command that the rule matches.
     pub(crate) matched: String,
-    /// Where that part begins and ends, in bytes.
+    /// The start and the end of that part, in bytes.
     pub(crate) place: (usize, usize),
-    /// What the rule would have done, if it was not done: the text continues "it would".
+    /// The action that the rule would have taken, if it was not taken. Continues the words "it would".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
-    /// Whether it is reported only where the command does not run.
+    /// True if the decision is reported only if the command does not run.
     #[serde(skip)]
     pub(crate) quiet: bool,
 }
@@ -79,9 +80,9 @@ pub(crate) struct Envelope {
 pub(crate) struct Judgement {
     pub(crate) outcome: Outcome,
     pub(crate) envelopes: Vec<Envelope>,
-    /// Stacks of which rules match, and are silent since the stack is not used.
+    /// The stacks whose rules match but are silent because the stack is not in use.
     pub(crate) silent: Texts,
-    /// Units of work that reading the command took.
+    /// Units of work spent on reading the command.
     #[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "a fuzzer asks"))]
     pub(crate) work: usize,
 }
@@ -179,7 +180,7 @@ impl Judgement {
         envelope.would = instead.map(|instead| would_rewrite(Ok(instead)));
     }
 
-    /// No envelope speaks of a rewrite that a refusal or a question overtook.
+    /// Settles the outcome: after a refusal or a question, envelopes of rewrites no longer say that they were made.
     fn settle(&mut self, text: &str) {
         if self.outcome == Outcome::Unmatched && !self.envelopes.is_empty() {
             self.outcome = Outcome::Pass;
@@ -195,7 +196,7 @@ impl Judgement {
     }
 }
 
-/// The rules that match and hold: of the stacks in use, not waived, not overruled by a custom rule that allows.
+/// Returns the rules that match and apply: their stack is in use, they are not waived, and no custom `allow` rule overrules them.
 fn effective<'a>(
     registry: &'a Registry,
     subject: &Subject<'_>,
@@ -203,7 +204,7 @@ fn effective<'a>(
     mut silent: Option<&mut Texts>,
 ) -> Vec<Hit<'a>> {
     let mut hits = registry.matching(subject);
-    // What is not there yet cannot be overwritten.
+    // A file that does not exist cannot be overwritten.
     hits.retain_mut(|hit| {
         let before = hit.commands.len();
         let is_of_files = hit.rule.spares_whole_files;
@@ -234,7 +235,7 @@ fn effective<'a>(
     hits
 }
 
-/// Whether a command redirects into files that are not there yet, and into no others.
+/// Returns true if a command redirects only to files that do not exist yet.
 fn only_creates(command: &Command, places: &Places, input: &Input<'_>) -> bool {
     let mut written = command.outputs().peekable();
     written.peek().is_some()
@@ -245,7 +246,7 @@ fn only_creates(command: &Command, places: &Places, input: &Input<'_>) -> bool {
         })
 }
 
-/// What a rule would have done, in words that continue "it would".
+/// Describes the rewrite that a rule would have made, in words that continue "it would".
 fn would_rewrite(made: Result<String, &'static str>) -> String {
     match made {
         Ok(rewritten) => format!("run `{}`", bounded(&rewritten)),
@@ -258,7 +259,7 @@ fn is_waived(rule: &Compiled, input: &Input<'_>) -> bool {
     value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
 }
 
-/// What a rule does, in its own word.
+/// Returns the action of a rule.
 fn action(rule: &Compiled) -> &str {
     match &rule.rule.action {
         Some(action) => action,
@@ -267,7 +268,7 @@ fn action(rule: &Compiled) -> &str {
     }
 }
 
-/// Maximum number of commands of a text that is changed: the changed one is read and judged again.
+/// Maximum number of commands in a text that is rewritten, because the result is read and judged again.
 const MAX_REWRITTEN: usize = 100;
 
 fn try_rewrite(
@@ -323,18 +324,18 @@ fn envelope(hit: &Hit<'_>, subject: &Subject<'_>) -> Envelope {
     }
 }
 
-/// At most 2 KiB of a text. A finding holds four, JSON makes six bytes of one at worst, and a finding may have 64 KiB; the whole
+/// Cuts a text at 2 KiB. A finding has four such texts, JSON needs up to six bytes for one, and the limit of a finding is 64 KiB. The whole
 /// command is in the event's record.
 fn bounded(text: &str) -> String {
     cut(text, 2 * 1024)
 }
 
-/// At most so many bytes of a text.
+/// Cuts a text at `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.len() <= most { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(most)]) }
 }
 
-/// At most so much of a command that a sentence can hold it.
+/// Shortens a command so that it fits into a sentence.
 fn shown(text: &str) -> String {
     let mut short: String = text.chars().filter(|c| !c.is_control() || *c == ' ').take(200).collect();
     if short.len() < text.len() {
@@ -343,7 +344,7 @@ fn shown(text: &str) -> String {
     short
 }
 
-/// Whether a tool that runs SQL was meant, and no shell: nothing in it would make a shell run something.
+/// Returns true if a text is SQL for another tool and contains nothing that would make a shell run something.
 fn is_sql(text: &str) -> bool {
     let statement = text.trim_end().trim_end_matches(';');
     if statement.has_one_of(b";&|$`\n") {

@@ -1,5 +1,5 @@
-//! Judges shell commands: the reader, the catalogues and the decision, for the plugins `shell-guard` and
-//! `shell-guard-classifier`. Nothing here asks a model.
+//! Judges shell commands: the reader, the catalogues and the decision, for the plugins `shell-guard` and `shell-guard-classifier`. Nothing
+//! here asks a model.
 
 mod config;
 mod judge;
@@ -15,19 +15,19 @@ use judge::{Envelope, Input, Judgement, Outcome, cut, judge};
 use rules::Registry;
 use std::path::Path;
 
-/// Where the workspace lies, for a plugin to which it is granted.
+/// The path of the workspace in a plugin that has access to it.
 const WORKSPACE: &str = "/workspace";
 
-/// Upper bound of the commands that a call of an unknown tool may have.
+/// Maximum number of commands in a call of an unknown tool.
 const MAX_SUPPOSED: usize = 128;
 
-/// Maximum number of beginnings of a text that are judged where all of it cannot be read.
+/// Maximum number of beginnings of a text that are judged if the whole text cannot be read.
 const MAX_BEGINNINGS: usize = 8;
 
-/// A command with some of everything that is ordinary.
+/// A command with some of all common syntax.
 const USUAL: &str = "cd src && cargo test --workspace 2>&1 | grep -n \"$X\" > 'out.log'; git commit -m \"$(date)\"";
 
-/// The rules as a config has them, compiled: what every event starts from.
+/// The compiled rules of a configuration. Every event starts from it.
 #[derive(Debug)]
 pub struct Guard {
     registry: Registry,
@@ -38,22 +38,22 @@ impl Guard {
     /// Compiles the rules.
     ///
     /// # Errors
-    /// One sentence on what is wrong with the config.
+    /// Returns one sentence that names the error in the config.
     pub fn new(config: Config) -> Result<Self, String> {
         let Config { stacks, rules } = config;
         let registry = Registry::new(rules)?;
-        // What it makes the parser and the allocator set up, and what it compiles, is then part of what each event starts from.
+        // A first run sets up the parser and the allocator, and compiles patterns. Every event then starts from that memory.
         registry.catches("", USUAL);
         Ok(Self { registry, stacks })
     }
 
-    /// Logs which catalogues there are, a line each: in the record of a session's start they tell under which rules it ran.
+    /// Logs one line for each catalogue, so that the record of a session's start shows its rules.
     pub fn list(&self) {
         self.registry.listing().iter().for_each(log::info);
     }
 
-    /// What the rules make of a call, with the findings and the reminder that go with it; nothing where it runs a command
-    /// that no rule knows.
+    /// Returns the verdict on a call and reports the findings and the reminder. Returns `None` if the call runs a command that no rule
+    /// matches.
     #[must_use]
     pub fn verdict(&self, session: &Session, call: &ToolCall) -> Option<ToolCallVerdict> {
         shell_syntax::answers_last();
@@ -72,7 +72,7 @@ impl Guard {
         self.answer(self.judge(shell, &shell.command, session, false), Some(shell))
     }
 
-    /// The answer to a judgement about a command of `shell`, where it can be rewritten, with what goes with it.
+    /// Reports a judgement and returns its verdict. A rewrite needs `shell`.
     fn answer(&self, judgement: Judgement, shell: Option<&ShellCommand>) -> Option<ToolCallVerdict> {
         self.report(&judgement);
         Some(match (judgement.outcome, shell) {
@@ -92,8 +92,8 @@ impl Guard {
         })
     }
 
-    /// The strictest answer about what a call of a tool that nobody knows may run. None of these commands is changed: nobody knows
-    /// whether they are commands.
+    /// Returns the strictest verdict on the texts that a call of an unknown tool may run. None is rewritten, because they may be no
+    /// commands.
     fn verdict_of_unknown(&self, session: &Session, call: &ToolCall) -> ToolCallVerdict {
         let Ok(arguments) = call.arguments::<serde_json::Value>() else { return Verdict::allow() };
         let commands = supposed_commands(&call.name, &arguments);
@@ -122,7 +122,7 @@ impl Guard {
         strictest.and_then(|judgement| self.answer(judgement, None)).unwrap_or_else(Verdict::allow)
     }
 
-    /// Whether a rule would refuse `command`, ask about it or change it, if it ran in the place of `shell`.
+    /// Returns true if a rule would refuse `command`, ask about it or change it, if it ran in place of `shell`.
     #[must_use]
     pub fn objects_to(&self, command: &str, shell: &ShellCommand, session: &Session) -> bool {
         !matches!(self.judge(shell, command, session, false).outcome, Outcome::Unmatched | Outcome::Pass)
@@ -147,8 +147,7 @@ impl Guard {
         judge(&self.registry, &input)
     }
 
-    /// Puts each rule's decision into the audit log, and says where rules are silent because nobody said which stacks there
-    /// are.
+    /// Writes the decision of each rule to the audit log. Reports rules that are silent because no stack is configured or detected.
     fn report(&self, judgement: &Judgement) {
         let is_told = |envelope: &&Envelope| !envelope.quiet || matches!(&*envelope.action, "deny" | "ask");
         for envelope in judgement.envelopes.iter().filter(is_told) {
@@ -165,7 +164,7 @@ impl Guard {
     }
 }
 
-/// A rule's decision, for the audit log.
+/// Returns a rule's decision as a finding for the audit log.
 fn finding(envelope: &Envelope) -> Finding {
     let severity = match envelope.severity {
         "error" => Severity::Error,
@@ -177,7 +176,7 @@ fn finding(envelope: &Envelope) -> Finding {
     envelope.references.iter().fold(finding, Finding::reference)
 }
 
-/// Tells the model, with its next request only, that its command was changed.
+/// Tells the model in its next request that its command was changed.
 fn remind(envelope: &Envelope) {
     let Envelope { rule_id, original_command, command, explanation, .. } = envelope;
     // A reminder may have 4 KiB.
@@ -186,25 +185,25 @@ fn remind(envelope: &Envelope) {
     effects::remind(&Reminder::new(body).tag("tool_rewritten").turns(1));
 }
 
-/// What the rules of the catalogues make of any text, in any dialect: what a fuzzer is after.
+/// The judgement on any text in any dialect, for the fuzzer.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Judged {
-    /// Whether it is refused or asked about.
+    /// True if the command is refused or asked about.
     pub stopped: bool,
-    /// Units of work that reading it took.
+    /// Units of work spent on reading it.
     pub work: usize,
-    /// What it is rewritten to.
+    /// The rewritten command.
     pub rewritten: Option<String>,
 }
 
-/// The most work that [`Judged`] may speak of.
+/// The reader's maximum of work for one command, in units.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 pub const MAX_WORK: usize = shell_syntax::MAX_WORK;
 
-/// Judges `command` as the fuzzer hands it over.
+/// Judges `command` as the fuzzer passes it.
 #[cfg(not(target_arch = "wasm32"))]
 #[doc(hidden)]
 #[must_use]

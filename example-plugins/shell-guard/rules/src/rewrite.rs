@@ -1,4 +1,4 @@
-//! Changing a command in its place, and only where the rest provably stays as it is.
+//! Rewrites a command in its text, only if the rest provably stays the same.
 
 use crate::rules::Registry;
 use crate::rules::schema::Rewrite;
@@ -7,7 +7,7 @@ use std::ops::Range;
 
 const NOT_SHOWN: &str = "what it prints is read by another program or kept in a file";
 
-/// The text with `rewrite` made in each of `commands`, or why it is not made.
+/// Returns the text with `rewrite` applied to each of `commands`, or the reason if it cannot be applied.
 pub(crate) fn rewrite(
     text: &str,
     script: &Script,
@@ -19,7 +19,7 @@ pub(crate) fn rewrite(
     if script.unreadable.is_some() {
         return Err("some of the command cannot be read");
     }
-    // Once, however many commands it would change.
+    // Checked once for all commands.
     if names_one_of(script, &rewrite.unless_named) {
         return Err("the rest of the command may count on what would change");
     }
@@ -83,7 +83,7 @@ fn change(
         return Ok(());
     }
     let arguments = registry.arguments(command);
-    // What is unknown may be a `--`, after which words go to another program.
+    // An unknown word may be a `--`, after which words belong to another program.
     let before = &command.args[..arguments.dashes.unwrap_or(command.args.len())];
     if before.iter().any(|word| word.splits || word.text.starts_with(UNKNOWN)) {
         return Err("its words are not known before it runs");
@@ -124,7 +124,7 @@ fn is_at_workspace(command: &Command, places: &Places) -> bool {
     command.class(&here, places) == Class::Workspace
 }
 
-/// Whether what other commands print is kept in a file: `{ a; b; } > x` and `exec > x` are commands of their own.
+/// Returns true if the output of several commands goes to a file: `{ a; b; } > x` and `exec > x` are commands of their own.
 fn keeps_output(script: &Script) -> bool {
     let of_others = |command: &&Command| command.program.is_empty() || command.program == "exec";
     script.commands.iter().filter(of_others).any(writes)
@@ -134,7 +134,7 @@ fn writes(command: &Command) -> bool {
     command.outputs().next().is_some()
 }
 
-/// Whether one of `names` is a word of the script, or a part of a path in it.
+/// Returns true if one of `names` is a word of the script or a component of a path in it.
 fn names_one_of(script: &Script, names: &[String]) -> bool {
     let is_one = |word: &Word| {
         let mut parts = word.text.split(['/', '\\', '=', ':', ' ', '\n']);
@@ -147,10 +147,11 @@ fn names_one_of(script: &Script, names: &[String]) -> bool {
         })
 }
 
-/// Whether `after` runs what `before` runs, except words that were put into the commands at `changed`, which are in order.
+/// Returns true if `after` runs what `before` runs, except for words that were inserted into the commands at `changed`. `changed` must be
+/// sorted.
 pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize]) -> bool {
     let place = |at: usize| before.commands.get(at).map(|command| &command.place);
-    // The words of `nice cargo build` are those of `nice` as well, which is a command of its own at the same place.
+    // The words of `nice cargo build` are also words of `nice`, which is a separate command at the same place.
     let runs_changed = |at: usize| {
         let next = changed.partition_point(|other| *other < at);
         let beside = changed[next.saturating_sub(1)..].iter().take(2);
@@ -161,7 +162,7 @@ pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize])
             let mut rest = after.args.iter().map(|word| &word.text);
             let is_changed = changed.binary_search(&at).is_ok() || (before.exact && runs_changed(at));
             let same_words = if is_changed {
-                // In their order, with others between them.
+                // All old words must occur in order. Others may be between them.
                 before.args.iter().all(|word| rest.any(|other| *other == word.text))
             } else {
                 same_texts(&before.args, &after.args)
@@ -176,7 +177,7 @@ pub(crate) fn keeps_the_rest(before: &Script, after: &Script, changed: &[usize])
         })
 }
 
-/// Whether both read and write the same files, with the same variables.
+/// Returns true if both commands have the same redirections and variables.
 fn same_surroundings(before: &Command, after: &Command) -> bool {
     let redirects = before.redirects.len() == after.redirects.len()
         && before

@@ -1,9 +1,9 @@
-//! Which stacks a workspace uses: those that the config names, or else those whose files lie in it.
+//! Finds the stacks of a workspace: those in the config or, without a config, those whose files exist.
 
 use crate::rules::stack_name;
 use std::path::Path;
 
-/// The files by which a stack is known.
+/// Files that show that a stack is in use.
 const MARKS: [(&str, &[&str]); 6] = [
     ("rust", &["Cargo.toml"]),
     ("python", &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"]),
@@ -13,7 +13,7 @@ const MARKS: [(&str, &[&str]); 6] = [
     ("go", &["go.mod"]),
 ];
 
-/// Whether `stack` is among `named`, or, where none are named, a file in `directory` speaks for it.
+/// Returns true if `stack` is among `named` or, if `named` is `None`, if `directory` has a file of the stack.
 pub(crate) fn uses(named: Option<&[String]>, directory: &Path, stack: &str) -> bool {
     let stack = stack_name(stack);
     match named {

@@ -1,4 +1,4 @@
-//! Which calls of code run commands, remove or write files.
+//! Finds the calls in code that run commands, and that remove, read or write files.
 
 use super::Language;
 use super::names::{
@@ -12,26 +12,26 @@ use crate::bounds::MAX_WORK;
 use crate::held::is_held;
 use crate::word::{UNKNOWN, Word};
 
-/// Maximum number of variables whose values are known.
+/// Maximum number of variables with known values.
 const MAX_VARIABLES: usize = 64;
 
-/// What code does.
+/// An effect of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A text is run as a command.
+    /// Runs a text as a command.
     Text(Word),
-    /// A program is run with these words.
+    /// Runs a program with these words.
     Words(Vec<Word>),
-    /// A text is run as code.
+    /// Runs a text as code.
     Code(String),
     Write(Word),
-    /// A file is read that holds secrets.
+    /// Reads a secret file.
     Read(Word),
-    /// Something is run that nobody can read.
+    /// Runs something that is encoded.
     Decoded,
 }
 
-/// All that code is seen to do.
+/// Returns the effects that can be seen in the code.
 pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) -> Vec<Found> {
     let mut scan = Scan {
         tokens,
@@ -44,7 +44,7 @@ pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) 
         depth: 0,
     };
     let mut found = Vec::new();
-    // `[remove(x) for x in …]`: what a loop is about may follow.
+    // `[remove(x) for x in …]`: the values of a loop may follow its body.
     for at in 0..tokens.len() {
         if let Token::Name("for" | "foreach") = tokens[at]
             && scan.work <= MAX_WORK / 2
@@ -55,7 +55,7 @@ pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) 
     }
     for at in 0..tokens.len() {
         scan.tokens = &tokens[..tokens.len().min(at + MAX_TOKENS)];
-        // That is too much: the reader gives up at it.
+        // Above this, the reader refuses the code.
         if scan.work > MAX_WORK / 2 {
             break;
         }
@@ -86,7 +86,7 @@ pub(super) fn found(tokens: &[Token<'_>], language: Language, work: &mut usize) 
 }
 
 impl<'a> Scan<'a> {
-    /// Whether a text of awk's is a command that is written to or read from.
+    /// Returns true if a text in awk is a command that awk pipes to or from.
     fn is_piped(&self, at: usize) -> bool {
         let is_bar = |at: Option<usize>| at.and_then(|at| self.tokens.get(at)) == Some(&Token::Mark('|'));
         // `("x") | getline`
@@ -100,7 +100,7 @@ impl<'a> Scan<'a> {
         after || (is_bar(Some(at + 1)) && is_read) || prints_to_shell
     }
 
-    /// Looks whether a name is that of a variable that is set, or of a call that does something.
+    /// Handles a name: of a variable that is assigned, or of a call with an effect.
     fn name(&mut self, name: &'a str, at: usize, found: &mut Vec<Found>) {
         let is = |at: usize, c| self.tokens.get(at) == Some(&Token::Mark(c));
         if is(at + 1, '=') && !is(at + 2, '=') && !is(at + 2, '~') {
@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         if matches!(name, "for" | "foreach") || matches!(last(name), "each" | "forEach") {
             return self.bind(at);
         }
-        // Neither brackets nor what may be given to it without them.
+        // The name has neither brackets nor anything that may be an argument without them.
         if !matches!(
             self.tokens.get(at + 1),
             Some(Token::Mark('(' | '*') | Token::Text(_) | Token::Run(_) | Token::Name(_))
@@ -199,7 +199,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A call whose name is itself computed: `getattr(os, 'sys' + 'tem')(…)`, `fs['rm' + 'Sync'](…)`, `('sys'.'tem')(…)`.
+    /// Handles a call whose name is computed: `getattr(os, 'sys' + 'tem')(…)`, `fs['rm' + 'Sync'](…)`, `('sys'.'tem')(…)`.
     fn computed(&mut self, at: usize, found: &mut Vec<Found>) {
         let (close, open) = match at.checked_sub(1).map(|before| &self.tokens[before]) {
             Some(Token::Mark(')')) => (')', '('),
@@ -222,7 +222,7 @@ impl<'a> Scan<'a> {
             Some(Token::Name(name)) => *name,
             _ => "",
         };
-        // The result of another call is called.
+        // The code calls the result of another call.
         if open == '(' && !of.is_empty() && !matches!(of, "getattr" | "eval") {
             return;
         }
@@ -240,7 +240,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks what a call does.
+    /// Finds the effect of a call.
     fn call(&mut self, name: &str, at: usize, found: &mut Vec<Found>) {
         let call = last(name);
         let runs = runs_command(call) && self.may_run(call);
@@ -290,7 +290,7 @@ impl<'a> Scan<'a> {
         }
         let mut end = at + 1;
         let arguments = self.arguments(&mut end);
-        // Perl removes what a loop is at where it is given nothing.
+        // Without an argument, Perl removes the current value of the loop.
         let of_loop = || {
             (self.language == Language::Perl && removes).then(|| {
                 let loops = self.variables.iter().rev().find(|(name, _)| *name == "$_").map(|(_, value)| value.clone());
@@ -344,16 +344,16 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The command that removes what a call removes.
+    /// Returns the command that has the effect of a removing call.
     fn removed(&self, arguments: Vec<Argument<'_>>, receiver: Option<Word>, is_recursive: bool) -> Option<Found> {
-        // What follows the first and is not known is an option, or a function to be called.
+        // An unknown later argument is an option, or a function to call.
         let named = arguments.into_iter().enumerate();
         let named = named.filter(|(at, argument)| *at == 0 || !matches!(argument.value, Value::Unknown));
         let mut words: Vec<Word> = named.flat_map(|(_, argument)| words(argument.value)).chain(receiver).collect();
         let has_home = matches!(self.language, Language::Lisp | Language::Other);
         for word in &mut words {
             word.home |= has_home && word.text.starts_with('~');
-            // All that a loop finds.
+            // The loop may find any file.
             if let Some(at) = word.text.find(UNKNOWN).filter(|_| word.glob) {
                 word.text.replace_range(at.., "*");
             }
@@ -374,14 +374,14 @@ impl<'a> Scan<'a> {
             .then(|| Found::Words(begin.into_iter().chain(words).collect()))
     }
 
-    /// `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
+    /// Handles a function passed to another: `map(os.remove, …)`, `send(:system, …)`, `array_map('unlink', …)`.
     fn handed_over(&mut self, at: usize, found: &mut Vec<Found>) {
         if self.tokens.get(at + 1) != Some(&Token::Mark('(')) {
             return;
         }
         let symbol = at + 2 + usize::from(self.tokens.get(at + 2) == Some(&Token::Mark(':')));
         let named = match self.tokens.get(symbol) {
-            // What another call gives is no name.
+            // The result of another call is not a name.
             Some(Token::Name(name)) if self.tokens.get(symbol + 1) != Some(&Token::Mark('(')) => {
                 Some((*name).to_owned())
             }
@@ -426,7 +426,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether a call of this name runs a program: others have methods that are called so.
+    /// Returns true if a call of this name can run a program. Other objects have methods of the same name.
     fn may_run(&mut self, call: &str) -> bool {
         match self.language {
             Language::Python => match call {
@@ -443,7 +443,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether the code names one of these.
+    /// Returns true if the code contains one of these names.
     fn names(&mut self, parts: &'static [&'static str]) -> bool {
         if let Some((_, is_named)) = self.libraries.iter().find(|(others, _)| others[0] == parts[0]) {
             return *is_named;
@@ -468,7 +468,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The file that `open` is to write, or the command that Perl's is to run.
+/// Returns the file that `open` writes or reads, or the command that Perl's `open` runs.
 fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
     let text = |at: usize| match arguments.get(at) {
         Some(Argument { name: None | Some("mode"), value: Value::One(word) }) => Some(word),
@@ -486,7 +486,7 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
         (_, Some(both), None) if both.text.starts_with('>') => {
             Some(Found::Write(Word::literal(both.text.trim_start_matches('>').trim())))
         }
-        // What is no mode is a file.
+        // A text that is not a mode is a file.
         (_, _, Some(file)) => read(file.clone()),
         (Some(file), Some(mode), _) if mode.text.len() <= 3 => read(file.clone()),
         (_, Some(both), None) => read(both.with_text(both.text.trim_start_matches('<').trim())),
@@ -495,12 +495,12 @@ fn opened(arguments: &[Argument<'_>]) -> Option<Found> {
     }
 }
 
-/// A file that is read, where it holds secrets.
+/// Returns the effect of reading a file, if it holds secrets.
 fn read(file: Word) -> Option<Found> {
     is_held(&file.text).then_some(Found::Read(file))
 }
 
-/// What a call runs that is given these.
+/// Returns the effect of a call that runs a program with these arguments.
 fn ran(call: &str, arguments: Vec<Argument<'_>>) -> Option<Found> {
     let mut program: Option<Value> = None;
     let mut rest: Vec<Word> = Vec::new();

@@ -1,8 +1,8 @@
-//! What calls do, by their names.
+//! Classifies calls in code by their names.
 
 use super::tokens::Token;
 
-/// Calls that run a command: a text, or a program and its words.
+/// Returns true for calls that run a command, given as a text or as a program and its words.
 pub(super) fn runs_command(name: &str) -> bool {
     matches!(
         name,
@@ -59,12 +59,12 @@ pub(super) fn runs_command(name: &str) -> bool {
     )
 }
 
-/// Those of libraries whose names many others have.
+/// Returns true for calls of libraries that run a command. Their short names are common, so the full name counts.
 pub(super) fn runs_by_library(name: &str) -> bool {
     matches!(name, "os.execute" | "System.cmd" | "System.shell" | "Deno.Command" | "shell.exec" | "script")
 }
 
-/// Calls whose result nobody can read in the text.
+/// Returns true for calls whose result cannot be read from the text.
 pub(super) fn decodes(name: &str) -> bool {
     matches!(
         name,
@@ -99,7 +99,7 @@ pub(super) fn decodes(name: &str) -> bool {
     )
 }
 
-/// Calls that give back a path or a text as they got it.
+/// Returns true for calls that return a path or a text as they got it.
 pub(super) fn passes_on(name: &str) -> bool {
     matches!(
         name,
@@ -133,7 +133,7 @@ pub(super) fn passes_on(name: &str) -> bool {
     )
 }
 
-/// Calls that remove a directory with all in it, and those that remove a file.
+/// Returns true for calls that remove a directory with its content.
 pub(super) fn removes_all(name: &str) -> bool {
     matches!(
         name,
@@ -184,7 +184,7 @@ pub(super) fn removes_file(name: &str) -> bool {
     )
 }
 
-/// Calls that write the file that is named first.
+/// Returns true for calls that write the file named first.
 pub(super) fn writes_file(name: &str) -> bool {
     matches!(
         name,
@@ -203,7 +203,7 @@ pub(super) fn writes_file(name: &str) -> bool {
     )
 }
 
-/// Calls that read the file that is named first, and methods of a path that read it.
+/// Returns true for calls that read the file named first, and for methods of a path that read it.
 pub(super) fn reads_file(name: &str) -> bool {
     matches!(
         name,
@@ -226,7 +226,7 @@ pub(super) fn reads_file(name: &str) -> bool {
     )
 }
 
-/// Calls that are given another one by its name.
+/// Returns true for calls that take another function by its name.
 pub(super) fn hands_over(call: &str) -> bool {
     matches!(
         call,
@@ -248,7 +248,7 @@ pub(super) fn hands_over(call: &str) -> bool {
     )
 }
 
-/// Whether a call of this name may be dangerous, whatever it is called by.
+/// Returns true if a call of this name may be dangerous, whatever its receiver is.
 pub(super) fn is_dangerous(name: &str) -> bool {
     let call = last(name);
     let is_common = matches!(call, "run" | "call" | "sh" | "cmd" | "command" | "shell");
@@ -259,7 +259,7 @@ pub(super) fn is_dangerous(name: &str) -> bool {
         || runs_by_library(name)
 }
 
-/// What of the names of code sends something to another machine.
+/// Parts of names in code that send something to another machine.
 pub(super) const SENDING: [&str; 17] = [
     "requests.",
     "urlopen",
@@ -280,7 +280,7 @@ pub(super) const SENDING: [&str; 17] = [
     "stream_context",
 ];
 
-/// Calls that print what they are given.
+/// Returns true for calls that print their arguments.
 pub(super) fn prints(name: &str) -> bool {
     matches!(
         last(name),
@@ -304,7 +304,7 @@ pub(super) fn prints(name: &str) -> bool {
     )
 }
 
-/// The command that does with a file what code does with what it reads: it sends that, or prints it.
+/// Returns the command that has the same effect on a file as the code on its content: sending or printing it.
 pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     let names = || {
         tokens.iter().filter_map(|token| match token {
@@ -322,7 +322,7 @@ pub(super) fn outlet(tokens: &[Token<'_>]) -> Option<&'static [&'static str]> {
     if names().any(|name| prints(name) || name.ends_with("stdout")) { Some(&["cat"]) } else { None }
 }
 
-/// The program that does what a call does: move or copy.
+/// Returns the program that has the effect of the call: moving, copying or linking.
 pub(super) fn moves_or_copies(name: &str) -> Option<&'static str> {
     match name {
         "os.rename" | "os.replace" | "os.renames" | "shutil.move" | "fs.renameSync" | "fs.rename" | "FileUtils.mv"
@@ -335,7 +335,7 @@ pub(super) fn moves_or_copies(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The last part of a name: `system` of `os.system`.
+/// Returns the last part of a name: `system` of `os.system`.
 pub(super) fn last(name: &str) -> &str {
     name.rsplit(['.', ':', '>', '@']).next().unwrap_or(name)
 }

@@ -1,4 +1,4 @@
-//! The parts of a text of code: names, literal texts, and what is between them.
+//! Splits code into tokens: names, literal texts, and marks.
 
 use super::Language;
 use crate::ascii::Ascii as _;
@@ -7,21 +7,21 @@ use crate::word::{UNKNOWN, Word};
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-/// A part of code.
+/// A token of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// With all that is joined to it by dots: `os.path.join`, `.read`.
+    /// A name with everything joined to it by dots: `os.path.join`, `.read`.
     Name(&'a str),
-    /// A literal text; what is filled into it is not known.
+    /// A literal text. Interpolated parts are unknown.
     Text(Word),
-    /// The text of a command: in backquotes.
+    /// The text of a command in backquotes.
     Run(Word),
     Mark(char),
 }
 
 type Chars<'a> = Peekable<CharIndices<'a>>;
 
-/// The tokens of `code`.
+/// Returns the tokens of `code`.
 pub(super) fn of(code: &str, language: Language) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut chars = code.char_indices().peekable();
@@ -42,7 +42,7 @@ pub(super) fn of(code: &str, language: Language) -> Vec<Token<'_>> {
                 skip_line(&mut chars);
             }
             '-' if language == Language::Lua && peek(&mut chars) == Some('-') => skip_line(&mut chars),
-            // A pattern of awk's: its quotes open nothing.
+            // A pattern of awk. Quotes in it open nothing.
             '/' if language == Language::Awk && !matches!(tokens.last(), Some(Token::Name(_) | Token::Mark(')'))) => {
                 quoted(code, at, '/', &mut chars);
             }
@@ -53,7 +53,7 @@ pub(super) fn of(code: &str, language: Language) -> Vec<Token<'_>> {
                     tokens.push(Token::Run(filled(text, '`', "", language)));
                 }
             }
-            // Files that fit: `</srv/*>`.
+            // Files that match: `</srv/*>`.
             '<' if language == Language::Perl && matches!(peek(&mut chars), Some('/' | '~' | '*')) => {
                 let text = quoted(code, at, '>', &mut chars);
                 tokens.push(Token::Text(Word { glob: true, home: text.starts_with('~'), ..Word::literal(text) }));
@@ -84,7 +84,7 @@ pub(super) fn of(code: &str, language: Language) -> Vec<Token<'_>> {
     if language == Language::Lisp { called(tokens) } else { tokens }
 }
 
-/// Lists as calls, `f(a, b)` for `(f a b)`.
+/// Rewrites Lisp lists as calls: `f(a, b)` for `(f a b)`.
 fn called(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
     let mut made = Vec::with_capacity(tokens.len() * 2);
     let mut tokens = tokens.into_iter().peekable();
@@ -106,7 +106,7 @@ fn called(tokens: Vec<Token<'_>>) -> Vec<Token<'_>> {
     made
 }
 
-/// A name of Lisp's, without its package.
+/// Reads a Lisp name, and returns it without its package.
 fn lisp_name<'a>(code: &'a str, from: usize, chars: &mut Chars<'_>) -> &'a str {
     let mut end = from + 1;
     while let Some((at, c)) = chars.next_if(|(_, c)| begins_name(*c) || "-*+/:!?<>=".contains(*c)) {
@@ -129,7 +129,7 @@ fn begins_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '@' | '.')
 }
 
-/// A name from `from` on.
+/// Reads a name that begins at `from`.
 fn name<'a>(code: &'a str, from: usize, chars: &mut Chars<'_>) -> &'a str {
     let mut end = from + 1;
     while let Some((at, c)) = chars.peek().copied() {
@@ -148,7 +148,7 @@ fn name<'a>(code: &'a str, from: usize, chars: &mut Chars<'_>) -> &'a str {
     &code[from..end]
 }
 
-/// The text after an opening quote; three of them close with three.
+/// Returns the text after an opening quote. Three quotes are closed by three.
 fn quoted<'a>(code: &'a str, at: usize, close: char, chars: &mut Chars<'_>) -> &'a str {
     let is_triple = matches!(close, '"' | '\'') && code[at + 1..].bytes().take(2).eq([close as u8; 2]);
     if is_triple {
@@ -174,7 +174,7 @@ fn quoted<'a>(code: &'a str, at: usize, close: char, chars: &mut Chars<'_>) -> &
     &code[begin..]
 }
 
-/// The letters right before a quote of Python's: `f`, `r`, `b`.
+/// Takes the letters directly before a Python quote: `f`, `r`, `b`.
 fn prefix(tokens: &mut Vec<Token<'_>>) -> String {
     let is_prefix = |name: &str| name.len() <= 2 && name.bytes().all(|byte| b"fFrRbBuU".contains(&byte));
     match tokens.pop_if(|token| matches!(token, Token::Name(name) if is_prefix(name))) {
@@ -193,7 +193,7 @@ fn closing(open: char) -> char {
     }
 }
 
-/// `qx{…}`, `q(…)` and `qq|…|` of Perl.
+/// Reads `qx{…}`, `q(…)` or `qq|…|` of Perl.
 fn delimited<'a>(name: &str, language: Language, chars: &mut Chars<'_>, code: &'a str) -> Option<Token<'a>> {
     if language != Language::Perl || !matches!(name, "q" | "qq" | "qx") {
         return None;
@@ -203,7 +203,7 @@ fn delimited<'a>(name: &str, language: Language, chars: &mut Chars<'_>, code: &'
     Some(if name == "qx" { Token::Run(text) } else { Token::Text(text) })
 }
 
-/// A literal with its escapes read, and what is filled in marked as unknown.
+/// Returns a literal with its escapes decoded and interpolated parts marked as unknown.
 fn filled(raw: &str, quote: char, prefix: &str, language: Language) -> Word {
     let text = if prefix.has(b'r') { raw.to_owned() } else { ansi(raw) };
     let opens = match language {

@@ -1,4 +1,4 @@
-//! What the calls of code are given.
+//! Evaluates the arguments of calls in code.
 
 use super::Language;
 use super::names::{decodes, last, passes_on};
@@ -6,55 +6,55 @@ use super::tokens::Token;
 use crate::ascii::Ascii as _;
 use crate::word::{UNKNOWN, Word};
 
-/// Maximum nesting of brackets that are looked into.
+/// Maximum nesting of brackets that are read.
 const MAX_DEPTH: usize = 12;
-/// Maximum number of words of one value.
+/// Maximum number of words in one value.
 const MAX_WORDS: usize = 64;
-/// Maximum number of tokens of one call or value that are looked at.
+/// Maximum number of tokens that are read for one call or value.
 pub(super) const MAX_TOKENS: usize = 256;
-/// Maximum bytes of a text that is made of others.
+/// Maximum length of a computed text, in bytes.
 const MAX_TEXT: usize = 8 * 1024;
-/// Maximum number of tokens between a method and what it is called of.
+/// Maximum number of tokens between a method and its receiver.
 pub(super) const MAX_RECEIVER: usize = 32;
 
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Unknown,
-    /// What was encoded.
+    /// A value that was encoded.
     Decoded,
     One(Word),
     Many(Vec<Word>),
 }
 
-/// What a call is given, with its name if it has one.
+/// An argument of a call, with its name if it has one.
 pub(super) struct Argument<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) value: Value,
 }
 
 pub(super) struct Scan<'a> {
-    /// Those up to which values are read.
+    /// The tokens up to which values are read.
     pub(super) tokens: &'a [Token<'a>],
     pub(super) all: &'a [Token<'a>],
-    /// Of libraries that start programs, those that were asked about, and whether the code names them.
+    /// The groups of libraries searched so far, and if the code names one of the group.
     pub(super) libraries: Vec<(&'static [&'static str], bool)>,
     pub(super) language: Language,
-    /// Those that were set, the last ones last.
+    /// The variables set so far, in order.
     pub(super) variables: Vec<(&'a str, Value)>,
-    /// Other names of calls.
+    /// Other names of calls, by alias.
     pub(super) aliases: Vec<(&'a str, &'a str)>,
-    /// Tokens that were looked at.
+    /// Number of tokens that were read.
     pub(super) work: usize,
     pub(super) depth: usize,
 }
 
 impl<'a> Scan<'a> {
-    /// What a method is called of: `Path('x').unlink()`.
+    /// Returns the receiver of a method: `Path('x').unlink()`.
     pub(super) fn receiver(&mut self, at: usize) -> Option<Word> {
         let from = at.saturating_sub(MAX_RECEIVER);
         let passes = |token: &Token<'_>| matches!(token, Token::Name(name) if passes_on(last(name)) || *name == "Dir" || matches!(last(name), "home" | "homedir"));
         let mut begin = from + self.tokens[from..at].iter().rposition(passes)?;
-        // The method is no part of its own receiver.
+        // The method is not part of its own receiver.
         let all = self.tokens;
         self.tokens = &all[..at];
         let receiver = words(self.value(&mut begin)).pop();
@@ -62,7 +62,7 @@ impl<'a> Scan<'a> {
         receiver
     }
 
-    /// What follows the name of a call, in brackets or, where the language has it so, without them.
+    /// Returns the arguments of a call, in brackets or, if the language allows it, without.
     pub(super) fn arguments(&mut self, at: &mut usize) -> Option<Vec<Argument<'a>>> {
         match self.tokens.get(*at)? {
             Token::Mark('(') => {
@@ -85,7 +85,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Values with commas between them, up to `close`.
+    /// Returns values separated by commas, up to `close`.
     pub(super) fn list(&mut self, at: &mut usize, close: char) -> Vec<Argument<'a>> {
         let mut arguments = Vec::new();
         if self.depth >= MAX_DEPTH {
@@ -117,13 +117,13 @@ impl<'a> Scan<'a> {
                 }
             }
         }
-        // What is not there cannot be skipped.
+        // Do not move past the end.
         *at = self.tokens.len().min(*at);
         self.depth -= 1;
         arguments
     }
 
-    /// To the comma or the bracket that ends a value.
+    /// Skips to the comma or the bracket that ends a value.
     pub(super) fn skip(&mut self, at: &mut usize) {
         let mut open = 0_usize;
         while let Some(token) = self.tokens.get(*at) {
@@ -138,7 +138,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A value, with what is added to it.
+    /// Returns a value, including what is concatenated to it.
     pub(super) fn value(&mut self, at: &mut usize) -> Value {
         let mut value = self.operand(at);
         loop {
@@ -246,13 +246,13 @@ impl<'a> Scan<'a> {
 
     pub(super) fn variable(&mut self, name: &str) -> Value {
         self.work += self.variables.len();
-        // An entry of a directory has its path.
+        // The variable of a directory entry is set to its path.
         let name = name.strip_suffix(".path").unwrap_or(name);
         let known = self.variables.iter().rev().find(|(other, _)| *other == name);
         known.map_or(Value::Unknown, |(_, value)| value.clone())
     }
 
-    /// The value of a variable, or of a call.
+    /// Returns the value of a variable or of a call.
     pub(super) fn named(&mut self, name: &'a str, at: &mut usize) -> Value {
         let call = last(name);
         if name == "new" || name == "await" {
@@ -320,7 +320,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// `os.path.join('a', 'b')`, as far as it is known.
+/// Joins path components: `os.path.join('a', 'b')`.
 fn joined(arguments: Vec<Argument<'_>>) -> Value {
     let mut words = arguments.into_iter().flat_map(|argument| words(argument.value));
     let Some(mut all) = words.next() else { return Value::Unknown };
@@ -372,7 +372,7 @@ fn method_of(value: Value, method: &str, arguments: &[Argument<'_>]) -> Value {
     }
 }
 
-/// A value that is not longer than texts are read: `x = x + x` doubles it each time.
+/// Limits the length of a value, because `x = x + x` doubles it each time.
 fn bounded(value: Value) -> Value {
     match value {
         Value::One(word) if word.text.len() > MAX_TEXT => Value::Unknown,
@@ -384,7 +384,7 @@ fn bounded(value: Value) -> Value {
     }
 }
 
-/// A text from its end to its begin.
+/// Reverses a text or a list.
 fn turned(value: Value) -> Value {
     match value {
         Value::One(word) => Value::One(Word::literal(word.text.chars().rev().collect::<String>())),
@@ -396,7 +396,7 @@ fn turned(value: Value) -> Value {
     }
 }
 
-/// What `format` makes of a text: the first that is given and not known ends what is known.
+/// Fills in a `format` text, up to the first unknown argument.
 fn filled(format: &str, arguments: &[Argument<'_>]) -> String {
     let mut parts = format.split('{');
     let mut made = parts.next().unwrap_or_default().to_owned();

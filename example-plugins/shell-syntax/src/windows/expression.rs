@@ -1,21 +1,21 @@
-//! Texts that `cmd.exe` and PowerShell make of others: variables, joined strings, `-f`, `-join`, `-replace`, `[char]`. What is
-//! made so may be the name of a command.
+//! Evaluates texts that `cmd.exe` and PowerShell compute: variables, joined strings, `-f`, `-join`, `-replace`, `[char]`. The result may be
+//! the name of a command.
 
 use super::Chars;
 use crate::ascii::Ascii as _;
 use litemap::LiteMap;
 use std::iter::Peekable;
 
-/// Maximum number of variables whose values are known, and of bytes that they may add to a text.
+/// Maximum number of variables with known values, and of bytes that they may add to a text.
 const MAX_VALUES: usize = 64;
 const MAX_ADDED: usize = 64 * 1024;
-/// Maximum number of texts of one list, and of brackets in brackets.
+/// Maximum number of texts in one list.
 const MAX_TEXTS: usize = 64;
-/// Maximum bytes of a text that is made of others.
+/// Maximum length of a computed text, in bytes, and maximum nesting of brackets.
 const MAX_MADE: usize = 1024;
 const MAX_DEPTH: usize = 6;
 
-/// The values of variables, by their names in lower case.
+/// The values of variables, by name in lower case.
 #[derive(Default)]
 pub(super) struct Values {
     known: LiteMap<String, String>,
@@ -31,7 +31,8 @@ impl Values {
         };
     }
 
-    /// The value of `$x`, `${x}`, `$env:x`, `%x%` or `!x!` where a text begins with it and it is known, and the length of that.
+    /// Returns the value of the variable `$x`, `${x}`, `$env:x`, `%x%` or `!x!` at the beginning of a text, and the length of that
+    /// spelling.
     fn at(&self, text: &str) -> Option<(&str, usize)> {
         let rest = text.get(1..)?;
         let (name, length) = match (text.as_bytes()[0], rest.strip_prefix('{')) {
@@ -44,12 +45,12 @@ impl Values {
             (mark, _) => (&rest[..rest.find(char::from(mark))?], rest.find(char::from(mark))? + 2),
         };
         let name = name.to_ascii_lowercase();
-        // `%x%` and `$env:x` are one.
+        // `%x%` and `$env:x` are the same variable.
         let value = self.known.get(&name).or_else(|| self.known.get(name.strip_prefix("env:")?));
         value.map(|value| (value.as_str(), length))
     }
 
-    /// A text with those filled in that are known.
+    /// Fills in known variables. Returns `None` if the text can contain none.
     pub(super) fn filled(&mut self, text: &str) -> Option<String> {
         if self.known.is_empty() || !text.has_one_of(b"$%!") {
             return None;
@@ -58,7 +59,7 @@ impl Values {
         while let Some(at) = rest.find(['$', '%', '!']) {
             made.push_str(&rest[..at]);
             rest = &rest[at..];
-            // Names are short: so this is linear.
+            // Names are short, so a bounded prefix is enough and the search stays linear.
             let head = &rest[..rest.floor_char_boundary(MAX_TEXTS)];
             match self.at(head).map(|(value, length)| (value.to_owned(), length)) {
                 Some((value, length)) if self.added + value.len() <= MAX_ADDED => {
@@ -76,7 +77,7 @@ impl Values {
     }
 }
 
-/// The texts that an expression gives, which ends with the text or an unquoted `end`; nothing where it is not known.
+/// Returns the values of an expression that is the whole text, or `None` if they are unknown.
 pub(super) fn evaluated(text: &str, values: &mut Values) -> Option<Vec<String>> {
     let mut expression = Expression { chars: text.chars().peekable(), values, depth: 0 };
     let texts = expression.list()?;
@@ -102,7 +103,7 @@ impl Expression<'_> {
         word
     }
 
-    /// Operands with operators between them.
+    /// Reads operands with operators between them.
     fn list(&mut self) -> Option<Vec<String>> {
         let mut texts = self.operands()?;
         loop {
@@ -146,7 +147,7 @@ impl Expression<'_> {
         }
     }
 
-    /// One or several with commas between them.
+    /// Reads one or more operands, separated by commas.
     fn operands(&mut self) -> Option<Vec<String>> {
         let mut texts = self.operand()?;
         loop {
@@ -176,7 +177,7 @@ impl Expression<'_> {
                 }
                 if quote == '"' && text.has(b'$') {
                     text = self.values.filled(&text).unwrap_or(text);
-                    // A home is known by its variable.
+                    // Only the variable of a home is known.
                     if text[usize::from(begins_with_home(&text))..].has(b'$') {
                         return None;
                     }
@@ -245,14 +246,14 @@ impl Expression<'_> {
     }
 }
 
-/// Whether a text begins with the variable of a home.
+/// Returns true if a text begins with the variable of a home.
 fn begins_with_home(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let rest = lower.strip_prefix("$home").or_else(|| lower.strip_prefix("$env:userprofile"));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['\\', '/']))
 }
 
-/// `'{1}{0}' -f 'a','b'`
+/// Evaluates `'{1}{0}' -f 'a','b'`.
 fn formatted(format: &str, given: &[String]) -> Option<String> {
     let mut parts = format.split('{');
     let mut made = parts.next().unwrap_or_default().to_owned();
@@ -268,7 +269,7 @@ fn formatted(format: &str, given: &[String]) -> Option<String> {
     Some(made)
 }
 
-/// With another text in the place of one that means itself as a pattern, too.
+/// Replaces a text, if it has no special meaning as a pattern.
 fn replaced(texts: &[String], old: &str, new: &str) -> Option<Vec<String>> {
     let is_plain = !old.has_one_of(b".*+?[(|^$\\");
     if is_plain { changed(texts, old, new) } else { None }

@@ -1,7 +1,7 @@
-//! What brush-parser uses of the crate `cached`, without a cache. A guard reads each text once, so a cache of what was read costs
-//! a copy of every text, and code of hash tables, for nothing: docs/decisions/0017-shell-parser.md
+//! The part of the crate `cached` that brush-parser uses, without a cache. A guard reads each text once, so a cache would copy every text
+//! and bring hash tables for nothing: docs/decisions/0017-shell-parser.md
 
-/// The attributes.
+/// The attribute macros.
 pub mod proc_macro {
     pub use uncached_macros::cached;
 }

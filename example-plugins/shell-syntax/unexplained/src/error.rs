@@ -1,14 +1,14 @@
-//! Where a text cannot be parsed.
+//! Errors of parsing.
 
 use crate::{Parse, RuleResult};
 use std::fmt::{self, Debug, Display, Formatter};
 
-/// What could have been there, which nobody notes.
+/// The expected tokens. Nobody records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedSet(());
 
 impl ExpectedSet {
-    /// Nothing.
+    /// Returns no tokens.
     pub fn tokens(&self) -> std::iter::Empty<&'static str> {
         std::iter::empty()
     }
@@ -23,9 +23,9 @@ impl Display for ExpectedSet {
 /// A text that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError<L> {
-    /// How far it could be.
+    /// The position up to which the text could be parsed.
     pub location: L,
-    /// What could have been there.
+    /// The expected tokens.
     pub expected: ExpectedSet,
 }
 
@@ -37,29 +37,29 @@ impl<L: Display> Display for ParseError<L> {
 
 impl<L: Display + Debug> std::error::Error for ParseError<L> {}
 
-/// How far a text could be parsed.
+/// The state that tracks how far a text could be parsed.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ErrorState {
-    /// The farthest place at which it was another one.
+    /// The farthest position at which a rule failed.
     pub max_err_pos: usize,
-    /// How many rules only look ahead: what they do not find does not count.
+    /// Number of enclosing rules that only look ahead. Their failures do not count.
     pub suppress_fail: usize,
 }
 
 impl ErrorState {
-    /// Nothing was parsed.
+    /// Returns the state before anything is parsed.
     #[must_use]
     pub fn new(begin: usize) -> Self {
         Self { max_err_pos: begin, suppress_fail: 0 }
     }
 
-    /// Before the text is parsed a second time.
+    /// Prepares for parsing the text a second time.
     pub fn reparse_for_error(&mut self) {
         self.suppress_fail = 0;
     }
 
-    /// Notes that the text is another one there.
+    /// Records a failure at a position.
     #[inline(always)]
     pub fn mark_failure(&mut self, at: usize, _: &'static str) -> RuleResult<()> {
         if self.suppress_fail == 0 && at > self.max_err_pos {
@@ -68,7 +68,7 @@ impl ErrorState {
         RuleResult::Failed
     }
 
-    /// What is told of it.
+    /// Returns the error that the caller gets.
     pub fn into_parse_error<I: Parse + ?Sized>(self, input: &I) -> ParseError<I::PositionRepr> {
         ParseError { location: input.position_repr(self.max_err_pos), expected: ExpectedSet(()) }
     }

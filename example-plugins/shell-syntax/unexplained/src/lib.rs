@@ -1,8 +1,8 @@
-//! What the parsers that `peg` makes need when they run, with its names. The crate of that name notes at each place what a text should have
-//! been; a guard says where a text ends to be one, and no more. Without the rest each place is a comparison, and its text is not in the
+//! Runtime of the parsers that `peg` generates, under its names. The original crate records at each position what the text should have
+//! been. A guard reports only where parsing stopped, so this crate compares and records nothing, and the expected texts are not in the
 //! component: docs/decisions/0017-shell-parser.md
 //!
-//! It also counts what the parsers do, and ends them: [`steps`].
+//! It also counts the parser's steps and stops it after a maximum: [`steps`].
 
 pub mod error;
 mod slice;
@@ -11,50 +11,50 @@ pub mod str;
 
 use std::fmt::Display;
 
-/// What a rule made of a text.
+/// The result of applying a grammar rule to a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleResult<T> {
-    /// Where it ended, and its value.
+    /// The rule matched. Contains the end of the match and its value.
     Matched(usize, T),
-    /// The text is another one.
+    /// The rule did not match.
     Failed,
 }
 
-/// What can be parsed.
+/// An input that can be parsed.
 pub trait Parse {
-    /// A place, as people count.
+    /// A position in a form for people.
     type PositionRepr: Display;
-    /// Where it begins.
+    /// Returns the first position.
     fn start(&self) -> usize;
-    /// Whether it ends there.
+    /// Returns true if the input ends at this position.
     fn is_eof(&self, at: usize) -> bool;
-    /// A place, as people count.
+    /// Converts a position to a form for people.
     fn position_repr(&self, at: usize) -> Self::PositionRepr;
 }
 
-/// What has elements: `[…]` in a grammar.
+/// An input with elements: `[…]` in a grammar.
 pub trait ParseElem<'input>: Parse {
-    /// An element.
+    /// An element of the input.
     type Element: Copy;
-    /// The element at a place.
+    /// Returns the element at a position.
     fn parse_elem(&'input self, at: usize) -> RuleResult<Self::Element>;
 }
 
-/// What may hold a text: `"…"` in a grammar.
+/// An input that may contain a literal: `"…"` in a grammar.
 pub trait ParseLiteral: Parse {
-    /// Whether `literal` is at a place.
+    /// Matches `literal` at a position.
     fn parse_string_literal(&self, at: usize, literal: &str) -> RuleResult<()>;
 }
 
-/// What has parts: `$(…)` in a grammar.
+/// An input with slices: `$(…)` in a grammar.
 pub trait ParseSlice<'input>: Parse {
-    /// A part.
+    /// A slice of the input.
     type Slice;
-    /// The part between two places.
+    /// Returns the slice between two positions.
     fn parse_slice(&'input self, from: usize, to: usize) -> Self::Slice;
 }
 
-/// Calls the closure of `#{…}`: here its types are known.
+/// Calls the closure of `#{…}`, at a place where its types are known.
 #[doc(hidden)]
 pub fn call_custom_closure<I, T>(call: impl FnOnce(I, usize) -> RuleResult<T>, input: I, at: usize) -> RuleResult<T> {
     call(input, at)

@@ -1,4 +1,4 @@
-//! Lists as what is parsed.
+//! Parsing of slices.
 
 use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult, steps};
 

@@ -1,5 +1,5 @@
-//! How many steps the parsers of a thread may still take. A grammar that tries several readings of what it nests takes a time that is
-//! exponential in the depth; with its steps counted it ends, whatever the text is.
+//! Limits the steps that the parsers of a thread may take. A grammar that tries several readings of nested text needs exponential time in
+//! the depth. With a limit on its steps, it always ends.
 
 use std::cell::Cell;
 
@@ -7,18 +7,18 @@ thread_local! {
     static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
-/// Lets the parsers of this thread take so many steps from here on: each asks once what is at a place.
+/// Sets the number of steps that the parsers of this thread may still take. One step is one look at a position.
 pub fn allow(steps: u32) {
     LEFT.set(steps);
 }
 
-/// How many are left.
+/// Returns the number of steps left.
 #[must_use]
 pub fn left() -> u32 {
     LEFT.get()
 }
 
-/// Takes a step. Nothing where none is left: each rule then fails, so that the parser ends.
+/// Takes a step. Returns `None` if none is left; each rule then fails, so that the parser ends.
 #[inline]
 pub(crate) fn take() -> Option<()> {
     LEFT.set(LEFT.get().checked_sub(1)?);

@@ -1,16 +1,16 @@
-//! Texts as what is parsed.
+//! Parsing of strings.
 
 use crate::{Parse, ParseElem, ParseLiteral, ParseSlice, RuleResult, steps};
 use std::fmt::{self, Display, Formatter};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCol {
-    /// The first line is 1.
+    /// The line, starting at 1.
     pub line: usize,
-    /// The first character of a line is 1.
+    /// The character in the line, starting at 1.
     pub column: usize,
-    /// The bytes before it.
+    /// Number of bytes before the position.
     pub offset: usize,
 }
 

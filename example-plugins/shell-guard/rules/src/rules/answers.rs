@@ -1,24 +1,24 @@
-//! Modes of one's own: a table of what rules answer, by severity, catalogue, label, cause or rule.
+//! Custom answers: the table from rules to answers, by severity, catalogue, label, cause or rule.
 
 use super::schema::{Construct, Rule, Severity};
 use super::{Text, Texts};
 use litemap::LiteMap;
 use shell_syntax::Ascii as _;
 
-/// What a rule does in the place of its own action.
+/// An answer that replaces a rule's action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The rule is silent.
     Allow,
-    /// It reports, and the command runs.
+    /// The rule reports, and the command runs.
     Audit,
-    /// Its rewrite is made; a rule that has no rewrite keeps its action.
+    /// The rule makes its rewrite. A rule without a rewrite keeps its action.
     Rewrite,
     Ask,
     Deny,
 }
 
-/// The words of the config, and what they are.
+/// The answers with their names in the config.
 const ANSWERS: [(&str, Answer); 5] = [
     ("allow", Answer::Allow),
     ("audit", Answer::Audit),
@@ -27,20 +27,20 @@ const ANSWERS: [(&str, Answer); 5] = [
     ("deny", Answer::Deny),
 ];
 
-/// What a key of the table begins with, the most specific first.
+/// The kinds of keys in the table, the most specific first.
 const KINDS: [&str; 5] = ["rule", "cause", "label", "catalogue", "severity"];
 
-/// The table of the config, checked as far as it can be without the rules.
+/// The table of the config, checked as far as possible without the rules.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     table: LiteMap<(String, String), Answer>,
-    /// Labels that rules have.
+    /// Labels that occur in rules.
     labels: Texts,
 }
 
 impl Answers {
     /// # Errors
-    /// One sentence that names the key or the value that is not known, and what is near.
+    /// Returns one sentence that names the unknown key or value, and a similar one.
     pub(super) fn new(written: &LiteMap<String, String>) -> Result<Self, String> {
         let mut table = LiteMap::new();
         for (key, value) in written {
@@ -66,7 +66,7 @@ impl Answers {
         Ok(Self { table, labels: Texts::new() })
     }
 
-    /// What a rule is to do, by the most specific key that names it. A custom rule that allows does so unless it is named itself.
+    /// Returns the answer of the most specific key for a rule. A custom rule that allows is only changed by its own `rule:` key.
     pub(super) fn of(&mut self, rule: &Rule, catalogue: &str) -> Option<Answer> {
         if self.table.is_empty() {
             return None;
@@ -89,10 +89,10 @@ impl Answers {
             .or_else(|| get("severity", severity))
     }
 
-    /// Whether each key names something that there is, and something that may be loosened.
+    /// Checks that each key names something that exists, and that no key loosens the floor.
     ///
     /// # Errors
-    /// One sentence.
+    /// Returns one sentence.
     pub(super) fn checked(&self, rules: &Texts, catalogues: &[String], floor: &Texts) -> Result<(), String> {
         for ((kind, name), answer) in &self.table {
             let known: Vec<&str> = match kind.as_str() {
@@ -115,7 +115,7 @@ impl Answers {
 }
 
 impl Answer {
-    /// Puts the answer in the place of what the rule says; `false` where the rule is to be silent.
+    /// Replaces the rule's action by the answer. Returns false if the rule must be silent.
     pub(super) fn is_made(self, rule: &mut Rule) -> bool {
         let word = match self {
             Self::Allow => return false,
@@ -130,7 +130,7 @@ impl Answer {
     }
 }
 
-/// The word that was likely meant, or all of a few.
+/// Returns the word that was probably meant, or all words if there are few.
 pub(super) fn advice(given: &str, known: &[&str]) -> String {
     let near = known.iter().map(|word| (distance(given, word), word)).min();
     match near {
@@ -140,7 +140,7 @@ pub(super) fn advice(given: &str, known: &[&str]) -> String {
     }
 }
 
-/// How many letters are to be put in, left out or changed.
+/// Returns the edit distance: the number of letters to insert, delete or change.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! Reads what `build/compact.rs` writes: rules and programs, without a tree of values between.
+//! Reads the output of `build/compact.rs`: rules and programs, without a tree of values in between.
 
 use litemap::LiteMap;
 use shell_words::text::Text;
@@ -26,7 +26,7 @@ impl<'a> Input<'a> {
         Some(*first)
     }
 
-    /// The next member of a table, as its place among the names; nothing at the table's end.
+    /// Returns the next member of a table, as its index in the list of names. `Some(None)` is the end of the table.
     pub(super) fn member(&mut self) -> Option<Option<usize>> {
         match self.byte()? {
             END => Some(None),
@@ -34,7 +34,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Whether a list has another item.
+    /// Returns true if a list has another item.
     fn has_item(&mut self) -> Option<bool> {
         match self.byte()? {
             ITEM => Some(true),
@@ -44,15 +44,15 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What can be read. Nothing where the bytes are not what the build writes.
+/// A type that can be read. `None` means that the bytes do not come from the build script.
 pub(super) trait Compact: Sized {
     fn read(input: &mut Input) -> Option<Self>;
 }
 
 impl<'a> Input<'a> {
-    /// The next text.
+    /// Returns the next text.
     pub(super) fn text(&mut self) -> Option<Cow<'a, str>> {
-        // Few texts have a character that is written in another way.
+        // Few texts contain an escaped character.
         let first = self.0.iter().position(|byte| *byte <= ESCAPE)?;
         if self.0[first] == NUL {
             let text = &self.0[..first];
@@ -73,7 +73,7 @@ impl<'a> Input<'a> {
         Some(text.into())
     }
 
-    /// Each text of a list.
+    /// Calls `act` with each text of a list.
     pub(super) fn texts(&mut self, mut act: impl FnMut(&str) -> Option<()>) -> Option<()> {
         while self.has_item()? {
             act(&self.text()?)?;
@@ -150,7 +150,7 @@ impl<T: Compact> Compact for Box<T> {
     }
 }
 
-/// Reads a table into a type whose members have the names of `$names`.
+/// Implements [`Compact`] for a type whose members have the names in `$names`.
 macro_rules! compact_table {
     ($type:ty, $names:expr, $($name:literal => $field:ident),+ $(,)?) => {
         impl $crate::rules::compact::Compact for $type {

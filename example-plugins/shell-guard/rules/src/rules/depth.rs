@@ -1,16 +1,16 @@
-//! How much of a home or of the system lies at a path: nobody means to delete `~/Documents`, and somebody may mean
+//! Estimates how much of a home or of the system a path contains. Nobody wants to delete `~/Documents`; somebody may want to delete
 //! `~/.cache/tool`.
 
 /// Directories of a home that tools fill again.
 const CACHES: [&str; 9] = [".cache", ".npm", ".gradle", ".m2", ".ivy2", ".yarn", ".bun", ".nuget", ".Trash"];
 
-/// Directories of the system that have directories as large as themselves.
+/// Directories of the system whose subdirectories are as large as other top-level directories.
 const LARGE: [&str; 5] = ["usr", "var", "system", "library", "windows"];
 
 /// Directories of `/var` that are filled again.
 const FILLED_AGAIN: [&str; 4] = ["cache", "log", "tmp", "crash"];
 
-/// Whether a clean path of the system or of a home is a large part of it. What cannot be said is.
+/// Returns true if a clean path in the system or in a home is a large part of it. An unknown path counts as large.
 pub(super) fn is_large(path: Option<&str>) -> bool {
     let Some(path) = path else { return true };
     let is_all = |part: &str| !part.is_empty() && part.chars().all(|c| matches!(c, '*' | '?' | '.'));

@@ -1,16 +1,16 @@
-//! The catalogues that are part of the plugin. The build writes `catalogues/*.toml` in a compact form and packs it: rules repeat
-//! each other, and the component is to stay small.
+//! The catalogues that are part of the plugin. The build script writes `catalogues/*.toml` in a compact form and packs them, because rules
+//! repeat each other and the component should be small.
 
 use super::compact::{Compact, Input};
 use super::programs::Programs;
 use super::{Catalogue, Rule};
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/catalogues.packed"));
-/// Of rules and of matches, and of the bytes of the longest line.
+/// The number of rules, the number of matches, and the length of the longest line in bytes.
 const COUNTS: (usize, usize, usize) = include!(concat!(env!("OUT_DIR"), "/counts.rs"));
 
-/// All catalogues, without their rules, in the order in which `build.rs` lists them. A rule is read when it is asked for: what a
-/// guest needs to be configured stays in the memory that each event starts with.
+/// An iterator over all catalogues, without their rules, in the order of `build.rs`. Each rule is read on demand, because memory used
+/// during configuration stays in the image that each event starts from.
 pub(crate) struct Embedded {
     unpacked: Unpacked<'static>,
     /// The file whose rules are not all read.
@@ -18,18 +18,19 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// How many rules and matches there are: what is as long as it gets from the start leaves no room unused in a guest's memory.
+    /// The number of rules; `MATCHES` is that of matches. A list with the right capacity from the start leaves no unused room in a guest's
+    /// memory.
     pub(crate) const RULES: usize = COUNTS.0;
     pub(crate) const MATCHES: usize = COUNTS.1;
 
-    /// What is known of programs, and the catalogues.
+    /// Returns the known programs and the catalogues.
     pub(crate) fn read() -> Result<(Programs, Self), String> {
         let mut embedded = Self { unpacked: Unpacked::of(PACKED), open: None };
         let programs = embedded.file().unwrap_or_else(|| Err("catalogues/programs.toml is not there".into()))?;
         Ok((Programs::new(programs), embedded))
     }
 
-    /// The next rule of the catalogue that was read last.
+    /// Returns the next rule of the catalogue that was read last.
     pub(crate) fn rule(&mut self) -> Option<Result<Rule, String>> {
         let name = self.open.take()?;
         let line = self.unpacked.line().filter(|line| !line.is_empty())?;
@@ -38,7 +39,7 @@ impl Embedded {
         Some(rule)
     }
 
-    /// What the next file holds, beside its rules.
+    /// Reads the next file without its rules. Skips unread rules of the previous file.
     fn file<T: Compact>(&mut self) -> Option<Result<T, String>> {
         while self.open.is_some() {
             self.rule();
@@ -64,16 +65,16 @@ impl Iterator for Embedded {
     }
 }
 
-/// What `build.rs` packed: a byte of ASCII is literal; others say how many bytes are repeated, and from how far back. Of `10LLLDDD` the
-/// next byte has the rest of the distance, of `11LLLLLL` the next two have all of it.
+/// Unpacks the output of `build.rs`. An ASCII byte is literal. Other bytes give the length and the distance of a repeated part: after
+/// `10LLLDDD`, one byte has the rest of the distance; after `11LLLLLL`, two bytes have all of it.
 struct Unpacked<'a> {
     packed: std::slice::Iter<'a, u8>,
-    /// What was unpacked last, as far as it may be repeated.
+    /// The unpacked text, as far back as a part may refer.
     text: Vec<u8>,
 }
 
 impl<'a> Unpacked<'a> {
-    /// Minimum length of a part of either kind, and the maximum distance to its start, in bytes, as in `build.rs`.
+    /// Minimum lengths of near and far parts, and maximum distance to the start of a part, in bytes, as in `build.rs`.
     const MIN_NEAR: usize = 3;
     const MIN_FAR: usize = 4;
     const MAX_DISTANCE: usize = 0xFFFF;
@@ -82,7 +83,7 @@ impl<'a> Unpacked<'a> {
         Self { packed: packed.iter(), text: Vec::with_capacity(Self::MAX_DISTANCE + COUNTS.2) }
     }
 
-    /// The next line.
+    /// Returns the next line.
     fn line(&mut self) -> Option<Vec<u8>> {
         let far = self.text.len().saturating_sub(Self::MAX_DISTANCE);
         self.text.drain(..far);
@@ -91,7 +92,7 @@ impl<'a> Unpacked<'a> {
             let byte = *self.packed.next()?;
             if byte.is_ascii() {
                 self.text.push(byte);
-                // No part that is repeated has the end of a line.
+                // A repeated part never contains a line end.
                 if byte == b'\n' {
                     break;
                 }
@@ -105,7 +106,7 @@ impl<'a> Unpacked<'a> {
             };
             let from = self.text.len().saturating_sub(distance);
             let to = from + length;
-            // All at once where it is all there: most of the text is unpacked so.
+            // Copy in one step if the whole part exists. This covers most of the text.
             if to <= self.text.len() {
                 self.text.extend_from_within(from..to);
                 continue;

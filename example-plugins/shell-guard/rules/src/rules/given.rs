@@ -1,4 +1,4 @@
-//! Rules and catalogues of the config: checked, and then read as the embedded ones are.
+//! Reads rules and catalogues from the config: checks them, then reads them like the embedded ones.
 
 use super::answers::advice;
 use super::compact::{Compact, Input, encode, members};
@@ -6,20 +6,20 @@ use super::schema::{ACTIONS, Catalogue, Construct, Rule, Severity};
 use serde_json::{Map, Value, json};
 
 impl Rule {
-    /// A rule as the config writes it.
+    /// Reads a rule from the config.
     ///
     /// # Errors
-    /// One sentence on what is wrong with it.
+    /// Returns one sentence that names the error.
     pub(crate) fn given(value: Value) -> Result<Self, String> {
         read(&members::RULE, &["id"], value)
     }
 }
 
 impl Catalogue {
-    /// A catalogue as the config writes it.
+    /// Reads a catalogue from the config.
     ///
     /// # Errors
-    /// One sentence on what is wrong with it.
+    /// Returns one sentence that names the error.
     pub(crate) fn given(value: Value) -> Result<Self, String> {
         read(&members::CATALOGUE, &["id", "rule"], value)
     }
@@ -37,11 +37,11 @@ fn read<T: Compact>(members: &[&str], needed: &[&str], value: Value) -> Result<T
     T::read(&mut Input::new(&bytes)).ok_or_else(|| of(&id, "it cannot be read".into()))
 }
 
-/// Checks the kind of each member, and makes of each pattern what the build makes of one of which it can tell nothing.
+/// Checks the kind of each member. Turns each pattern into an analysis that knows nothing.
 fn check(members: &[&str], table: &mut Map<String, Value>) -> Result<(), String> {
-    // What is null is not there, as in a config that a program writes.
+    // A null means absent, as in a config that a program writes.
     table.retain(|_, value| !value.is_null());
-    // One that is not known is named by what follows.
+    // The caller reports an unknown member.
     for (name, value) in table.iter_mut().filter(|(name, _)| members.contains(&name.as_str())) {
         if members::PATTERNS.contains(&name.as_str()) {
             let source = std::mem::take(value);
@@ -95,7 +95,7 @@ fn check_word(name: &str, words: &[&str], value: &Value) -> Result<(), String> {
     }
 }
 
-/// The action that other tools, and other parts of this one, have another word for.
+/// Returns the action for a word that other tools, or other parts of hookhost, use for it.
 fn action_for(given: &str) -> Option<&'static str> {
     Some(match given.to_ascii_lowercase().as_str() {
         "reject" | "block" | "refuse" | "forbid" | "deny" => "deny",
@@ -113,7 +113,7 @@ const TEXTS: &str = "a list of strings";
 const TABLE: &str = "a table";
 const TABLES: &str = "a list of tables";
 
-/// What a member has to be.
+/// Returns the required kind of a member.
 fn kind(name: &str) -> &'static str {
     match name {
         "id" | "severity" | "action" | "explanation" | "unless-env" | "replace" | "construct" | "stack" | "version"

@@ -1,4 +1,4 @@
-//! A rule's conditions, compiled, and asked of one command.
+//! Compiles the conditions of a rule and checks them against one command.
 
 use super::depth;
 use super::pattern::{Analysed, Compile, Pattern};
@@ -14,28 +14,28 @@ use std::cell::RefCell;
 /// A [`Match`], compiled.
 #[derive(Debug)]
 pub(crate) struct Matcher {
-    /// Of all matchers that look at the whole text, this one.
+    /// The number of this matcher among those that look at the whole text.
     pub(super) number: u32,
-    /// Its rule, of all rules.
+    /// The index of its rule.
     pub(super) rule: u32,
     programs: Words,
-    /// One of these, its words with a blank between them.
+    /// The accepted subcommands, with spaces between their words.
     subcommands: Words,
     construct: Option<Construct>,
-    /// Whether it is about what the program does, which with `--help` is nothing: and not about the shell's redirections, about
-    /// what only the shell will know, or about a text that the program reads.
+    /// True if the match depends on the program's effect. `--help` has none, so it does not match then. False for conditions on
+    /// redirections, on unknown text or on text that the program reads.
     acts: bool,
-    /// Whether it is about where the command reads from or writes to, and about what is set for it.
+    /// True if the match depends on the command's redirections; `environment` is true if it depends on variables set for the command.
     redirects: bool,
     environment: bool,
-    /// Whether it is about programs alone that no other rule names.
+    /// True if the match applies only to programs that no other rule names.
     pub(super) unnamed: bool,
     whole: Option<Box<Whole>>,
-    /// All of these, those that take longest last.
+    /// Conditions that must all hold, the slowest last.
     conditions: Box<[Condition]>,
 }
 
-/// What is asked of the whole text.
+/// Conditions on the whole text.
 #[derive(Debug)]
 struct Whole {
     contains: Box<[Part]>,
@@ -44,19 +44,19 @@ struct Whole {
     no_text: Option<Pattern>,
 }
 
-/// What is asked of one command, in the words of [`Match`].
+/// A condition on one command, named as in [`Match`].
 #[derive(Debug)]
 enum Condition {
-    /// One of its first words.
+    /// One of the first words must be one of these.
     Verbs(Words),
-    /// Not these programs, or not with these first operands.
+    /// The program, or the program with its first operands, must not be one of these.
     NoProgram(Words),
-    /// One of these.
+    /// One of these flags must be present.
     Flag(Words),
     NoFlag(Words),
     MinOperands(usize),
     MaxOperands(usize),
-    /// And whether only those are meant that are a large part of a home or of the system.
+    /// An operand must lead to one of these classes. With `true`, only large parts of a home or of the system count.
     Paths(Box<[Class]>, bool),
     Operand(Pattern),
     Target(Pattern),
@@ -67,7 +67,7 @@ enum Condition {
     WrappedBy(Words),
     NoDocument,
     Shown,
-    /// In one of these ways.
+    /// The command must get a secret in one of these ways.
     Secret(Box<[Given]>),
     Line(Pattern),
     NoLine(Pattern),
@@ -76,9 +76,9 @@ enum Condition {
     Reads(Pattern),
     Writes(Box<WriteCondition>),
     Touches(Box<[Class]>),
-    /// One that fits the first, and not the second.
+    /// One statement must match the first pattern and not the second.
     Statement(Box<(Pattern, Option<Pattern>)>),
-    /// Files of hookhost's, of agents'.
+    /// The command must change files of one of these owners.
     Changes(Changes),
 }
 
@@ -87,19 +87,18 @@ enum Condition {
 struct WriteCondition {
     pattern: Option<Pattern>,
     paths: Box<[Class]>,
-    /// Set where the files count that its words name, beside those of redirections: the rule says which programs it is about.
+    /// True if files that the words name count, beside redirections. This needs a rule that names its programs.
     by_words: bool,
 }
 
-/// A text, and what is in it.
+/// A text and its commands.
 pub(crate) struct Subject<'a> {
     pub(crate) text: &'a str,
     pub(crate) script: &'a Script,
     pub(crate) places: &'a Places,
-    /// A part that has a pair of bytes which the text lacks cannot occur in it.
+    /// The pairs of adjacent bytes in the text. A part with another pair cannot occur in it.
     pairs: Pairs,
-    /// What is known of matchers that look at a command and at the whole text, by their number: each looks at the text once,
-    /// however many commands there are.
+    /// Results for the whole text, by the number of the matcher. So each matcher searches the text once, however many commands it contains.
     whole: RefCell<Vec<Option<bool>>>,
 }
 
@@ -146,43 +145,43 @@ impl Matcher {
         })
     }
 
-    /// The programs that it is about; none for what may be about any.
+    /// Returns the programs that the matcher names; none if it applies to any program.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         self.programs.iter()
     }
 
-    /// The first word of each subcommand that it is about; none alone where it is about all.
+    /// Returns the first word of each subcommand that the matcher names; a single `None` if it applies to all.
     pub(crate) fn first_words(&self) -> impl Iterator<Item = Option<&'static str>> + use<> {
         let all = if self.subcommands.is_empty() { Some(None) } else { None };
         self.subcommands.iter().map(|path| path.split(' ').next()).chain(all)
     }
 
-    /// Whether it looks at the whole text, too.
+    /// Returns true if the matcher also looks at the whole text.
     pub(crate) fn looks_at_text(&self) -> bool {
         self.whole.is_some()
     }
 
-    /// Whether it is about where a command reads from or writes to.
+    /// Returns true if the matcher depends on redirections.
     pub(crate) fn is_of_redirects(&self) -> bool {
         self.redirects
     }
 
-    /// Whether it is about what is set for a command.
+    /// Returns true if the matcher depends on variables that are set for the command.
     pub(crate) fn is_of_environment(&self) -> bool {
         self.environment
     }
 
-    /// Whether it is about certain subcommands.
+    /// Returns true if the matcher names subcommands.
     pub(crate) fn is_of_subcommands(&self) -> bool {
         !self.subcommands.is_empty()
     }
 
-    /// Whether it leaves alone what writes a file whole.
+    /// Returns true if the matcher ignores commands that write a whole file.
     pub(crate) fn spares_whole_files(&self) -> bool {
         self.conditions.iter().any(|condition| matches!(condition, Condition::NoDocument))
     }
 
-    /// Whether it is about the text as a whole, and not about one command of it.
+    /// Returns true if the matcher is about the text as a whole and not about one of its commands.
     pub(crate) fn is_of_text(&self) -> bool {
         use Construct::{ControlCharacters, ForkBomb, RunsFetched, RunsUnknown, Unreadable};
         match self.construct {
@@ -193,9 +192,9 @@ impl Matcher {
         }
     }
 
-    /// Asks about the whole text.
+    /// Returns true if the whole text matches.
     pub(crate) fn fits_text(&self, subject: &Subject<'_>) -> bool {
-        // What is too long to be read is not searched either: it is unreadable, and asked about.
+        // A text that is too long to be read is not searched either: it counts as unreadable.
         if subject.text.len() > MAX_LENGTH {
             return self.construct == Some(Construct::Unreadable);
         }
@@ -225,7 +224,7 @@ impl Matcher {
         })
     }
 
-    /// The bits of the bytes that the names of its programs begin with; all of them where it is about any program.
+    /// Returns the bits of the first bytes of its program names; all bits if it applies to any program.
     pub(crate) fn initials(&self) -> u32 {
         if self.programs.is_empty() {
             return u32::MAX;
@@ -233,14 +232,14 @@ impl Matcher {
         self.programs.iter().map(initials).fold(0, |all, one| all | one)
     }
 
-    /// Whether it may be about the command's program.
+    /// Returns true if the matcher may apply to the command's program.
     pub(crate) fn is_about(&self, command: &Command) -> bool {
         self.programs.is_empty() || is_one_of_programs(&self.programs, command)
     }
 
-    /// Asks about a command of a program that it is about.
+    /// Returns true if a command matches. Its program must be one that the matcher names.
     pub(crate) fn fits(&self, command: &Command, arguments: &Arguments<'_>, subject: &Subject<'_>) -> bool {
-        // Soon said, and of most commands.
+        // Fast check that most commands fail.
         if (self.redirects && command.redirects.is_empty()) || (self.environment && command.environment.is_empty()) {
             return false;
         }
@@ -258,7 +257,7 @@ impl Matcher {
         self.fits_whole(subject) && self.conditions.iter().all(|condition| condition.holds(&candidate))
     }
 
-    /// Index of the first operand after the subcommand; `None` if the subcommand is not one of those that are wanted.
+    /// Returns the index of the first operand after the subcommand; `None` if the subcommand is not one of those wanted.
     fn first_operand(&self, arguments: &Arguments<'_>) -> Option<usize> {
         if self.subcommands.is_empty() {
             return Some(0);
@@ -328,8 +327,8 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     }
     let paths = Some(classes(&wanted.paths)?).filter(|paths| !paths.is_empty());
     let paths = paths.map(|paths| Condition::Paths(paths, wanted.whole));
-    // Where a path leads is soon asked of the few programs that rules are about, and not of every word of every command: of any
-    // program, few have the word that is looked for.
+    // Few programs are named by rules, so classifying their paths costs little. For a rule about any program, first search for the word
+    // that few commands have.
     let (paths, paths_last) = if wanted.word.is_none() { (paths, None) } else { (None, paths) };
     conditions.extend(paths);
     let patterns: [(_, Of<Pattern>); 9] = [
@@ -367,17 +366,17 @@ fn conditions(wanted: Match, by_words: bool, compile: Compile) -> Result<Box<[Co
     Ok(conditions.into())
 }
 
-/// All spellings of flags such as `"-f|--force"`.
+/// Returns all spellings of flags such as `"-f|--force"`.
 fn spellings(flags: &[String]) -> Result<Words, String> {
     Words::new(&flags.iter().flat_map(|flag| flag.split('|')).map(str::to_owned).collect::<Vec<_>>())
 }
 
-/// Whether what it holds may be small.
+/// Returns true if a place of this class may be small.
 fn is_deep_place(class: Class) -> bool {
     matches!(class, Class::System | Class::Home | Class::Host)
 }
 
-/// Whether a rule about `paths` is about `class`.
+/// Returns true if a rule about `paths` applies to `class`.
 fn is_one_of(paths: &[Class], class: Class) -> bool {
     paths.contains(&class) || (class == Class::Host && paths.contains(&Class::Home))
 }
@@ -386,7 +385,7 @@ fn classes(names: &[String]) -> Result<Box<[Class]>, String> {
     names.iter().map(|name| Class::named(name).ok_or_else(|| format!("`{name}` is no kind of path"))).collect()
 }
 
-/// Whose files are meant.
+/// Parses the owners of files that `changes` names.
 fn owners(names: &[String]) -> Result<Changes, String> {
     let mut changes = Changes::default();
     for name in names {
@@ -404,11 +403,11 @@ fn owners(names: &[String]) -> Result<Changes, String> {
     Ok(changes)
 }
 
-/// A command, as conditions see it.
+/// A command with the data that conditions need.
 struct Candidate<'a> {
     command: &'a Command,
     arguments: &'a Arguments<'a>,
-    /// The operands before are the subcommand's.
+    /// Index of the first operand after the subcommand.
     first: usize,
     places: &'a Places,
 }
@@ -491,7 +490,7 @@ impl Condition {
         }
     }
 
-    /// Whether it says something of a command that need not be of a certain program.
+    /// Returns true if the condition is specific enough for a rule without programs.
     fn is_of_any_command(&self) -> bool {
         match self {
             Self::Verbs(_) | Self::Word(_) | Self::Environment(_) | Self::Reads(_) | Self::Changes(_) => true,
@@ -501,13 +500,13 @@ impl Condition {
     }
 }
 
-/// A command's program and its words.
+/// Returns a command's program and words as one line.
 fn line(command: &Command) -> String {
     let words = command.args.iter().map(|word| word.text.as_str());
     [command.program.as_str()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns whether a pattern fits a word of a command, or an option with the value that follows it, written `NAME=VALUE`.
+/// Returns true if a pattern matches a word of a command, or an option with the value after it, written `NAME=VALUE`.
 fn has_word(command: &Command, pattern: &Pattern) -> bool {
     let may_have_value = |option: &str| option.starts_with('-') && option.len() > 1 && !option.has(b'=');
     let has_value = |pair: &[Word]| {
@@ -517,12 +516,12 @@ fn has_word(command: &Command, pattern: &Pattern) -> bool {
     command.args.iter().any(|word| pattern.is_match(&word.text)) || command.args.windows(2).any(has_value)
 }
 
-/// Whether something is set for a command that a pattern fits.
+/// Returns true if a pattern matches a variable that is set for a command.
 fn has_variable(command: &Command, pattern: &Pattern) -> bool {
     command.environment.iter().any(|(name, value)| pattern.is_match(&format!("{name}={}", value.text)))
 }
 
-/// Whether it wants something that not every command has.
+/// Returns true if the match has a condition that not every command meets.
 fn is_of_some(wanted: &Match) -> bool {
     let Match { program, verbs, construct, text, word, environment, reads, writes, changes, .. } = wanted;
     let patterns = [text, word, environment, reads, writes];
@@ -533,7 +532,7 @@ fn is_of_some(wanted: &Match) -> bool {
         || patterns.iter().any(|pattern| pattern.is_some())
 }
 
-/// The bit of the byte that a name begins with, in either case; all bits where it may be any.
+/// Returns the bit of a name's first byte, in either case; all bits if it may be any byte.
 pub(crate) fn initials(name: &str) -> u32 {
     match name.bytes().next() {
         None | Some(b'*') => u32::MAX,
@@ -541,15 +540,15 @@ pub(crate) fn initials(name: &str) -> u32 {
     }
 }
 
-/// The bit of a byte that a name begins with, in either case.
+/// Returns the bit of a first byte, in either case.
 pub(crate) fn initial(byte: u8) -> u32 {
     1 << (byte.to_ascii_lowercase() % 32)
 }
 
-/// Whether one of these names is that of the command's program.
+/// Returns true if the command's program is one of these names.
 fn is_one_of_programs(names: &Words, command: &Command) -> bool {
     let initial = command.program.bytes().next().map(|byte| byte.to_ascii_lowercase());
-    // Soon said, and of nearly all.
+    // Fast check that nearly all names fail.
     let may_be = |name: &[u8]| {
         let first = name.first().map(u8::to_ascii_lowercase);
         first == initial || first == Some(b'*')
@@ -557,18 +556,18 @@ fn is_one_of_programs(names: &Words, command: &Command) -> bool {
     names.any(|name| may_be(name) && is_program(name, command))
 }
 
-/// `mkfs.*` matches any ending.
+/// Returns true if a name is that of the command's program. `mkfs.*` matches any ending.
 fn is_program(name: &[u8], command: &Command) -> bool {
     let program = command.program.as_bytes();
     match name.strip_suffix(b"*") {
-        // A name of a cmdlet has no dot: `remove-*` is not about `remove-old.sh`.
+        // A cmdlet's name has no dot: `remove-*` does not match `remove-old.sh`.
         Some(begin) => program.starts_with(begin) && !(begin.ends_with(b"-") && program.contains(&b'.')),
         None if command.windows => name.eq_ignore_ascii_case(program),
         None => name == program,
     }
 }
 
-/// What a terminal obeys or hides, and what turns text around.
+/// Returns true for characters that a terminal obeys or hides, or that reverse text.
 fn is_control(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t' | '\r'))
         || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

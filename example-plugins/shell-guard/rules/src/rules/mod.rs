@@ -1,4 +1,4 @@
-//! Rules as data: read from catalogues and config, compiled once, asked about each command.
+//! Rules as data: read from catalogues and config, compiled once, checked against each command.
 
 mod answers;
 mod compact;
@@ -21,11 +21,11 @@ pub(crate) use schema::{Catalogue, Rule, Severity};
 use shell_words::{text, words};
 pub(crate) use text::Text;
 
-/// The catalogues whose rules hold whatever a mode says.
+/// The catalogues whose rules apply in every mode.
 pub(crate) const FLOOR: [&str; 2] = ["hookhost/floor", "hookhost/self-defence"];
 
-/// Texts, each once.
+/// A set of texts.
 pub(crate) type Texts = litemap::LiteMap<String, ()>;
 
-/// Where custom rules come from, in what is reported.
+/// The name of the catalogue of custom rules in reports.
 pub(crate) const CUSTOM: &str = "custom";

@@ -38,20 +38,20 @@ impl Compact for Place {
     }
 }
 
-/// Makes a pattern of an expression: [`Pattern::written`] or [`Pattern::embedded`].
+/// Compiles an expression: [`Pattern::written`] or [`Pattern::embedded`].
 pub(super) type Compile = fn(Analysed) -> Result<Pattern, String>;
 
-/// A regular expression that can be asked.
+/// A compiled regular expression.
 #[derive(Debug)]
 pub(super) enum Pattern {
-    /// `^(one|other)$`, `^word`, `\.(one|other)$`: to compare is all that these need.
+    /// `^(one|other)$`, `^word`, `\.(one|other)$`: comparing texts is enough for these.
     Texts { texts: Words, at: Place, any_case: bool },
-    /// Searched for if one of `needed` occurs, and compiled when that first happens: few commands have any of them, and to compile all
-    /// patterns is much of what it may take to set the guard up.
+    /// Searched for if one of `needed` occurs, and compiled at that moment. Few commands contain any of them, and compiling all patterns
+    /// would be much of the cost of loading the guard.
     Search(Box<Search>),
 }
 
-/// What is searched for.
+/// An expression that needs a search.
 #[derive(Debug)]
 pub(super) struct Search {
     needed: Words,
@@ -59,7 +59,7 @@ pub(super) struct Search {
     compiled: OnceLock<Option<Box<Regex>>>,
 }
 
-/// Where a text has to occur in another.
+/// The place in a text where another one must occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     Whole,
@@ -70,10 +70,10 @@ pub(super) enum Place {
 }
 
 impl Pattern {
-    /// One of the config's, which is always searched for.
+    /// Returns a pattern from the config, which is always searched for.
     ///
     /// # Errors
-    /// If it is no pattern.
+    /// If the expression is not a pattern.
     pub(super) fn written(Analysed { search, .. }: Analysed) -> Result<Self, String> {
         match Regex::new(&search) {
             Ok(_) => Ok(Self::search(search, Words::default())),
@@ -81,10 +81,10 @@ impl Pattern {
         }
     }
 
-    /// One of which the build has told what it needs.
+    /// Returns a pattern that the build script has analysed.
     ///
     /// # Errors
-    /// Never: the build has refused what is no pattern.
+    /// Never. The build script has refused invalid patterns.
     pub(super) fn embedded(expression: Analysed) -> Result<Self, String> {
         let Analysed { texts, at, any_case, search, needed } = expression;
         Ok(match texts {
@@ -106,7 +106,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it may match a part of a text of which the pairs are known: false where the text has nothing that it needs.
+    /// Returns false if the pattern can match no part of a text with these pairs, because it lacks everything that a match needs.
     pub(super) fn may_match(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => true,
@@ -114,7 +114,7 @@ impl Pattern {
         }
     }
 
-    /// The same of a text of which the pairs are known: a long one.
+    /// Like [`Pattern::is_match`], for a long text whose pairs are known.
     pub(super) fn is_match_of(&self, text: &str, pairs: &Pairs) -> bool {
         match self {
             Self::Texts { .. } => self.is_match(text),
@@ -124,7 +124,7 @@ impl Pattern {
 }
 
 impl Search {
-    /// Whether the pattern matches, which is compiled for the first text.
+    /// Returns true if the pattern matches. Compiles it for the first text.
     fn finds(&self, text: &str) -> bool {
         let regex = self.compiled.get_or_init(|| Regex::new(&self.source).ok().map(Box::new));
         regex.as_ref().is_some_and(|regex| regex.is_match(text))
@@ -132,7 +132,7 @@ impl Search {
 }
 
 impl Place {
-    /// Whether `word` occurs here in `text`.
+    /// Returns true if `word` occurs at this place in `text`.
     fn has(self, text: &str, word: &[u8], any_case: bool) -> bool {
         let text = text.as_bytes();
         let same = |part: &[u8]| if any_case { part.eq_ignore_ascii_case(word) } else { part == word };
@@ -145,7 +145,7 @@ impl Place {
     }
 }
 
-/// What makes [`Analysed`].
+/// The analysis that produces [`Analysed`].
 #[cfg(test)]
 #[path = "../../build/patterns.rs"]
 pub(super) mod build;

@@ -1,4 +1,4 @@
-//! What is known of programs' options: which take a value, and how they are spelt.
+//! Describes the options of programs: which take a value, and how they are spelt. Splits a command's words with that.
 
 use super::compact::{Compact, Input, compact_table, members};
 use super::sql::Statements;
@@ -9,7 +9,7 @@ use shell_syntax::guarded::Changes;
 use shell_syntax::{Class, Command, Word};
 use std::cell::OnceCell;
 
-/// How options are spelt.
+/// The way in which a program spells its options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `-rf`, `--recursive`.
@@ -32,21 +32,21 @@ impl Compact for Style {
     }
 }
 
-/// A program, or several that take the same.
+/// A program, or several programs with the same options.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     names: Vec<String>,
     style: Style,
     /// Options that take a value, before a subcommand and, unless `separate`, after it.
     values: Words,
-    /// Whether the options before a subcommand mean nothing after it.
+    /// True if the options before a subcommand have no meaning after it.
     separate: bool,
-    /// Whether long options may be cut short.
+    /// True if long options may be abbreviated.
     abbreviations: bool,
-    /// All long options, and those of subcommands. One that is cut short is the only one that begins so.
+    /// All long options; `options_of` has those of each subcommand. An abbreviation is valid if only one option begins so.
     options: Words,
     options_of: LiteMap<Box<str>, Words>,
-    /// Whether a first word `+nightly` chooses a toolchain.
+    /// True if a first word like `+nightly` chooses a toolchain.
     toolchain: bool,
     /// Options of subcommands that take a value.
     subcommands: LiteMap<Box<str>, Words>,
@@ -72,11 +72,11 @@ compact_table!(
     "subcommands" => subcommands,
 );
 
-/// All programs of which something is known.
+/// All programs with known options.
 #[derive(Debug)]
 pub(crate) struct Programs {
     known: Vec<Program>,
-    /// Which of them has a name.
+    /// The index of each program by name.
     by_name: Index,
 }
 
@@ -97,7 +97,7 @@ impl Programs {
 }
 
 impl Program {
-    /// The long option that a word means after this subcommand, and whether that is sure.
+    /// Returns the long option that a word abbreviates after this subcommand. The flag is true if that is certain.
     fn resolved<'a>(&'a self, subcommand: Option<&str>, given: &'a str) -> (&'a str, bool) {
         let of_subcommand = subcommand.and_then(|subcommand| self.options_of.get(subcommand));
         let options = match of_subcommand {
@@ -114,7 +114,7 @@ impl Program {
                 return (given, false);
             }
         }
-        // Of those that are not negated, too: `--no-f` may be `--no-force`.
+        // `--no-f` may stand for `--no-force`, so options that can be negated count, too.
         let negated = given.strip_prefix("--no-").filter(|rest| !rest.is_empty());
         let may_be_negated =
             negated.is_some_and(|rest| options.iter().any(|option| option[2.min(option.len())..].starts_with(rest)));
@@ -125,19 +125,19 @@ impl Program {
     }
 }
 
-/// An option as it was given.
+/// An option as the command has it.
 #[derive(Debug)]
 pub(crate) struct Flag<'a> {
-    /// With its dashes.
+    /// The option with its dashes.
     pub(crate) name: &'a str,
-    /// A letter within a cluster such as `-rf`.
+    /// A letter in a cluster such as `-rf`.
     letter: Option<char>,
-    /// Whether it is this option, written in full, and no other.
+    /// True if the word is this option in full and cannot abbreviate another.
     whole: bool,
     pub(crate) value: Option<&'a str>,
 }
 
-/// The words of a command, told apart.
+/// The words of a command, split into options and operands.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments<'a> {
     pub(crate) flags: Vec<Flag<'a>>,
@@ -146,15 +146,15 @@ pub(crate) struct Arguments<'a> {
     pub(crate) dashes: Option<usize>,
     abbreviations: bool,
     ignore_case: bool,
-    /// Whether the first operand may be the value of an option before it, of which nothing is known.
+    /// True if the first operand may be the value of an unknown option before it.
     pub(crate) is_open: bool,
-    /// Where the operands lead; many rules ask.
+    /// The classes of the operands, computed once because many rules need them.
     classes: OnceCell<Vec<Class>>,
-    /// What of the guarded files is changed.
+    /// The guarded files that the command changes.
     changes: OnceCell<Changes>,
-    /// Whether a word names a file that holds secrets.
+    /// True if a word names a secret file.
     secret: OnceCell<bool>,
-    /// The words, and the input, as SQL.
+    /// The SQL statements in the words and the input.
     statements: OnceCell<Statements>,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Arguments<'a> {
         Self::read(program, args, windows, false)
     }
 
-    /// The same with each word that may be the value of an option before the first operand taken for one.
+    /// Like [`Arguments::new`], but takes each word before the first operand that may be the value of an option for one.
     pub(crate) fn with_values(program: Option<&'a Program>, args: &'a [Word], windows: bool) -> Self {
         Self::read(program, args, windows, true)
     }
@@ -185,7 +185,7 @@ impl<'a> Arguments<'a> {
                     continue;
                 }
             }
-            // Of a program that is known, all options are that take a value.
+            // For a known program, all options with a value are listed.
             may_be_value = program.is_none() && !windows && text.starts_with('-') && text.len() > 1 && !text.has(b'=');
             if at == 0 && text.starts_with('+') && program.is_some_and(|program| program.toolchain) {
                 continue;
@@ -222,7 +222,7 @@ impl<'a> Arguments<'a> {
                 parsed.flags.push(Flag { name: text, letter: None, whole: false, value });
                 continue;
             }
-            // The whole word too, for programs that nothing is known of: `-auto-approve`.
+            // Keep the whole word, too, for unknown programs: `-auto-approve`.
             let (name, value) = split_value(text, false);
             parsed.flags.push(Flag { name, letter: None, whole: false, value });
             for (at, letter) in text.char_indices().skip(1) {
@@ -246,27 +246,27 @@ impl<'a> Arguments<'a> {
         parsed
     }
 
-    /// Where each operand leads, as `class` says the first time.
+    /// Returns the class of each operand. Calls `class` the first time only.
     pub(crate) fn classes(&self, class: impl Fn(&Word) -> Class) -> &[Class] {
         self.classes.get_or_init(|| self.operands.iter().map(|word| class(word)).collect())
     }
 
-    /// What of the guarded files is changed, as `changes` says the first time.
+    /// Returns the changes of guarded files. Calls `changes` the first time only.
     pub(crate) fn changes(&self, changes: impl FnOnce() -> Changes) -> Changes {
         *self.changes.get_or_init(changes)
     }
 
-    /// Whether a word names a file that holds secrets, as `names` says the first time.
+    /// Returns true if a word names a secret file. Calls `names` the first time only.
     pub(crate) fn names_secret(&self, names: impl FnOnce() -> bool) -> bool {
         *self.secret.get_or_init(names)
     }
 
-    /// The statements of SQL that `command`, whose arguments these are, may hold.
+    /// Returns the SQL statements that `command` may contain. These must be its arguments.
     pub(crate) fn statements(&self, command: &Command) -> &Statements {
         self.statements.get_or_init(|| Statements::of(command))
     }
 
-    /// Whether one of these was given: `-f`, `--force`, `--x=value`.
+    /// Returns true if one of these options was given: `-f`, `--force`, `--x=value`.
     pub(crate) fn has_one_of<'b>(&self, mut spellings: impl Iterator<Item = &'b str>) -> bool {
         !self.flags.is_empty() && spellings.any(|spelling| self.has(spelling))
     }
@@ -279,7 +279,7 @@ impl<'a> Arguments<'a> {
         self.flags.iter().any(|flag| self.is(flag, wanted) && value.is_none_or(|value| flag.value == Some(value)))
     }
 
-    /// Whether `--help` was given, written out.
+    /// Returns true if `--help` was given in full.
     pub(crate) fn asks_for_help(&self) -> bool {
         self.flags.iter().any(|flag| flag.letter.is_none() && flag.value.is_none() && flag.name == "--help")
     }

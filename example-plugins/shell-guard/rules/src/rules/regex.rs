@@ -1,55 +1,56 @@
-//! Regular expressions, with the syntax and the meaning of the crate regex-lite, and one question: whether a text matches. A program of
-//! four bytes a step is small enough to lie in the memory that each event starts with, so that no event compiles one.
+//! Regular expressions with the syntax and meaning of the crate regex-lite, for a single question: does a text match? A program has four
+//! bytes per step, so it fits into the memory image that each event starts from, and no event compiles one.
 
 mod parse;
 mod set;
 
-/// Maximum number of steps of a program.
+/// Maximum number of steps in a program.
 const MAX_STEPS: usize = 16 * 1024;
 
-/// A regular expression, compiled.
+/// A compiled regular expression.
 #[derive(Debug)]
 pub(super) struct Regex {
     steps: Box<[Step]>,
     classes: Box<[Class]>,
-    /// Whether it matches from the text's begin, or not at all.
+    /// True if it can match only at the start of the text.
     is_anchored: bool,
-    /// What a match may begin with after the text's begin: a bit for each character of ASCII. Any may where it matches the empty text.
+    /// The first characters of a match after the start of the text: a bit for each ASCII character. All bits are set if it matches the
+    /// empty text.
     firsts: [u32; 4],
-    /// The same after a letter of a word, where most cannot begin.
+    /// The same for matches that follow a word character, where most cannot begin.
     inner: [u32; 4],
 }
 
-/// One step of a program: what it does, in three bits, and with what.
+/// One step of a program: its kind, in three bits, and its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step(u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// This character.
+    /// Matches this character.
     Char,
-    /// This letter of ASCII, in either case.
+    /// Matches this ASCII letter in either case.
     Letter,
-    /// One of a class, by its number.
+    /// Matches a character of the class with this number.
     Class,
-    /// A condition on the place.
+    /// Checks a condition on the position.
     Look,
-    /// The next step, and the one so many steps further.
+    /// Continues at the next step and at the target.
     Split,
-    /// The one so many steps further.
+    /// Continues at the target.
     Jump,
-    /// All of it matched.
+    /// The whole expression matched.
     Match,
 }
 
-/// A condition on the place between two characters.
+/// A condition on the position between two characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     Start,
     End,
     StartOfLine,
     EndOfLine,
-    /// The same, where a line may end with a carriage return.
+    /// Like `StartOfLine`, but a carriage return also ends a line.
     StartOfAnyLine,
     EndOfAnyLine,
     Boundary,
@@ -60,17 +61,17 @@ enum Look {
     NoWordAfter,
 }
 
-/// Characters of which one is there.
+/// A set of characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Class {
-    /// A bit for each of ASCII.
+    /// A bit for each ASCII character.
     ascii: [u32; 4],
-    /// Further ones, or all but these.
+    /// Ranges beyond ASCII: the members or, with `all_but`, the exceptions.
     others: Box<[(char, char)]>,
     all_but: bool,
 }
 
-/// The characters of ASCII that are no letters of words.
+/// The ASCII characters that are not word characters.
 const NO_WORD: [u32; 4] = [u32::MAX, 0xFC00_FFFF, 0x7800_0001, 0xF800_0001];
 const PAYLOAD: u32 = (1 << 29) - 1;
 const HERE: i32 = 1 << 28;
@@ -82,7 +83,7 @@ impl Step {
         Self((kind as u32) << 29 | payload)
     }
 
-    /// A step to another one, relative to itself. Programs are short enough.
+    /// Makes a step that refers to another one by its distance. Programs are short enough for that.
     fn to(kind: Kind, distance: usize, forth: bool) -> Self {
         let distance = i32::try_from(distance).unwrap_or_default();
         let distance = if forth { distance } else { -distance };
@@ -105,7 +106,7 @@ impl Step {
         self.0 & PAYLOAD
     }
 
-    /// The step that it leads to from `at`.
+    /// Returns the target of the step at index `at`.
     fn target(self, at: u32) -> u32 {
         at.wrapping_add_signed(self.payload().cast_signed() - HERE)
     }
@@ -127,12 +128,12 @@ impl Look {
         Self::NoWordAfter,
     ];
 
-    /// Whether it never holds after a letter of a word.
+    /// Returns true if the condition never holds after a word character.
     fn is_outer(self) -> bool {
         matches!(self, Self::Start | Self::StartOfLine | Self::StartOfAnyLine | Self::WordStart | Self::NoWordBefore)
     }
 
-    /// Whether it holds between two characters, of which the text's begin and its end have one.
+    /// Returns true if the condition holds between two characters. `None` stands for the start or the end of the text.
     fn holds(self, before: Option<char>, after: Option<char>) -> bool {
         match self {
             Self::Start => before.is_none(),
@@ -153,7 +154,7 @@ impl Look {
     }
 }
 
-/// Whether it is a letter of a word.
+/// Returns true for a word character.
 fn is_word(c: Option<char>) -> bool {
     c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
 }
@@ -179,7 +180,7 @@ impl Regex {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Returns the reason if the expression is invalid.
     pub(super) fn new(source: &str) -> Result<Self, &'static str> {
         let (mut steps, classes) = parse::parse(source)?;
         steps.push(Step::MATCH);
@@ -191,7 +192,7 @@ impl Regex {
         Ok(regex)
     }
 
-    /// What a match may begin with, anywhere or after a letter of a word.
+    /// Returns the possible first characters of a match, anywhere or after a word character.
     fn firsts(&self, is_inner: bool) -> [u32; 4] {
         let mut firsts = [0; 4];
         let (mut open, mut seen) = (vec![0], Seen::new(self.steps.len()));
@@ -213,10 +214,10 @@ impl Regex {
                     let class = &self.classes[step.payload() as usize];
                     firsts.iter_mut().zip(class.ascii).for_each(|(all, more)| *all |= more);
                 }
-                // At the text's begin any is tried.
+                // At the start of the text, every character is tried.
                 Kind::Look if Look::ALL[step.payload() as usize] == Look::Start => {}
                 Kind::Look if is_inner && Look::ALL[step.payload() as usize].is_outer() => {}
-                // After the letter of a word, what follows its end is no letter of one.
+                // After a word character, a boundary comes before a character that is not one.
                 Kind::Look if is_inner && Look::ALL[step.payload() as usize] == Look::Boundary => {
                     firsts.iter_mut().zip(NO_WORD).for_each(|(all, more)| *all |= more);
                 }
@@ -229,8 +230,8 @@ impl Regex {
         firsts
     }
 
-    /// Whether a part of `text` matches. All steps that a part may be at go forward together, a character at a time: so the time is
-    /// bounded by the length and the number of steps.
+    /// Returns true if a part of `text` matches. All possible steps advance together by one character, so the time is bounded by the length
+    /// times the number of steps.
     pub(super) fn is_match(&self, text: &str) -> bool {
         let mut seen = Seen::new(self.steps.len());
         let (mut open, mut next) = (Vec::new(), Vec::new());
@@ -238,12 +239,12 @@ impl Regex {
         let mut before = None;
         loop {
             if !self.is_anchored || before.is_none() {
-                // To where one may begin: there is none in most of a long text.
+                // Skip to the next possible start. Most of a long text has none.
                 let begin =
                     if open.is_empty() && before.is_some() { self.next_begin(text.as_bytes(), at, before) } else { at };
                 if begin > at {
                     at = begin;
-                    // Of a character beyond ASCII it is enough that it is one.
+                    // For a character beyond ASCII, the last byte is enough to know that.
                     before = Some(char::from(text.as_bytes()[at - 1]));
                 }
             } else if open.is_empty() {
@@ -293,7 +294,7 @@ impl Regex {
         }
     }
 
-    /// Whether a match may begin between these characters.
+    /// Returns true if a match may begin between these characters.
     fn may_begin(&self, before: Option<char>, after: Option<char>) -> bool {
         let firsts = if is_word(before) { &self.inner } else { &self.firsts };
         match after.map(u8::try_from) {
@@ -302,7 +303,7 @@ impl Regex {
         }
     }
 
-    /// Where a match may begin from a place on: at the latest at the end, or at a character beyond ASCII.
+    /// Returns the next index at which a match may begin: a possible first character, a character beyond ASCII, or the end.
     fn next_begin(&self, text: &[u8], from: usize, before: Option<char>) -> usize {
         let mut is_inner = is_word(before);
         let begins = |byte: &u8| {
@@ -314,7 +315,7 @@ impl Regex {
     }
 }
 
-/// The steps that were taken at a place.
+/// A set of the steps visited at one position.
 struct Seen(Vec<u32>);
 
 impl Seen {

@@ -1,4 +1,4 @@
-//! All rules that hold, in the order in which they are asked.
+//! The rules in force, in the order in which they are checked.
 
 use super::answers::Answers;
 use super::matching::{Matcher, Subject, initial, initials};
@@ -12,17 +12,17 @@ use serde::Deserialize;
 use shell_syntax::{Command, MAX_LENGTH, Places, Script, Word, is_lower, leave, lower, read};
 use std::borrow::Cow;
 
-/// What rules that match do.
+/// The effect of rules that match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Rewrites are made, and reported.
+    /// Rewrites are made and reported.
     #[default]
     RewriteWithAudit,
-    /// The same, and what is rewritten or only noted is not reported.
+    /// Rewrites are made. Only refusals and questions are reported.
     Rewrite,
-    /// Whatever a rule catches is refused.
+    /// Every match is refused.
     Deny,
-    /// Nothing but reports, except for rules that deny.
+    /// Matches are only reported, except by rules that deny.
     Audit,
 }
 
@@ -34,13 +34,13 @@ impl Mode {
         ("audit", Self::Audit),
     ];
 
-    /// Whether rules do what they say.
+    /// Returns true if rules take the action that they name.
     pub(crate) fn acts(self) -> bool {
         matches!(self, Self::RewriteWithAudit | Self::Rewrite)
     }
 }
 
-/// Like the derived reader of the field, but with better errors for a word that is a prefix of a valid one, or longer.
+/// Like the derived implementation, but with a better error for a prefix of a valid word, or for a longer word.
 impl<'de> Deserialize<'de> for Mode {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let given = Cow::<str>::deserialize(deserializer)?;
@@ -56,34 +56,34 @@ impl<'de> Deserialize<'de> for Mode {
     }
 }
 
-/// The part of the config that is about rules.
+/// The part of the config that concerns rules.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
-    /// Of a catalogue or a rule, by its id.
+    /// Modes of catalogues and rules, by id.
     pub(crate) modes: LiteMap<String, Mode>,
-    /// What rules answer in the place of their action: `KIND:NAME` and the answer.
+    /// Answers that replace the actions of rules, by `KIND:NAME`.
     pub(crate) answers: LiteMap<String, String>,
-    /// Catalogues and rules that are left out, by their id.
+    /// Ids of catalogues and rules to leave out.
     pub(crate) remove: Vec<String>,
-    /// Asked before all others, whatever the stacks are.
+    /// Rules that are checked before all others, whatever the stacks are.
     pub(crate) custom_rules: Vec<Rule>,
-    /// Further ones; one of an embedded catalogue's id replaces it.
+    /// Additional catalogues. One with the id of an embedded catalogue replaces it.
     pub(crate) catalogues: Vec<Catalogue>,
 }
 
-/// A rule, ready to be asked.
+/// A compiled rule.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    /// Without its pattern and its matches, which are compiled.
+    /// The rule without its pattern and its matches, which are compiled separately.
     pub(crate) rule: Rule,
     pub(crate) catalogue: Text,
     pub(crate) mode: Mode,
-    /// Whether the config brought it, and it was not there before.
+    /// True if the rule comes from the config and not from the plugin.
     given: bool,
     stack: Option<Text>,
     pattern: Option<Pattern>,
-    /// Whether it is no matter to it that a file is written whole.
+    /// True if the rule ignores commands that write a whole file.
     pub(crate) spares_whole_files: bool,
 }
 
@@ -92,13 +92,13 @@ impl Compiled {
         FLOOR.contains(&self.catalogue.as_str())
     }
 
-    /// The stacks without which the rule is silent.
+    /// Returns true if the stacks that the rule needs are in use.
     pub(crate) fn holds_in(&self, has: &dyn Fn(&str) -> bool) -> bool {
         self.stack.as_deref().is_none_or(has)
             && (self.rule.applies_to.is_empty() || self.rule.applies_to.iter().any(|stack| has(stack_name(stack))))
     }
 
-    /// The stacks that it is about.
+    /// Returns the stacks to which the rule applies.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &str> {
         self.stack.as_deref().into_iter().chain(self.rule.applies_to.iter().map(|stack| stack_name(stack)))
     }
@@ -108,20 +108,19 @@ impl Compiled {
 #[derive(Debug)]
 pub(crate) struct Hit<'a> {
     pub(crate) rule: &'a Compiled,
-    /// The commands that it matches, by their place in the script; none where it is about the text as a whole.
+    /// Indices of the commands that it matches in the script; empty if the rule is about the whole text.
     pub(crate) commands: Vec<usize>,
 }
 
-/// Each where it was made: room that they leave when they are moved stays a part of the guest's memory.
+/// Boxed one by one, because the room that moved rules leave stays in the guest's memory.
 type Rules = Vec<Box<Compiled>>;
 
-/// Matchers that are found by no name.
+/// Matchers that cannot be found by a program's exact name.
 #[derive(Debug, Default)]
 struct General {
-    /// Those for patterns of names, and for names in capitals; with a bit for each byte that a name may begin with, as [`initials`] has
-    /// it.
+    /// Matchers for name patterns and for names with capitals. Each has a bit for each possible first byte, as in [`initials`].
     named: Vec<(u32, usize)>,
-    /// Those about any program,
+    /// Matchers for any program,
     any: Vec<usize>,
     /// if it reads from a file or writes to one,
     redirecting: Vec<usize>,
@@ -133,17 +132,16 @@ struct General {
 pub(crate) struct Registry {
     rules: Rules,
     programs: Programs,
-    /// Rules with a pattern.
+    /// Indices of the rules with a pattern.
     patterns: Vec<usize>,
-    /// Of all rules, in their order.
+    /// The matchers of all rules, in the order of the rules.
     matchers: Vec<Matcher>,
-    /// Which matchers name a program, where it is written in lower case and in full. Those for subcommands are listed with
-    /// the first word of each.
+    /// Matchers by exact program name in lower case. Those for subcommands are listed with the first word of each subcommand.
     by_program: Index,
-    /// Which others there are, and which are about the text as a whole.
+    /// All other matchers; `of_text` has those that are about the whole text.
     general: General,
     of_text: Vec<usize>,
-    /// What is loaded, a line each.
+    /// One line for each loaded catalogue.
     listing: Vec<String>,
 }
 
@@ -168,7 +166,7 @@ impl Registry {
             }
         }
         given.into_iter().try_for_each(|catalogue| loading.take_given(catalogue))?;
-        // What it unpacked makes room for what is made of the rules.
+        // This frees memory for the compiled rules.
         drop(embedded);
         let (rules, matchers, listing) = loading.finished()?;
         Self {
@@ -216,12 +214,12 @@ impl Registry {
         self
     }
 
-    /// The catalogues that are loaded, a line each.
+    /// Returns one line for each loaded catalogue.
     pub(crate) fn listing(&self) -> &[String] {
         &self.listing
     }
 
-    /// Whether the rules that the config brought catch and leave what they say.
+    /// Checks that the rules from the config catch and leave the commands in their `catches` and `leaves`.
     fn checked(self) -> Result<Self, String> {
         for rule in self.rules.iter().filter(|rule| rule.given) {
             let id = &rule.rule.id;
@@ -235,7 +233,7 @@ impl Registry {
         Ok(self)
     }
 
-    /// Whether a rule matches `command` where its examples are: in a project, with its stacks in use.
+    /// Returns true if a rule matches `command` in the place where examples run: in a project whose stacks are in use.
     pub(crate) fn catches(&self, rule: &str, command: &str) -> bool {
         const DIRECTORY: &str = "/work/project";
         let places = Places::new(DIRECTORY);
@@ -269,24 +267,24 @@ impl Registry {
         script.commands.iter().any(is_known)
     }
 
-    /// The matchers that name the program of `command`, and, if anything, its subcommand.
+    /// Returns the matchers that name the program of `command`. Those with subcommands must also have its first operand.
     fn naming(&self, command: &Command, arguments: &Arguments<'_>) -> impl Iterator<Item = &Matcher> {
         let program = lower(&command.program);
         let is_named = command.windows || is_lower(&command.program);
         let numbers = if is_named { self.by_program.get(&program) } else { Numbers::default() };
         let of_subcommand = arguments.operands.first().map(|word| numbers.of(Some(&word.text)));
-        // A matcher asks for its subcommand once more.
+        // The matcher itself checks the whole subcommand.
         numbers.of(None).chain(of_subcommand.into_iter().flatten()).map(|number| &self.matchers[number as usize])
     }
 
-    /// The matchers for patterns of names that the command's program fits.
+    /// Returns the matchers for name patterns that match the command's program.
     fn named_alike<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Matcher> {
         let initial = initials(&command.program);
         let alike = self.general.named.iter().filter(move |(initials, _)| initials & initial != 0);
         alike.map(|(_, number)| &self.matchers[*number]).filter(|matcher| matcher.is_about(command))
     }
 
-    /// The matchers that are found by no name and may be about the command.
+    /// Returns the matchers without an exact name that may apply to the command.
     fn general_about<'a>(&'a self, command: &'a Command) -> impl Iterator<Item = &'a Matcher> {
         let General { any, redirecting, setting, .. } = &self.general;
         let redirecting = if command.redirects.is_empty() { &[] } else { redirecting.as_slice() };
@@ -295,14 +293,14 @@ impl Registry {
         of_any.chain(self.named_alike(command))
     }
 
-    /// Whether none of the plugin's own rules names the program, and it is neither a function of the script nor what runs another
-    /// of its commands.
+    /// Returns true if none of the plugin's own rules names the program, and it is neither a function of the script nor a wrapper of one of
+    /// its other commands.
     fn is_unnamed(&self, command: &Command, script: &Script) -> bool {
         let is_own = |matcher: &Matcher| !matcher.unnamed && !self.rules[matcher.rule as usize].given;
         let program = lower(&command.program);
         let is_named = self.by_program.get(&program).all().any(|number| is_own(&self.matchers[number as usize]))
             || self.named_alike(command).any(is_own);
-        // `docker exec web rm` may run `web`, by what the reader knows, or `rm`.
+        // `docker exec web rm` may run `web` or, as the reader knows, `rm`.
         let runs = |other: &Command| {
             let (inner, outer) = (&other.place, &command.place);
             let is_among = |word: &Word| other.wrappers == command.wrappers && word.text == other.program;
@@ -314,7 +312,7 @@ impl Registry {
         !is_named && !script.functions.contains(&command.program) && !script.commands.iter().any(runs)
     }
 
-    /// Every rule that matches, in order.
+    /// Returns every rule that matches, in order.
     pub(crate) fn matching(&self, subject: &Subject<'_>) -> Vec<Hit<'_>> {
         let mut found: LiteMap<usize, Vec<usize>> = LiteMap::new();
         for at in self.patterns.iter().filter(|_| subject.text.len() <= MAX_LENGTH) {
@@ -329,7 +327,7 @@ impl Registry {
         }
         for (number, command) in subject.script.commands.iter().enumerate() {
             let arguments = self.arguments(command);
-            // Nothing is known of the program's options: `frob -r x delete` may be about `delete`.
+            // The program's options are unknown: `frob -r x delete` may have the subcommand `delete`.
             if arguments.is_open {
                 let program = self.programs.get(&command.program);
                 let other = Arguments::with_values(program, &command.args, command.windows);
@@ -353,7 +351,7 @@ impl Registry {
     }
 }
 
-/// Notes that a rule matches a command, once.
+/// Records once that a rule matches a command.
 fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
     let commands = found.entry(rule).or_default();
     if commands.last() != Some(&command) {
@@ -361,15 +359,15 @@ fn note(found: &mut LiteMap<usize, Vec<usize>>, rule: usize, command: usize) {
     }
 }
 
-/// A rule, and what it is sorted by: those of the first catalogue are asked first.
+/// A rule with its sort key. Rules of the first catalogue come first.
 struct Taken {
     order: (bool, i64, i64),
     rule: Box<Compiled>,
-    /// Its place among all that were taken, which its matchers have.
+    /// Its place in the order of loading, which its matchers refer to.
     place: usize,
 }
 
-/// The rules that were taken, one catalogue after the other.
+/// The state while catalogues are loaded.
 #[derive(Default)]
 struct Loading {
     mode: Mode,
@@ -377,19 +375,19 @@ struct Loading {
     answers: Answers,
     remove: Vec<String>,
     rules: Vec<Taken>,
-    /// In one block of memory that does not grow.
+    /// One block of memory that does not grow.
     matchers: Vec<Matcher>,
     catalogues: Vec<String>,
     ids: Texts,
-    /// Those of catalogues that are left out.
+    /// Ids of the rules in catalogues that are left out.
     removed: Texts,
-    /// Rules and catalogues that deny in every mode.
+    /// Ids of rules and catalogues that deny in every mode.
     floor: Texts,
     listing: Vec<String>,
 }
 
 impl Loading {
-    /// Takes a catalogue of the config's.
+    /// Loads a catalogue from the config.
     fn take_given(&mut self, mut catalogue: Catalogue) -> Result<(), String> {
         let mut rules = std::mem::take(&mut catalogue.rules).into_iter().map(Ok);
         self.take(catalogue, &mut rules, true)
@@ -437,11 +435,11 @@ impl Loading {
             let compiled = compile(rule, named, stack.as_deref(), mode, given, place, &mut self.matchers)?;
             let rule = Box::new(compiled);
             let order = (self.catalogues.len() > 1, -rule.rule.priority, -priority);
-            // Sorted while they are few: a sort is more code than this.
+            // Insert in order while there are few rules: a sort would add more code.
             let at = self.rules.partition_point(|other| other.order <= order);
             self.rules.insert(at, Taken { order, rule, place });
         }
-        // Of the config's own rules there is nothing to tell where it has none; they have no version and no source.
+        // An empty list of custom rules is not listed. Custom rules have no version and no source.
         if id != CUSTOM || count > 0 {
             let version = if version.is_empty() { String::new() } else { format!(" {version}") };
             let source = if source.is_empty() { String::new() } else { format!(" of {source}") };
@@ -451,7 +449,7 @@ impl Loading {
         Ok(())
     }
 
-    /// The rules in order, their matchers, and a line for each catalogue.
+    /// Returns the rules in order, their matchers, and a line for each catalogue.
     fn finished(mut self) -> Result<(Rules, Vec<Matcher>, Vec<String>), String> {
         self.catalogues.retain(|id| id != CUSTOM);
         let is_known =
@@ -463,7 +461,7 @@ impl Loading {
             ));
         }
         self.answers.checked(&self.ids, &self.catalogues, &self.floor)?;
-        // Made as long as they get: what is let go of stays in the guest's memory.
+        // Allocate the final size at once, because freed memory stays in the guest's memory.
         let mut rules = Vec::with_capacity(self.rules.len());
         let mut places = vec![0; self.rules.len()];
         for taken in self.rules {
@@ -519,17 +517,17 @@ fn compile(
     Ok(Compiled { given, catalogue, mode, stack, pattern, spares_whole_files, rule })
 }
 
-/// A number of which a guest's memory has room for no more.
+/// Converts a number that a guest's memory keeps below 32 bits.
 fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// How many matches the rules of the config have.
+/// Returns the number of matches in the rules of the config.
 fn matches_of(rules: &[Rule], catalogues: &[Catalogue]) -> usize {
     rules.iter().chain(catalogues.iter().flat_map(|catalogue| &catalogue.rules)).map(|rule| rule.matches.len()).sum()
 }
 
-/// A stack by its one name.
+/// Returns the one name of a stack that has several.
 pub(crate) fn stack_name(name: &str) -> &str {
     match name {
         "ts" | "javascript" | "js" | "node" => "typescript",

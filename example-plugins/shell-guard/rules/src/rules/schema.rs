@@ -1,67 +1,67 @@
-//! The format of a catalogue's file and of the plugin's config.
+//! The format of a catalogue file and of the rules in the plugin's config.
 
 use super::compact::{Compact, Input, compact_table, members};
 use super::pattern::Analysed;
 use super::text::Text;
 use super::words::Words;
 
-/// Rules that belong together.
+/// A group of rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalogue {
     /// `SOURCE/STACK`, such as `hookhost/git`.
     pub id: String,
-    /// The rules apply only if this stack is used; without a stack they always apply.
+    /// The stack that must be in use for the rules to apply. Without one they always apply.
     pub stack: Option<String>,
-    /// Of the rules, such as `0.1.0`.
+    /// The version of the rules, such as `0.1.0`.
     pub version: String,
-    /// Who made them.
+    /// The author of the rules.
     pub source: String,
-    /// Sorts between rules of equal priority; higher comes first.
+    /// Orders rules of equal priority; the catalogue with the higher number comes first.
     pub priority: i64,
-    /// The rules; those of embedded catalogues come one by one.
+    /// The rules. Those of embedded catalogues are read one by one instead.
     pub rules: Vec<Rule>,
 }
 
-/// One kind of mistake, and what to do about it.
+/// A rule: a kind of mistake and the action on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rule {
     /// `STACK.TOOL.SHORT`, unique.
     pub id: Text,
-    /// For people who read lists; it decides nothing.
+    /// The severity, shown in lists. It decides nothing.
     pub severity: Severity,
-    /// One of [`ACTIONS`]. Without one, a rule makes its rewrite, or reports.
+    /// One of [`ACTIONS`]. A rule without an action makes its rewrite or, if it has none, reports.
     pub action: Option<Text>,
-    /// Higher is looked at first.
+    /// The priority. Rules with a higher number are checked first.
     pub priority: i64,
-    /// What kind of harm it is about, such as `network`: `answers` names rules by it.
+    /// The kinds of harm, such as `network`. `answers` can refer to rules by label.
     pub labels: Vec<String>,
-    /// The stacks that it is about; all if there is none.
+    /// The stacks to which the rule applies; if empty, all.
     pub applies_to: Vec<Text>,
     /// One sentence that the model reads.
     pub explanation: Text,
     /// Links.
     pub references: Vec<Text>,
-    /// The rule is silent where this variable of the host is `1` or `true`.
+    /// An environment variable of the host. The rule is silent if its value is `1` or `true`.
     pub unless_env: Option<Text>,
     /// A regular expression over the whole command, in place of `match`.
     pub pattern: Option<Box<Analysed>>,
-    /// Any of these.
+    /// The matches. The rule applies if one of them matches.
     pub matches: Matches,
-    /// What would be right.
+    /// The correct command.
     pub rewrite: Option<Box<Rewrite>>,
-    /// Commands that it catches.
+    /// Examples of commands that the rule catches.
     pub catches: Vec<String>,
-    /// Commands that look alike and are left alone.
+    /// Examples of similar commands that the rule leaves alone.
     pub leaves: Vec<String>,
 }
 
-/// Actions of rules. `audit` only reports, `hint` tells of a rewrite and does not make it, `allow` silences other rules.
+/// The actions of rules. `audit` only reports, `hint` reports a rewrite without making it, and `allow` silences other rules.
 pub(crate) const ACTIONS: [&str; 6] = ["deny", "ask", "rewrite", "hint", "audit", "allow"];
 
-/// Each where it was made: a list of them grows by more than a guest's memory has left over.
+/// Boxed one by one, because a growing list of them would leave unused room in a guest's memory.
 type Matches = Vec<Box<Match>>;
 
-/// How bad it is.
+/// The severity of a mistake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// Irreversible, or against a policy.
@@ -73,117 +73,117 @@ pub(crate) enum Severity {
     Info,
 }
 
-/// What a command must be, all of it. A command that has `--help`, and no operands beside its subcommand, does not match a matcher
-/// that is about what a program does.
+/// Conditions that a command must all meet. A command with `--help`, and without operands after its subcommand, does not match conditions
+/// on the program's effect.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Match {
-    /// File names of programs.
+    /// The programs, by file name. The command must run one of them.
     pub program: Words,
-    /// Its first operands: `"push"`, `"system prune"`. One of these.
+    /// The subcommands, as first operands: `"push"`, `"system prune"`. The command must have one of them.
     pub subcommand: Words,
-    /// None of these: a program, `remove-i*`, or a program with its first operands, `"npm remove"`.
+    /// Excluded programs: a name, a pattern such as `remove-i*`, or a program with its first operands, `"npm remove"`.
     pub no_program: Words,
-    /// Only programs that no other rule of the plugin's own catalogues names.
+    /// Restricts the match to programs that no other rule in the plugin's own catalogues names.
     pub unnamed: bool,
-    /// One of its first words is one of these, or begins or ends with it: `delete`, `delete-all`, `apps:destroy`, `removeUser`. Not a
-    /// path, a file, or what may be an option's value.
+    /// The verbs. One of the command's first words must be one of them, or begin or end with one: `delete`, `delete-all`, `apps:destroy`,
+    /// `removeUser`. Paths, files and possible values of options do not count.
     pub verbs: Words,
-    /// Each of these, `"-f|--force"` in any spelling, `"--x=value"` with its value.
+    /// Flags that must all be present: `"-f|--force"` in any of the spellings, `"--x=value"` with its value.
     pub flags: Vec<String>,
-    /// At least one of these.
+    /// Flags of which at least one must be present.
     pub any_flags: Vec<String>,
-    /// None of these.
+    /// Flags of which none may be present.
     pub no_flags: Vec<String>,
-    /// A regular expression that an operand fits, those of the subcommand left out.
+    /// A regular expression for an operand. Operands of the subcommand do not count.
     pub operand: Option<Analysed>,
-    /// The same, of the last operand alone: where `cp` and `ln` write.
+    /// A regular expression for the last operand, which is where `cp` and `ln` write.
     pub target: Option<Analysed>,
-    /// A regular expression that any word fits; a flag's value is written `NAME=VALUE`.
+    /// A regular expression for any word. A flag with a value reads `NAME=VALUE`.
     pub word: Option<Analysed>,
-    /// A regular expression that no word fits.
+    /// A regular expression that no word may match.
     pub no_word: Option<Analysed>,
-    /// A regular expression over the program and its words, with a blank between them, and over nothing else of the text.
+    /// A regular expression for the program and its words, separated by spaces, without the rest of the text.
     pub line: Option<Analysed>,
-    /// A regular expression that these do not fit.
+    /// A regular expression that this line must not match.
     pub no_line: Option<Analysed>,
-    /// A regular expression that a statement of SQL fits, in any of its words or in what it reads. Strings are empty in it.
+    /// A regular expression for a SQL statement in a word or in the input. Strings in the statement are empty.
     pub statement: Option<Analysed>,
-    /// A regular expression that the same statement does not fit.
+    /// A regular expression that the same statement must not match.
     pub no_statement: Option<Analysed>,
-    /// Where an operand leads: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
+    /// The classes of path to which an operand must lead: `root`, `home`, `host` (hookhost's own directories), `workspace`, …
     pub paths: Vec<String>,
-    /// Of `paths` in a home or in the system, only those that are a large part of it, such as `~/Documents` and `/usr/lib`, and what
-    /// cannot be said.
+    /// Restricts `paths` in a home or in the system to large parts, such as `~/Documents` and `/usr/lib`, and to unknown places.
     pub whole: bool,
-    /// At least so many operands, those of the subcommand left out.
+    /// Minimum number of operands after the subcommand.
     pub min_operands: usize,
-    /// At most so many.
+    /// Maximum number of operands after the subcommand.
     pub max_operands: Option<usize>,
-    /// A regular expression that the source of a redirection from a file fits.
+    /// A regular expression for the source of a redirection from a file.
     pub reads: Option<Analysed>,
-    /// A regular expression that the target of a redirection into a file fits. With `program`, so does any file that it writes, removes or
-    /// moves by its words: `tee x`.
+    /// A regular expression for the target of a redirection to a file. With `program`, also for any file that the command's words make it
+    /// write, remove or move: `tee x`.
     pub writes: Option<Analysed>,
-    /// Where such a target leads.
+    /// The classes of path to which such a target must lead.
     pub writes_paths: Vec<String>,
-    /// Where anything leads that it writes, removes, moves or links by any of its words, such as `of=x` of `dd`.
+    /// The classes of path to which anything must lead that the command's words make it write, remove, move or link, such as `of=x` of
+    /// `dd`.
     pub touches: Vec<String>,
-    /// What it writes, removes, moves or links by any of its words, or names to a program of which nobody knows that it only reads:
-    /// `hookhost` (hookhost's own files), `agents` (the files in which agents name their hooks and proxies); `keys` (hookhost's keys,
-    /// also where it only reads them).
+    /// The owners of guarded files that the command writes, removes, moves, links, or passes to a program that is not known to be
+    /// read-only: `hookhost` (hookhost's own files), `agents` (the files in which agents name their hooks and proxies), `keys` (hookhost's
+    /// keys, even if they are only read).
     pub changes: Vec<String>,
-    /// Not where its input is a here-document: `cat > x <<EOF` writes a file whole.
+    /// Excludes commands whose input is a here-document: `cat > x <<EOF` writes a whole file.
     pub no_document: bool,
-    /// How it gets what a file of secrets holds, in one of these ways: `file` (a word names it), `input`, `value` (a word has it, as
-    /// `"$(cat .env)"` does), `shown` (the same of what people see), `place` (it runs in a directory of such files, or in a
+    /// The ways in which the command gets the content of a secret file: `file` (a word names it), `input`, `value` (a word contains it, as
+    /// in `"$(cat .env)"`), `shown` (the same, and people see the output), `place` (the command runs in a directory of secret files or in a
     /// home).
     pub secret: Vec<String>,
-    /// Not where what it prints is put into a variable, or into a header that says who asks: `TOKEN="$(pass show x)"`.
+    /// Excludes commands whose output goes into a variable, or into a header that carries credentials: `TOKEN="$(pass show x)"`.
     pub shown: bool,
-    /// A program whose output it reads.
+    /// The programs whose output the command must read.
     pub reads_from: Words,
-    /// A program that reads its output.
+    /// The programs that must read the command's output.
     pub feeds: Words,
-    /// A program that runs it.
+    /// The programs that must run the command.
     pub wrapped_by: Words,
-    /// A regular expression over `NAME=VALUE` of what is set for it.
+    /// A regular expression for a variable set for the command, as `NAME=VALUE`.
     pub environment: Option<Analysed>,
-    /// A regular expression over the same that none of it fits.
+    /// A regular expression that no such variable may match.
     pub no_environment: Option<Analysed>,
-    /// The text contains one of these, in upper or lower case: a fast check before any pattern.
+    /// Texts of which the command line must contain one, in upper or lower case. They are checked before any pattern, which is fast.
     pub contains: Vec<String>,
-    /// The text contains none of these.
+    /// Texts of which the command line may contain none.
     pub lacks: Vec<String>,
-    /// A regular expression over the whole text.
+    /// A regular expression for the whole text.
     pub text: Option<Analysed>,
-    /// A regular expression that the whole text does not fit.
+    /// A regular expression that the whole text must not match.
     pub no_text: Option<Analysed>,
-    /// What is no matter of words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
+    /// A property that is not about words: `unreadable`, `runs-unknown`, `runs-fetched`, `fork-bomb`, `control-characters`, `look-alike`,
     /// `unknown-program`.
     pub construct: Option<Construct>,
 }
 
-/// What a command is beside its words.
+/// A property of a command or a text that is not about its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Construct {
-    /// It cannot be parsed, or is too much to be read.
+    /// The text cannot be parsed, or is too expensive to read.
     Unreadable,
-    /// Text that only the shell will know is run as a command.
+    /// The text runs a command that only the shell will know.
     RunsUnknown,
-    /// A file is run that the same text has fetched.
+    /// The text runs a file that it fetched.
     RunsFetched,
-    /// A function that starts itself again and again.
+    /// A function is a fork bomb: it starts itself twice at once, or in the background.
     ForkBomb,
-    /// Characters that a terminal hides or obeys.
+    /// The text has characters that a terminal hides or obeys.
     ControlCharacters,
-    /// A program's name with letters that are not ASCII.
+    /// The program's name has letters outside of ASCII.
     LookAlike,
-    /// The program is only known when it runs.
+    /// The program is known only when it runs.
     UnknownProgram,
 }
 
 impl Construct {
-    /// Each by its word.
+    /// The constructs with their names in rules.
     pub(crate) const NAMES: [(&'static str, Self); 7] = [
         ("unreadable", Self::Unreadable),
         ("runs-unknown", Self::RunsUnknown),
@@ -195,28 +195,28 @@ impl Construct {
     ];
 }
 
-/// What is put in a matching command's place. Made only where it provably keeps the rest.
+/// The replacement for a matching command. It is made only if the rest provably stays the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rewrite {
-    /// Words after the program's name.
+    /// Words to insert after the program's name.
     pub after_program: Vec<String>,
-    /// Words at the end, but before a `--`.
+    /// Words to add at the end, but before a `--`.
     pub append: Vec<String>,
-    /// Words after a `--`, which is added if it is missing.
+    /// Words to add after a `--`, which is added if it is missing.
     pub after_dashes: Vec<String>,
-    /// In place of the whole command, which must then be alone, and one of `of`.
+    /// The replacement for the whole command. The command must be the only one, with words that are in `of`.
     pub replace: Option<String>,
-    /// All words after the program's name, with a blank between them: what `replace` is known to replace.
+    /// The words after the program's name, joined by spaces, that `replace` can stand for.
     pub of: Vec<String>,
-    /// Not where the command has operands: what follows them may be another program's.
+    /// Excludes commands with operands, because the words after those may belong to another program.
     pub no_operands: bool,
-    /// Not where it has one of these.
+    /// Excludes commands with one of these flags.
     pub no_flags: Vec<String>,
-    /// Not where a word of the text, or a part of a path in it, is one of these: the rest may count on what would change.
+    /// Excludes texts in which one of these is a word or a component of a path: the rest may depend on what would change.
     pub unless_named: Vec<String>,
-    /// Only where people see what it prints, and no program and no file gets it.
+    /// Restricts the rewrite to output that people see, and that no program or file receives.
     pub only_shown: bool,
-    /// Only where it runs in the workspace itself: elsewhere, a path in the new words would lead elsewhere.
+    /// Restricts the rewrite to commands that run in the workspace's root. Elsewhere, a path in the new words would lead elsewhere.
     pub only_at_workspace: bool,
 }
 
@@ -307,12 +307,12 @@ compact_table!(
 );
 
 impl Severity {
-    /// Each by its word.
+    /// The severities with their names.
     pub(crate) const NAMES: [(&'static str, Self); 3] =
         [("error", Self::Error), ("warning", Self::Warning), ("info", Self::Info)];
 }
 
-/// What one of several words stands for.
+/// Reads a word and returns its meaning.
 fn named<T: Copy>(names: &[(&str, T)], input: &mut Input) -> Option<T> {
     let given = input.text()?;
     names.iter().find(|(word, _)| *word == given).map(|(_, named)| *named)

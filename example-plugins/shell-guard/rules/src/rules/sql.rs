@@ -1,18 +1,18 @@
-//! Texts read as SQL: its statements, without what is in quotation marks and in comments.
+//! Splits texts into SQL statements, without comments and the content of strings.
 
 use super::pattern::Pattern;
 use super::words::Pairs;
 use shell_syntax::Ascii as _;
 use shell_syntax::Command;
 
-/// The statements that a command's words, or what it reads, may hold. What is no SQL is a statement that no rule is about.
+/// The SQL statements in a command's words and input. Text that is not SQL is a statement that no rule matches.
 #[derive(Debug)]
 pub(crate) struct Statements {
-    /// All of them, one after the other.
+    /// All statements, one after the other.
     text: String,
-    /// Where each ends.
+    /// The end of each statement.
     ends: Vec<usize>,
-    /// What occurs in none of them is soon told: a dump has thousands.
+    /// The pairs of bytes in all statements. They rule out most patterns fast, because a dump has thousands of statements.
     pairs: Pairs,
 }
 
@@ -20,7 +20,7 @@ impl Statements {
     pub(super) fn of(command: &Command) -> Self {
         let words = command.args.iter().map(|word| value(&word.text));
         let input = command.input.iter().map(|word| word.text.as_str());
-        // One word such as a name or a path is not a statement, beside a command of the client: `.shell`, `\!`.
+        // A single name is not a statement. A word with one of these characters may be one, or a command of the client: `.shell`, `\!`.
         let texts = words.chain(input).filter(|text| text.has_one_of(b" \n\t.\\/("));
         let mut splitting = Splitting::default();
         texts.for_each(|text| splitting.add(text));
@@ -28,7 +28,7 @@ impl Statements {
         Self { pairs: Pairs::of(&text), text, ends }
     }
 
-    /// Whether one of them fits the first pattern, and not the second.
+    /// Returns true if a statement matches the first pattern and not the second.
     pub(super) fn have(&self, pattern: &Pattern, unlike: Option<&Pattern>) -> bool {
         pattern.may_match(&self.text, &self.pairs)
             && self.iter().any(|one| pattern.is_match(one) && unlike.is_none_or(|unlike| !unlike.is_match(one)))
@@ -40,7 +40,7 @@ impl Statements {
     }
 }
 
-/// The value of an option that is written in one word with it.
+/// Returns the value of an option in the option's own word.
 fn value(word: &str) -> &str {
     match word.strip_prefix("--") {
         Some(long) => long.halves(b'=').map_or(word, |(_, value)| value),
@@ -49,7 +49,7 @@ fn value(word: &str) -> &str {
     }
 }
 
-/// Statements as they are told apart. What is in a string is gone, its quotation marks are not.
+/// The statements split so far. The content of a string is removed; its quotation marks stay.
 #[derive(Default)]
 struct Splitting {
     text: String,
@@ -70,14 +70,14 @@ impl Splitting {
                     self.text.push_str("''");
                     quoted(rest)
                 }
-                // A name, which keeps its quotation marks.
+                // A name keeps its quotation marks and content.
                 '"' | '`' => {
                     let end = 1 + rest[1..].find(c).map_or(rest.len() - 1, |end| end + 1);
                     self.text.push_str(&rest[..end]);
                     end
                 }
                 '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-                // MySQL runs what is in `/*! … */`.
+                // MySQL runs the content of `/*! … */`.
                 '/' if rest.starts_with("/*!") => 3,
                 '/' if rest.starts_with("/*") => {
                     self.text.push(' ');
@@ -104,7 +104,7 @@ impl Splitting {
         self.end();
     }
 
-    /// Ends the last statement, which is dropped where it is empty or as the one before.
+    /// Ends the last statement. Drops it if it is empty or the same as the one before.
     fn end(&mut self) {
         let end = self.ends.last().copied().unwrap_or_default();
         let before = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
@@ -117,7 +117,7 @@ impl Splitting {
     }
 }
 
-/// The length of a string: a quotation mark in it is doubled, or after a backslash.
+/// Returns the length of a string. A quotation mark in it is doubled, or follows a backslash.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -125,7 +125,7 @@ fn quoted(text: &str) -> usize {
         match (byte, bytes.get(at + 1)) {
             (b'\'', Some(b'\'')) => at += 2,
             (b'\'', _) => return at + 1,
-            // In standard SQL a backslash is a letter like any other: then the string ends here, and what follows it is read.
+            // In standard SQL, a backslash is an ordinary character. The string then ends here, and the rest is read.
             (b'\\', Some(b'\'')) if text[at + 2..].has(b'\'') => at += 2,
             _ => at += 1,
         }
@@ -133,7 +133,7 @@ fn quoted(text: &str) -> usize {
     text.len()
 }
 
-/// The length of `$tag$ … $tag$`.
+/// Returns the length of `$tag$ … $tag$`.
 fn dollars(text: &str) -> Option<usize> {
     let end = text[1..].find('$')? + 2;
     let tag = &text[..end];

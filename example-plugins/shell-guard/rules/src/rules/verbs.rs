@@ -1,17 +1,17 @@
-//! The words by which a command says what it does: `delete`, `delete-all`, `apps:destroy`, `removeUser`. They tell something of
-//! programs of which nothing else is known.
+//! Finds the verb of a command: `delete`, `delete-all`, `apps:destroy`, `removeUser`. The verb says something even about an unknown
+//! program.
 
 use super::words::Words;
 use shell_syntax::Ascii as _;
 use shell_syntax::{UNKNOWN, Word};
 
-/// Upper bound of the words that may say it: a group, a group within it, what is done, and one more.
+/// Maximum number of words that may be the verb: a group, a group in it, the verb, and one more.
 const MAX_WORDS: usize = 4;
 
-/// Upper bound of the words that are looked at, options among them.
+/// Maximum number of words that are read, including options.
 const MAX_LOOKED_AT: usize = 24;
 
-/// Options that programs agree to give no value: the next word is not one.
+/// Options that by convention have no value, so that the next word is not one.
 const SWITCHES: [&str; 20] = [
     "-y",
     "--yes",
@@ -35,7 +35,7 @@ const SWITCHES: [&str; 20] = [
     "--non-interactive",
 ];
 
-/// Whether one of the first words is one of `verbs`, or is joined of several of which the first or the last is.
+/// Returns true if one of the first words is one of `verbs`, or is a compound that begins or ends with one.
 pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
     let mut may_be_value = false;
     let mut seen = 0;
@@ -48,7 +48,7 @@ pub(super) fn is_said(verbs: &Words, args: &[Word]) -> bool {
         if std::mem::take(&mut may_be_value) {
             continue;
         }
-        // After a path, a file, a text or what is not known, words are names.
+        // After a path, a file, a text or an unknown word, the words are names.
         if seen == MAX_WORDS
             || text.has_one_of(&[b'/', b'\\', b'.', b'@', b'=', b' ', b'\n', b',', UNKNOWN as u8])
             || text.is_empty()
@@ -68,7 +68,7 @@ fn is_one(verbs: &Words, word: &str) -> bool {
     let joined = word.find(is_joint).zip(word.rfind(is_joint));
     let first = joined.map_or(word, |(at, _)| &word[..at]);
     let hump = first_hump(first);
-    // Most words are no more than one.
+    // Most words are not compounds.
     has(word)
         || joined.is_some_and(|(_, at)| has(first) || has(&word[at + 1..]))
         || (hump.len() < first.len() && has(hump))
@@ -78,18 +78,18 @@ fn is_joint(c: char) -> bool {
     matches!(c, '-' | '_' | ':')
 }
 
-/// `remove` of `removeUser`.
+/// Returns the first part of a camel-case word: `remove` of `removeUser`.
 fn first_hump(word: &str) -> &str {
     let mut letters = word.char_indices().zip(word.chars().skip(1));
     let end = letters.find(|((_, one), next)| one.is_lowercase() && next.is_uppercase());
     end.map_or(word, |((at, one), _)| &word[..at + one.len_utf8()])
 }
 
-/// Whether `names` has the program, or the program with its first operands.
+/// Returns true if `names` contains the program, or the program with its first operands.
 pub(super) fn is_one_of(names: &Words, program: &str, operands: &[&Word]) -> bool {
     let initial = program.bytes().next().map(|byte| byte.to_ascii_lowercase());
     names.any(|name| {
-        // Soon said, and of nearly all.
+        // Fast check that nearly all names fail.
         if name.first().map(u8::to_ascii_lowercase) != initial {
             return false;
         }

@@ -1,8 +1,8 @@
-//! The attribute `cached`, which keeps nothing.
+//! The attribute `cached`, without a cache.
 
 use proc_macro::TokenStream;
 
-/// Leaves the function as it is.
+/// Returns the function unchanged.
 #[proc_macro_attribute]
 pub fn cached(_settings: TokenStream, function: TokenStream) -> TokenStream {
     function

@@ -1,4 +1,4 @@
-//! Makes the steps of an expression while it is read.
+//! Parses an expression and generates its steps in one pass.
 
 use super::set::{Set, named};
 use super::{Class, Kind, Look, MAX_STEPS, Step};
@@ -23,7 +23,7 @@ const NUMBER: &str = "the number of a character is wrong";
 
 type Parsed<T> = Result<T, &'static str>;
 
-/// The steps, without the last one, and the classes that they name.
+/// Returns the steps, without the final one, and the classes that they use.
 pub(super) fn parse(source: &str) -> Parsed<(Vec<Step>, Vec<Class>)> {
     let steps = Vec::with_capacity(source.len());
     let mut parser = Parser { rest: source, flags: Flags::default(), steps, classes: Vec::new() };
@@ -36,21 +36,21 @@ struct Flags {
     any_case: bool,
     lines: bool,
     dot_is_all: bool,
-    /// A carriage return ends a line, too.
+    /// A carriage return also ends a line.
     returns: bool,
-    /// Blanks and comments mean nothing.
+    /// Blanks and comments are ignored.
     blanks: bool,
 }
 
 struct Parser<'a> {
     rest: &'a str,
     flags: Flags,
-    /// What was read so far. Their distances are relative, so that they can be moved and repeated.
+    /// The steps so far. Their distances are relative, so that they can be moved and repeated.
     steps: Vec<Step>,
     classes: Vec<Class>,
 }
 
-/// What is no group and no class in brackets.
+/// A part of an expression other than a group or a bracketed class.
 enum Item {
     Char(char),
     Set(Set),
@@ -74,7 +74,7 @@ impl Parser<'_> {
         rest.is_some()
     }
 
-    /// Skips what means nothing between two parts.
+    /// Skips blanks and comments between two parts, if the flags say so.
     fn skip(&mut self) {
         while self.flags.blanks {
             let rest = self.rest.trim_start();
@@ -88,22 +88,22 @@ impl Parser<'_> {
         }
     }
 
-    /// The next character, and what means nothing after it.
+    /// Returns the next character and skips blanks and comments after it.
     fn step(&mut self) -> Option<char> {
         let next = self.next();
         self.skip();
         next
     }
 
-    /// Reads all alternatives up to the end, or to a bracket that closes them.
+    /// Reads all alternatives up to the end or to a closing bracket.
     fn alternatives(&mut self, depth: usize) -> Parsed<()> {
         if depth > MAX_DEPTH {
             return Err(TOO_DEEP);
         }
         let mut begin = self.steps.len();
-        // Where the last part begins.
+        // The start of the last part.
         let mut last = None;
-        // The last step of each alternative but the last, which leads behind them all.
+        // The last step of each alternative but the last. It jumps behind all of them.
         let mut ends = Vec::new();
         loop {
             let here = self.steps.len();
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The step of a letter, a digit or a slash: of most characters.
+    /// Returns the step of a letter, a digit or a slash. Fast path for most characters.
     fn letter(&mut self) -> Option<Step> {
         let (byte, rest) = self.rest.as_bytes().split_first()?;
         let is_letter = byte.is_ascii_alphabetic();
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Some(Step::new(kind, u32::from(if is_folded { byte.to_ascii_lowercase() } else { *byte })))
     }
 
-    /// Reads a group. Whether it is a part, and does not only set flags, which then hold for what follows.
+    /// Reads a group. Returns false if it only sets flags for the rest of the enclosing group.
     fn group(&mut self, depth: usize) -> Parsed<bool> {
         let outer = self.flags;
         self.step();
@@ -195,7 +195,7 @@ impl Parser<'_> {
         if self.takes(")") { Ok(true) } else { Err(OPEN_GROUP) }
     }
 
-    /// Sets the flags of a group. Whether that is all of it.
+    /// Sets the flags of a group. Returns true if the group contains nothing else.
     fn set_flags(&mut self) -> Parsed<bool> {
         let (mut is_set, mut count) = (true, 0);
         loop {
@@ -206,7 +206,7 @@ impl Parser<'_> {
                 's' => &mut self.flags.dot_is_all,
                 'R' => &mut self.flags.returns,
                 'x' => &mut self.flags.blanks,
-                // Which of several matches is found is not asked, and all classes are those of ASCII.
+                // These have no effect: the length of a match does not matter, and all classes are ASCII.
                 'U' | 'u' => &mut true,
                 '-' if is_set => {
                     (is_set, count) = (false, 0);
@@ -221,7 +221,7 @@ impl Parser<'_> {
         }
     }
 
-    /// How often the part before it is there, at least and at most.
+    /// Returns the minimum and maximum count of a repetition.
     fn count(&mut self) -> Parsed<(usize, Option<usize>)> {
         let count = match self.next() {
             Some('?') => (0, Some(1)),
@@ -242,7 +242,7 @@ impl Parser<'_> {
                 (least, most)
             }
         };
-        // Whether as much as possible is taken does not matter.
+        // Greedy and lazy repetition give the same answer here.
         self.takes("?");
         Ok(count)
     }
@@ -259,7 +259,7 @@ impl Parser<'_> {
         digits.parse().map_err(|_| COUNT)
     }
 
-    /// The step of one character.
+    /// Returns the step of one character.
     fn single(&mut self) -> Parsed<Step> {
         let flags = self.flags;
         let item = match self.next() {
@@ -304,7 +304,7 @@ impl Parser<'_> {
         u32::try_from(number).map(|number| Step::new(Kind::Class, number)).map_err(|_| TOO_LARGE)
     }
 
-    /// What follows a backslash.
+    /// Reads the part after a backslash.
     fn escape(&mut self) -> Parsed<Item> {
         let c = self.next().ok_or(ESCAPE)?;
         let set = |name: &str| named(name).map(Item::Set).ok_or(ESCAPE);
@@ -336,7 +336,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `\b`, and `\b{start}` with its kin; `\b{2}` is repeated.
+    /// Reads `\b`, or `\b{start}` and its like. `\b{2}` is a repetition.
     fn boundary(&mut self) -> Parsed<Look> {
         let Some(inner) = self.rest.strip_prefix('{') else { return Ok(Look::Boundary) };
         let is_name = |c: char| c.is_ascii_alphabetic() || c == '-';
@@ -354,7 +354,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A character by its number, of so many digits or in braces.
+    /// Reads a character given by its number, with `digits` digits or in braces.
     fn character(&mut self, digits: usize) -> Parsed<char> {
         self.skip();
         let is_braced = self.takes("{");
@@ -371,7 +371,7 @@ impl Parser<'_> {
         u32::from_str_radix(&text, 16).ok().and_then(char::from_u32).ok_or(NUMBER)
     }
 
-    /// A class in brackets.
+    /// Reads a class in brackets.
     fn class(&mut self) -> Parsed<Class> {
         self.step();
         let mut set = Set::default();
@@ -403,7 +403,7 @@ impl Parser<'_> {
         Ok(Class { ascii, others: set.others.into(), all_but })
     }
 
-    /// `[:alpha:]`, `[:^alpha:]`
+    /// Reads `[:alpha:]` or `[:^alpha:]`.
     fn named_class(&mut self) -> Option<Set> {
         let (name, rest) = self.rest.strip_prefix("[:")?.split_once(":]")?;
         let set = match name.strip_prefix('^') {
@@ -414,11 +414,11 @@ impl Parser<'_> {
         Some(set)
     }
 
-    /// A character of a class, or all from one to another.
+    /// Reads a character of a class, or a range.
     fn range(&mut self, set: &mut Set) -> Parsed<()> {
         let first = self.class_item()?;
         self.skip();
-        // A dash before the end is one of the characters.
+        // A dash before the end is an ordinary character.
         let before = self.rest;
         let is_range = self.takes("-") && {
             self.skip();
@@ -456,7 +456,7 @@ impl Parser<'_> {
         if begin + times.saturating_mul(length + 2) > MAX_STEPS {
             return Err(TOO_LARGE);
         }
-        // The part is there once.
+        // The steps already contain the part once.
         let optional = Step::to(Kind::Split, length + 1, true);
         match (least, most) {
             (_, Some(0)) => steps.truncate(begin),

@@ -1,8 +1,8 @@
-//! Characters of which an expression names one.
+//! Sets of characters.
 
 use super::set_bit;
 
-/// A class in the making.
+/// A class under construction.
 #[derive(Default)]
 pub(super) struct Set {
     pub(super) ascii: [u32; 4],
@@ -24,7 +24,7 @@ impl Set {
         set
     }
 
-    /// All but these, which are of ASCII.
+    /// Returns the complement of a set that has only ASCII characters.
     pub(super) fn inverted(self) -> Self {
         Self { ascii: self.ascii.map(|bits| !bits), others: vec![('\u{80}', char::MAX)] }
     }
@@ -34,7 +34,7 @@ impl Set {
         self.others.extend(other.others);
     }
 
-    /// With each letter of ASCII in either case: the last two words hold them, the capitals before the others.
+    /// Adds the other case of each ASCII letter. The last two words contain the letters, capitals in the first of them.
     pub(super) fn fold(&mut self) {
         const LETTERS: u32 = 0x07FF_FFFE;
         let letters = (self.ascii[2] | self.ascii[3]) & LETTERS;
@@ -43,7 +43,7 @@ impl Set {
     }
 }
 
-/// The characters of a named class.
+/// Returns the characters of a named class.
 pub(super) fn named(name: &str) -> Option<Set> {
     Some(Set::of(match name {
         "alnum" => &[('0', '9'), ('A', 'Z'), ('a', 'z')],
