@@ -38,7 +38,7 @@ impl Default for Timeouts {
     }
 }
 
-/// An API key. `Key` implements neither `Display` nor `Debug`, so that the value is never shown.
+/// An API key. It has neither `Display` nor `Debug`, so it cannot be printed.
 #[derive(Clone)]
 struct Key {
     variable: String,
