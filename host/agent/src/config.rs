@@ -319,7 +319,7 @@ impl AgentSection {
         RetryPolicy { retries: self.retries.unwrap_or(policy.retries), ..policy }
     }
 
-    /// Finds the first ready provider and its model, unless the section or a flag already names one. A provider is
+    /// Finds the first ready provider and its model, unless the section or a flag already chooses one. A provider is
     /// ready if its key is present, its program says so, or its local server answers. The user's own providers come
     /// first.
     pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {

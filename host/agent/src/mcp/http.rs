@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Maximum size of one message of a service, in bytes.
 pub const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// Maximum size of one event stream of a service, in bytes: the answer to a request and all events before it.
+/// Maximum size of one event stream of a service, in bytes: the answer to a request and all other events in it.
 pub const MAX_STREAM: usize = 64 * 1024 * 1024;
 /// Maximum number of bytes read from an HTTP error's body.
 const MAX_ERROR: usize = 64 * 1024;

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// Maximum number of one server's requests whose answer is missing or not yet written.
 pub const MAX_UNANSWERED: usize = 1_000;
 
-/// An answer repeats its request's id, and perhaps the method. A request counts once more for each so many bytes of
+/// An answer repeats its request's id, and perhaps the method. A request counts once more for every 1024 bytes of
 /// them.
 const REPEATED: usize = 1024;
 
@@ -157,8 +157,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
         Some(message)
     }
 
-    /// Closes the connection. A transport may close only after someone has taken its received messages, and nobody does
-    /// any more. So a refused connection is dropped instead, and another one if closing takes too long: calls that wait
+    /// Closes the connection. A transport may wait until its received messages are taken, but they are not taken any more.
+    /// So a refused connection is dropped instead, and so is any other one that takes too long to close. Calls that wait
     /// for an answer end after this.
     async fn close(&mut self) -> Result<(), Self::Error> {
         let is_refused = self.closing.send_replace(true);

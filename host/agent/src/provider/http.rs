@@ -240,7 +240,7 @@ impl Endpoint {
         ProviderError::Unreachable { provider: self.provider.clone(), url: shown(&server.base), reason }
     }
 
-    /// Returns the response if it is a success and no HTML or plain JSON.
+    /// Returns the response if it is a success whose content type is neither HTML nor JSON.
     async fn accepted(&self, response: Response) -> Result<Response, ProviderError> {
         let status = response.status();
         let provider = || self.provider.clone();
@@ -407,14 +407,13 @@ where
     }
 }
 
-/// Returns the message of an error body in the form of both protocols: `{"error": {"message": "…"}}`, or `{"error":
-/// "…"}`.
+/// Returns the message of an error body. Both protocols write `{"error": {"message": "…"}}` or `{"error": "…"}`.
 pub(super) fn said(body: &Value) -> Option<String> {
     let error = body.get("error")?;
     error.get("message").unwrap_or(error).as_str().map(str::to_owned)
 }
 
-/// Creates a client that follows no redirects, since they would receive the key, and that uses no proxy for this
+/// Creates a client that follows no redirects, since their targets would receive the key, and that uses no proxy for this
 /// machine.
 pub(crate) fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
     // reqwest is built without a TLS provider. A provider that the program installed first stays.

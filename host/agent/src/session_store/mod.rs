@@ -3,11 +3,11 @@
 //! (docs/decisions/0015-sessions.md).
 //!
 //! ```text
-//! <id>/session.conf                   what the session is, and how it ended
+//! <id>/session.conf                   facts and end of the session
 //! <id>/messages/0001-user.md          front matter and text
 //! <id>/messages/0002-assistant.md     text and fenced tool calls
 //! <id>/messages/0003-tool_result.md
-//! <id>/reminders.json                 what plugins want the model to be reminded of, where they do
+//! <id>/reminders.json                 reminders of plugins, if there are any
 //! ```
 //!
 //! A process may be killed at any time: its session can still be read and continued. A lock that ends with the process

@@ -71,7 +71,7 @@ impl SessionWriter {
     /// Adds a message. The message is on disk when this returns.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written, or if another program has written this message.
+    /// Returns an error if the file cannot be written, or if another program has written a message with this number.
     pub fn append(&mut self, message: &Message, generation: Option<Generation>) -> Result<(), SessionStoreError> {
         let name = message_file::name(self.next, message);
         let stored = StoredMessage { number: self.next, time: Some(now()), message: message.clone(), generation };

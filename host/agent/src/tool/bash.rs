@@ -20,7 +20,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-/// Wait for remaining output after the shell has ended, if another process holds the pipe.
+/// Time limit for the remaining output after the shell has ended or was killed: another process may hold the pipe.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// Runs command lines.
