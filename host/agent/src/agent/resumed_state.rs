@@ -19,7 +19,7 @@ pub(super) struct ResumedState {
     pub(super) subagent_turns: u32,
     /// Tokens used, sub-agents included.
     pub(super) usage: TokenUsage,
-    /// Reminders that plugins set for the model, each with its turn.
+    /// Reminders that plugins set for the model, each with the number of model calls before it.
     pub(super) reminders: Vec<(u32, Reminder)>,
     /// Notices for the user.
     notices: Vec<String>,

@@ -42,8 +42,8 @@ pub struct ServerSection {
     /// Additional environment variables of the program. It does not inherit the keys of providers.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Working directory of the program. Default: the workspace. Callers that read a project's file set that file's
-    /// directory.
+    /// Working directory of the program. Default: the workspace; in a project's file, that file's directory, to which
+    /// the path is relative.
     pub cwd: Option<PathBuf>,
     /// URL of a service that speaks streamable HTTP.
     pub url: Option<String>,
