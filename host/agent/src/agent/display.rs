@@ -72,8 +72,8 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
-    /// Returns true if the task continues after a refusal of its turn or final text: the refusal is retryable, and the
-    /// task has retries left.
+    /// Returns true if the task continues after a refusal of its turn or final text: a plugin's verdict allows a retry,
+    /// nothing else ends the task, and the task has retries left.
     pub(super) fn may_try_again(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict
