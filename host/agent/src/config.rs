@@ -1,6 +1,6 @@
-//! The section `[agent]` of `hookhost.toml`: which provider and model, and how an agent runs.
+//! The section `[agent]` of `hookhost.toml`: provider, model and limits of an agent.
 //!
-//! It holds no key: keys are in the environment, whose variables the section names, or in the user's [`Keys`].
+//! The section holds no keys. Keys are in environment variables that it names, or in the user's [`Keys`].
 
 mod hidden;
 
@@ -43,119 +43,120 @@ use std::time::Duration;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct AgentSection {
-    /// A name of `providers`, of the built-in table, or `scripted`. Default: the first that is ready.
+    /// Name of the provider: a key of `providers`, a built-in provider, or `scripted`. Default: the first one that is
+    /// ready.
     pub provider: Option<String>,
-    /// The model. Default: the provider's own, where it has one.
+    /// Name of the model. Default: the provider's default model, if it has one.
     pub model: Option<String>,
     /// Further models of this provider that a plugin may move a request to.
     pub models: Vec<String>,
-    /// Where the provider is, for a kind: `https://host/v1`. Default: the kind's own servers.
+    /// Base URL of a provider without a section in `providers`, such as `https://host/v1`. Default: the built-in
+    /// provider's URL.
     pub base_url: Option<String>,
-    /// The environment variable with the provider's key, for a kind. Default: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`;
-    /// none where `base-url` is given, so that a key never goes to a server that it is not meant for.
+    /// Environment variable that holds the key of such a provider. Default: the built-in provider's variable, such as
+    /// `ANTHROPIC_API_KEY`; none if `base-url` is given, so that a key never goes to another server.
     pub key_variable: Option<String>,
-    /// The script of the kind `scripted`; relative to the working directory.
+    /// Script of the provider `scripted`, relative to the working directory.
     pub script: Option<PathBuf>,
-    /// Providers by name, for `provider` and for plugins that move a request.
+    /// Providers by name, for `provider` and for plugins that move requests.
     pub providers: BTreeMap<String, ProviderSection>,
-    /// The models that plugins with the grant `model` may ask, by the name that the grant gives.
+    /// Models that plugins with the grant `model` may ask, by the name in the grant.
     pub plugin_models: BTreeMap<String, PluginModelSection>,
-    /// Most model calls of one task. Default: 50.
+    /// Maximum number of model calls per task. Default: 50.
     pub max_turns: Option<NonZeroU32>,
-    /// Longest answer of the model, in tokens. Default: 8192.
+    /// Maximum length of a model answer, in tokens. Default: 8192.
     pub max_output_tokens: Option<NonZeroU32>,
-    /// What the model is told first, in place of what is built in.
+    /// System prompt. Default: [`SYSTEM_PROMPT`](crate::agent::SYSTEM_PROMPT).
     pub system_prompt: Option<String>,
-    /// Longest time of a run, such as `"90s"`, `"30m"` or `"2h"`; then it is stopped. Default: none.
+    /// Time limit of a run, such as `"90s"`, `"30m"` or `"2h"`, after which the run is stopped. Default: none.
     #[serde(deserialize_with = "time")]
     pub max_time: Option<Duration>,
-    /// Most tokens of a run, read and written, sub-agents included. Default: none.
+    /// Maximum number of input and output tokens of a run, sub-agents included. Default: none.
     pub max_tokens: Option<NonZeroU64>,
-    /// What the model can read at once, in tokens: near it, the older part of the conversation is summarised. Default:
-    /// what is known of the model; where nothing is, never.
+    /// Context window of the model, in tokens. Near it, the older part of the conversation is summarised. Default: the
+    /// provider's limit for the model; if there is none, nothing is summarised.
     pub context_window: Option<NonZeroU64>,
-    /// How deep sub-agents go. Default: 3; 0: there are none.
+    /// Maximum depth of sub-agents. 0: no sub-agents. Default: 3.
     pub max_depth: Option<u8>,
-    /// Most requests to models of a run, sub-agents included. Default: 500.
+    /// Maximum number of requests to models per run, sub-agents included. Default: 500.
     pub max_requests: Option<NonZeroU32>,
-    /// Most sub-agents of a run, those that sub-agents start included. Default: 32.
+    /// Maximum number of sub-agents per run at all depths. Default: 32.
     pub max_subagents: Option<NonZeroU32>,
-    /// Of those, most that one session starts. Default: 16.
+    /// Maximum number of sub-agents that one session starts. Default: 16.
     pub max_subagents_per_session: Option<NonZeroU32>,
-    /// Most sub-agents of one depth at a time; more wait. Default: 4.
+    /// Maximum number of sub-agents of one depth that run at the same time; further ones wait. Default: 4.
     pub max_concurrent_subagents: Option<NonZeroU32>,
-    /// How often a failed request is sent again (rate limits, failures of the server, no
-    /// connection). Default: 3; 0: never.
+    /// Number of times that a failed request is sent again (rate limits, server failures, no connection). 0: never.
+    /// Default: 3.
     pub retries: Option<u32>,
-    /// Environment variables that tools and MCP servers do not inherit, beside those of keys and [`HIDDEN_BY_DEFAULT`]:
-    /// names, in which `*` means any text. What the user's file and a project's name is added up.
+    /// Environment variables that tools and MCP servers do not inherit, beside keys and [`HIDDEN_BY_DEFAULT`]. In a
+    /// name, `*` means any text. The lists of the user's file and of a project's file are joined.
     pub hidden_variables: Vec<String>,
-    /// Environment variables that they do inherit, though `hidden-variables` or
-    /// [`HIDDEN_BY_DEFAULT`] mean them; keys of providers are never passed on. A project's file
-    /// cannot set it.
+    /// Environment variables that tools and MCP servers inherit although `hidden-variables` or [`HIDDEN_BY_DEFAULT`]
+    /// match them. Keys of providers are never inherited. A project's file cannot set this key.
     pub passed_variables: Vec<String>,
 }
 
-/// One of `[agent.providers]`.
+/// One provider of `[agent.providers]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ProviderSection {
-    /// Which protocol it speaks. Default: that of the built-in provider of this name.
+    /// Protocol of the provider. Default: that of the built-in provider of this name.
     pub kind: Option<Kind>,
-    /// As [`AgentSection::base_url`].
+    /// See [`AgentSection::base_url`].
     pub base_url: Option<String>,
-    /// As [`AgentSection::key_variable`].
+    /// See [`AgentSection::key_variable`].
     pub key_variable: Option<String>,
-    /// As [`AgentSection::script`].
+    /// See [`AgentSection::script`].
     pub script: Option<PathBuf>,
-    /// The model where none is named.
+    /// Default model of the provider.
     pub model: Option<String>,
-    /// The models that a plugin may move a request to.
+    /// Models that a plugin may move a request to.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Further headers of each request. None carries a key.
+    /// Additional headers of each request. They must not carry a key.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What is known of its models.
+    /// Limits of its models, by model name.
     #[serde(default)]
     pub limits: BTreeMap<String, ModelLimits>,
-    /// A program that answers in the place of a server, by its full path.
+    /// Absolute path of a program that answers instead of a server.
     pub program: Option<PathBuf>,
-    /// The environment variables that the program gets beside the common ones. Default: those that it says it reads.
+    /// Environment variables that the program gets beside the common ones. Default: those that the program names.
     pub variables: Option<Vec<String>>,
-    /// A file that says which protocol is spoken where, by its full path.
+    /// Absolute path of a variant file, which names a protocol, a URL and a model.
     pub variant: Option<PathBuf>,
-    /// The digest that the program or the variant must have.
+    /// Required SHA-256 digest of the program or the variant file.
     pub sha256: Option<Digest>,
-    /// The line by which the program describes itself.
+    /// The program's own one-line description.
     #[serde(skip)]
     pub(crate) description: Option<String>,
 }
 
-/// One of `[agent.plugin-models]`.
+/// One model of `[agent.plugin-models]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PluginModelSection {
-    /// As [`AgentSection::provider`]; none is looked for.
+    /// Name of the provider, as in [`AgentSection::provider`]. There is no default.
     pub provider: String,
-    /// The model. Default: the provider's own, where it has one.
+    /// Name of the model. Default: the provider's default model, if it has one.
     pub model: Option<String>,
 }
 
-/// What is known of a model.
+/// Known limits of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelLimits {
-    /// How much it can read and write in one request, in tokens.
+    /// Maximum size of request and answer together, in tokens.
     pub context_window: Option<NonZeroU64>,
-    /// Its longest answer, in tokens.
+    /// Maximum length of an answer, in tokens.
     pub max_output_tokens: Option<NonZeroU32>,
 }
 
-/// A protocol.
+/// Protocol of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -165,74 +166,75 @@ pub enum Kind {
     /// OpenAI's chat completions, which most other servers speak.
     #[serde(rename = "openai")]
     OpenAi,
-    /// A script in place of a model.
+    /// A script that is played instead of asking a model.
     Scripted,
 }
 
-/// What counts more than the section: a program's own flags.
+/// Command-line settings that take precedence over the section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Overrides {
-    /// Another provider.
+    /// Replaces the section's provider.
     pub provider: Option<String>,
-    /// Another model.
+    /// Replaces the section's model.
     pub model: Option<String>,
-    /// Another script; alone, it chooses the provider `scripted`.
+    /// Replaces the section's script. Without `provider`, it selects the provider `scripted`.
     pub script: Option<PathBuf>,
 }
 
 impl Overrides {
-    /// What is given counts more; what is not, the section says.
+    /// Creates overrides; `None` keeps the section's setting.
     #[must_use]
     pub fn new(provider: Option<String>, model: Option<String>, script: Option<PathBuf>) -> Self {
         Self { provider, model, script }
     }
 }
 
-/// The providers and models of a section, ready to be asked.
+/// Providers and models of a section, ready for use.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Chosen {
-    /// The agent's own provider.
+    /// Provider of the agent.
     pub provider: Arc<dyn Provider>,
-    /// The agent's own model.
+    /// Model of the agent.
     pub model: String,
-    /// What is known of the model.
+    /// Known limits of the model.
     pub limits: ModelLimits,
-    /// What a plugin may move a request to; the agent's own provider among them where it has further models.
+    /// Models that a plugin may move a request to, by provider. They include further models of the agent's own
+    /// provider.
     pub others: Vec<(Arc<dyn Provider>, Vec<String>)>,
-    /// A sentence for each provider that is left out of `others`, since it cannot be used.
+    /// One sentence for each provider that is unusable and therefore missing in `others`.
     pub notices: Vec<String>,
 }
 
-/// Why a section gives no provider.
+/// Reasons why a section gives no usable provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// No such provider.
+    /// No provider has this name.
     #[error("there is no provider named `{name}`: use {known}, or add [agent.providers.{name}]")]
     UnknownProvider {
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// What there is.
+        /// The existing names, separated by commas.
         known: String,
     },
-    /// The protocol of a provider of the user's own is not given.
+    /// A provider that is not built in has no `kind`.
     #[error("[agent.providers.{name}] needs `kind`, the protocol: `anthropic` or `openai`")]
     NoKind {
-        /// The name.
+        /// Name of the provider.
         name: String,
     },
-    /// No model is named.
+    /// Neither the section nor a flag names a model, and the provider has no default.
     #[error("the provider {provider} needs a model: name one with --model, or with `model` in [agent]")]
     NoModel {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
     },
-    /// A scripted provider without a script.
+    /// A scripted provider has no script.
     #[error("the provider {provider} needs a script: name one with --script, or with `script` in the configuration")]
     NoScript {
-        /// The provider.
+        /// Name of the provider.
         provider: String,
     },
     /// The provider cannot be used.
@@ -241,19 +243,19 @@ pub enum ConfigError {
 }
 
 impl AgentSection {
-    /// Makes the providers, with keys of the environment only.
+    /// Creates the providers, with keys from the environment only.
     ///
     /// # Errors
-    /// As [`Self::choose_with`].
+    /// See [`Self::choose_with`].
     pub fn choose(&self, overrides: &Overrides) -> Result<Chosen, ConfigError> {
         self.choose_with(overrides, &Keys::default())
     }
 
-    /// Makes the providers. Where no provider is named, that is Anthropic: [`Self::first_ready`] finds another.
+    /// Creates the providers. The default is Anthropic; see [`Self::first_ready`] for a search.
     ///
     /// # Errors
-    /// If the chosen one is not known or cannot be used (no key, no script), or no model is named. One that only
-    /// plugins could choose is left out with a notice.
+    /// Returns an error if the provider is unknown or unusable (no key, no script), or if no model is named. An
+    /// unusable provider that only plugins could choose gives a notice instead.
     pub fn choose_with(&self, overrides: &Overrides, keys: &Keys) -> Result<Chosen, ConfigError> {
         let name = match overrides {
             Overrides { provider: Some(name), .. } => name.as_str(),
@@ -265,7 +267,7 @@ impl AgentSection {
             section.script.clone_from(&overrides.script);
         }
         let own = section.provider(name, keys)?;
-        // A model that is configured for one provider is not known to another.
+        // The configured model belongs to the configured provider only.
         let configured = (self.named() == name).then_some(self.model.as_ref()).flatten();
         let model = overrides.model.as_ref().or(configured).or(section.model.as_ref()).cloned();
         let scripted = || (section.kind == Some(Kind::Scripted)).then(|| "scripted".to_owned());
@@ -288,7 +290,7 @@ impl AgentSection {
         Ok(Chosen { provider: own, model, limits, others, notices })
     }
 
-    /// Makes the models that plugins may ask. One that cannot be used fails when it is asked, and says why.
+    /// Creates the models that plugins may ask. An unusable model fails with the reason when a plugin asks it.
     #[must_use]
     pub fn plugin_models(&self, keys: &Keys) -> PluginModels {
         let models = PluginModels::new(self.retry());
@@ -317,8 +319,9 @@ impl AgentSection {
         RetryPolicy { retries: self.retries.unwrap_or(policy.retries), ..policy }
     }
 
-    /// Where neither the section nor a flag says which provider, the first that is ready: one of the user's own or a
-    /// hosted one whose key is there, or a server on this machine that answers. Gives its model, too.
+    /// Finds the first ready provider and its model, unless the section or a flag already chooses one. A provider is
+    /// ready if its key is present, its program says so, or its local server answers. The user's own providers come
+    /// first.
     pub async fn first_ready(&self, overrides: &Overrides, keys: &Keys) -> Option<Overrides> {
         let says_which = self.provider.is_some() || self.model.is_some() || self.base_url.is_some();
         let says_which = says_which || self.key_variable.is_some() || self.script.is_some();
@@ -352,14 +355,15 @@ impl AgentSection {
         None
     }
 
-    /// The names that can be given for a provider: those of the built-in table, and the section's own.
+    /// Returns all valid provider names: the built-in ones, then those of the section.
     #[must_use]
     pub fn provider_names(&self) -> Vec<String> {
         let own = self.providers.keys().filter(|name| builtin::provider(name).is_none()).cloned();
         builtin::names().into_iter().chain(own).collect()
     }
 
-    /// Asks the programs among the providers about themselves: their default model, and how they describe themselves. One that cannot be asked fails when it is chosen.
+    /// Asks each provider program for its default model and its description. Failures are ignored here: choosing such a
+    /// provider reports them.
     pub async fn ask_programs(&mut self) {
         for (name, section) in &mut self.providers {
             let Some(program) = section.program(name) else { continue };
@@ -373,11 +377,11 @@ impl AgentSection {
         self.provider.as_deref().unwrap_or("anthropic")
     }
 
-    /// What is known of a provider: its own section or, for the provider that `[agent]` names, the
-    /// keys of `[agent]`; for the rest, the built-in table.
+    /// Returns the settings of a provider: its own section, or the keys of `[agent]` if that names it, completed with
+    /// the built-in table.
     ///
     /// # Errors
-    /// If there is no provider of that name, or its protocol is not given.
+    /// Returns an error if no provider has this name, or if its protocol is not given.
     pub fn provider(&self, name: &str) -> Result<ProviderSection, ConfigError> {
         let known = builtin::provider(name);
         let mut section = match self.providers.get(name) {
@@ -387,7 +391,7 @@ impl AgentSection {
                 let known = names.collect::<Vec<_>>().join(", ");
                 return Err(ConfigError::UnknownProvider { name: name.to_owned(), known });
             }
-            // The keys of `[agent]` are about its own provider, not about another that a flag chooses.
+            // The keys of `[agent]` do not apply to another provider that a flag chooses.
             None if self.named() == name => ProviderSection {
                 base_url: self.base_url.clone(),
                 key_variable: self.key_variable.clone(),
@@ -409,7 +413,7 @@ impl AgentSection {
         };
         section.kind = section.kind.or(known.kind);
         if section.kind == known.kind {
-            // A key never goes to a server that it is not meant for.
+            // A key must never go to a server that it is not meant for.
             if section.base_url.is_none() {
                 section.base_url = known.base_url;
                 section.key_variable = section.key_variable.or(known.key_variable);
@@ -421,7 +425,7 @@ impl AgentSection {
         Ok(section)
     }
 
-    /// The environment variables that hold keys of providers.
+    /// Returns the environment variables that hold keys of providers, sorted.
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
         let of_programs = self.providers.values().filter_map(|section| section.variables.clone()).flatten();
@@ -434,7 +438,7 @@ impl AgentSection {
         variables
     }
 
-    /// The agent's settings, in `workspace`, with `model`.
+    /// Returns the agent's settings for a workspace and a model.
     #[must_use]
     pub fn agent_config(&self, workspace: &Path, model: &str) -> AgentConfig {
         let mut config = AgentConfig::new(workspace, model);
@@ -457,7 +461,7 @@ impl AgentSection {
     }
 }
 
-/// A time with its unit, never zero.
+/// Parses a positive duration with a unit: `ms`, `s`, `m` or `h`.
 fn time<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -491,13 +495,13 @@ impl ProviderSection {
         })
     }
 
-    /// The program that answers in the place of a server, if there is one.
+    /// Returns the program that answers instead of a server, if one is configured.
     fn program(&self, name: &str) -> Option<ProviderProgram> {
         let program = |file: &PathBuf| ProviderProgram::new(name, file.clone(), self.sha256, self.variables.clone());
         self.program.as_ref().map(program)
     }
 
-    /// The section with what its variant file says, as far as the section itself does not.
+    /// Fills the fields that are not set from the variant file.
     fn with_variant(&self, name: &str, file: &Path) -> Result<Self, ProviderError> {
         let unusable = |reason: String| {
             let (provider, program) = (name.to_owned(), file.display().to_string());
@@ -518,7 +522,7 @@ impl ProviderSection {
         Ok(section)
     }
 
-    /// Where nothing says where it is, it is the server that its protocol comes from.
+    /// Creates the endpoint. Without a base URL, it is the protocol's own server.
     fn endpoint(&self, name: &str, keys: &Keys, protocol: &str) -> Result<Endpoint, ProviderError> {
         if let Some(program) = self.program(name) {
             return Endpoint::of_program(name, program, self.description.clone(), Timeouts::default());
@@ -530,12 +534,12 @@ impl ProviderSection {
             .with_headers(&self.headers)
     }
 
-    /// What is known of the server that the protocol comes from, where nothing says where the provider is.
+    /// Returns the built-in settings of the protocol's own server, or empty ones if a base URL is set.
     fn home(&self, protocol: &str) -> Self {
         self.base_url.is_none().then(|| builtin::provider(protocol)).flatten().unwrap_or_default()
     }
 
-    /// The server to which a key of this provider goes; `None` where it has none.
+    /// Returns the server that receives this provider's key; `None` for a program or a script.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         if self.program.is_some() {
@@ -545,7 +549,7 @@ impl ProviderSection {
         Origin::of(self.base_url.as_ref().or(home.base_url.as_ref())?)
     }
 
-    /// The environment variable whose value goes there; `None` where none does.
+    /// Returns the environment variable whose value is sent as the key; `None` if no key is sent.
     pub(crate) fn sent_variable(&self) -> Option<String> {
         if self.program.is_some() {
             return None;
@@ -554,7 +558,7 @@ impl ProviderSection {
         self.key_variable.clone().or(home.key_variable)
     }
 
-    /// The built-in provider that its protocol comes from.
+    /// Returns the name of the built-in provider that defines the protocol; `None` for a script.
     fn protocol(&self) -> Option<&'static str> {
         match self.kind? {
             Kind::Anthropic => Some("anthropic"),

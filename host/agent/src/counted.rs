@@ -1,6 +1,6 @@
-//! Numbers of things, as one reads them.
+//! Counts with the right plural.
 
-/// A number of things, in words: `1 task`, `2 tasks`.
+/// Formats a count with its noun: `1 task`, `2 tasks`.
 pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     if count == N::from(1) { format!("1 {one}") } else { format!("{count} {one}s") }
 }

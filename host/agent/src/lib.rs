@@ -1,12 +1,11 @@
-//! An agent loop in which every step is an event that hookhost plugins answer.
+//! An agent loop that reports every step as an event to hookhost plugins and obeys their verdicts.
 //!
-//! An [`Agent`](agent::Agent) asks a [`Provider`](provider::Provider) for a model's answers and
-//! runs its tool calls with a [`Toolbox`](tool::Toolbox). Each transition, from the session's start
-//! to its end, is an event of the contract, and each verdict takes effect: a refusal becomes the
-//! call's result, a change is what runs, a mask is what the model and the user see. The crate
-//! writes to no terminal: a [`Reporter`](agent::Reporter) gets what happens. A
-//! [`Dialogue`](agent::Dialogue) keeps one session open from prompt to prompt. It runs on Unix,
-//! since tools are killed as process groups, and on tokio with all of its drivers.
+//! An [`Agent`](agent::Agent) asks a [`Provider`](provider::Provider) for a model's answers and runs their tool calls
+//! with a [`Toolbox`](tool::Toolbox). Each transition, from the session's start to its end, is an event of the
+//! contract, and each verdict takes effect: a refusal becomes the call's result, a changed call runs as changed, and
+//! the model and the user see masked text only. The crate writes to no terminal: it passes events to a
+//! [`Reporter`](agent::Reporter). A [`Dialogue`](agent::Dialogue) keeps one session open from prompt to prompt. The
+//! crate needs Unix, since it kills tools as process groups, and a tokio runtime with all drivers.
 //!
 //! ```
 //! use hookhost_agent::agent::{Agent, AgentConfig, AgentEvent, Status};

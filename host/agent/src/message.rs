@@ -1,4 +1,4 @@
-//! The conversation in no provider's dialect: what the loop keeps, the session store writes and a provider translates.
+//! The provider-neutral conversation that the loop keeps, the session store writes and each provider translates.
 //!
 //! A conversation is valid for every provider if each tool call of an assistant message has exactly one result before
 //! the next assistant message; [`unanswered`] finds the calls that have none.
@@ -10,58 +10,58 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Message {
-    /// What the model is asked, in the user's role: not always by the user.
+    /// A text in the user's role, not always written by the user.
     User {
         /// The text.
         text: String,
-        /// Whose words these are.
+        /// Author of the text.
         #[serde(default, skip_serializing_if = "Author::is_user")]
         author: Author,
     },
     /// One answer of the model.
     Assistant {
-        /// Its text; may be empty where it only calls tools.
+        /// Text of the answer; may be empty if it only calls tools.
         text: String,
-        /// The tools it calls, in the order in which it named them.
+        /// Tool calls, in the model's order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolUse>,
-        /// What it thought before; nothing of it is part of the answer.
+        /// Thinking before the answer. It is not part of the answer.
         #[serde(default, skip_serializing_if = "Thoughts::is_empty")]
         thoughts: Thoughts,
     },
     /// The result of one tool call.
     Tool {
-        /// The [`ToolUse::id`] that this answers.
+        /// The [`ToolUse::id`] of the call.
         call_id: String,
-        /// The tool's name.
+        /// Name of the tool.
         name: String,
-        /// What the model reads.
+        /// Text for the model.
         text: String,
-        /// Whether the tool failed, was refused or was aborted.
+        /// True if the tool failed, was refused or was aborted.
         is_error: bool,
     },
 }
 
-/// Who wrote a message that goes to the model in the user's role.
+/// Author of a message in the user's role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Author {
     /// The user.
     #[default]
     User,
-    /// The model: a task of its own plan, or one that it gave a sub-agent.
+    /// The model: a task of its plan, or of a sub-agent.
     Model,
-    /// A plugin: a task that it queued.
+    /// A plugin, which queued a task.
     Plugin,
-    /// The loop, about what a policy refused.
+    /// The loop, which reports a policy's refusal.
     Policy,
 }
 
 impl Author {
-    /// All there are.
+    /// All authors.
     pub const ALL: [Self; 4] = [Self::User, Self::Model, Self::Plugin, Self::Policy];
 
-    /// The word for it, as in JSON.
+    /// Returns the author's name, as in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Author {
         }
     }
 
-    /// The one of this name.
+    /// Returns the author of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|author| author.name() == name)
@@ -85,24 +85,24 @@ impl Author {
 }
 
 impl Message {
-    /// What the user says.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into(), author: Author::User }
     }
 
-    /// Whether it is what a task begins with.
+    /// Returns true if a task begins with this message.
     pub(crate) fn is_prompt(&self) -> bool {
         matches!(self, Self::User { author, .. } if *author != Author::Policy)
     }
 
-    /// An answer without thoughts.
+    /// Creates an answer without thoughts.
     #[must_use]
     pub fn assistant(text: impl Into<String>, tool_calls: Vec<ToolUse>) -> Self {
         Self::Assistant { text: text.into(), tool_calls, thoughts: Thoughts::default() }
     }
 
-    /// "user", "assistant" or "tool".
+    /// Returns "user", "assistant" or "tool".
     #[must_use]
     pub fn role(&self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl Message {
         }
     }
 
-    /// Bytes of what it says, calls and thought.
+    /// Returns the size of text, calls and thinking, in bytes.
     pub(crate) fn size(&self) -> usize {
         let Self::Assistant { text, tool_calls, thoughts } = self else { return self.text().len() };
         let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
@@ -120,7 +120,7 @@ impl Message {
         text.len() + calls.chain(thinking).sum::<usize>()
     }
 
-    /// The message's text, without its tool calls.
+    /// Returns the text, without tool calls.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -129,28 +129,28 @@ impl Message {
     }
 }
 
-/// A tool call as the model asked for it.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ToolUse {
-    /// Unique in its conversation; the provider's own identifier.
+    /// Identifier from the provider, unique in the conversation.
     pub id: String,
-    /// The tool's name.
+    /// Name of the tool.
     pub name: String,
-    /// A JSON object, or, where the model did not write one, its text as a JSON string.
+    /// A JSON object; or, if the model wrote none, its text as a JSON string.
     pub arguments: Value,
 }
 
 impl ToolUse {
-    /// A call with arguments that are read already.
+    /// Creates a call with parsed arguments.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments }
     }
 
-    /// A call from the text of its arguments: no text at all is the empty object, text that is no JSON object is kept
-    /// as it is, so that the model can be told.
+    /// Parses the arguments of a call. Empty text becomes the empty object. Text that is not a JSON object is kept as a
+    /// string, so that the model can be told about it.
     #[must_use]
     pub fn parse(id: String, name: String, arguments: String) -> Self {
         let arguments = match serde_json::from_str::<Value>(&arguments) {
@@ -162,49 +162,49 @@ impl ToolUse {
     }
 }
 
-/// What a model thought before an answer, and which model it was: only that one can make anything of it.
+/// Thinking before an answer, with the model that produced it. Only that model can use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Thoughts {
-    /// The provider's name as configured.
+    /// Name of the provider in the configuration.
     pub provider: String,
-    /// The model's name as it was asked for.
+    /// Name of the model in the request.
     pub model: String,
-    /// The pieces, in the order in which they came.
+    /// Pieces of thinking, in order of arrival.
     pub thinking: Vec<Thinking>,
 }
 
 impl Thoughts {
-    /// Whether there are none.
+    /// Returns true if there is no thinking.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.thinking.is_empty()
     }
 }
 
-/// A piece of thinking as the provider gave it. It goes back to the same model unchanged.
+/// A piece of thinking, as the provider sent it. It goes back to the same model unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Thinking {
-    /// Under which name it came, and goes back.
+    /// Protocol element that carries the piece in both directions.
     pub kind: ThinkingKind,
-    /// What it says; of [`ThinkingKind::ReasoningDetails`] a JSON array.
+    /// Text of the piece; a JSON array for [`ThinkingKind::ReasoningDetails`].
     pub text: String,
-    /// The provider's signature of it; of [`ThinkingKind::RedactedThinking`] all that there is. Empty if there is none.
+    /// The provider's signature, empty if there is none. It is the whole content of [`ThinkingKind::RedactedThinking`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub signature: String,
-    /// How much of the answer's text came before it, in bytes.
+    /// Bytes of the answer's text before this piece.
     #[serde(default)]
     pub text_before: usize,
-    /// How many of the answer's tool calls came before it.
+    /// Number of the answer's tool calls before this piece.
     #[serde(default)]
     pub calls_before: usize,
 }
 
 impl Thinking {
-    /// The text for a person; `None` where there is none, such as of an encrypted piece.
+    /// Returns the text for people; `None` if there is none, such as for an encrypted piece.
     #[must_use]
     pub fn readable(&self) -> Option<String> {
         let text = match self.kind {
@@ -219,32 +219,32 @@ impl Thinking {
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// Before all else that the answer says.
+    /// Creates a piece that comes before everything else in its answer.
     #[must_use]
     pub fn new(kind: ThinkingKind, text: impl Into<String>, signature: impl Into<String>) -> Self {
         Self { kind, text: text.into(), signature: signature.into(), text_before: 0, calls_before: 0 }
     }
 }
 
-/// What the protocols call thinking.
+/// Protocol elements that carry thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ThinkingKind {
-    /// A block `thinking` of Anthropic's protocol.
+    /// Block `thinking` of Anthropic's protocol.
     Thinking,
-    /// A block `redacted_thinking` of it: encrypted.
+    /// Block `redacted_thinking` of Anthropic's protocol, which is encrypted.
     RedactedThinking,
-    /// The field `reasoning_content` of DeepSeek, z.ai, Fireworks and llama.cpp.
+    /// Field `reasoning_content` of DeepSeek, z.ai, Fireworks and llama.cpp.
     ReasoningContent,
-    /// The field `reasoning` of Groq, Ollama, vLLM and OpenRouter.
+    /// Field `reasoning` of Groq, Ollama, vLLM and OpenRouter.
     Reasoning,
-    /// The field `reasoning_details` of OpenRouter, which has the signatures of the models behind it.
+    /// Field `reasoning_details` of OpenRouter, with the signatures of the upstream models.
     ReasoningDetails,
 }
 
 impl ThinkingKind {
-    /// Whether its provider checks that the messages before it are unchanged.
+    /// Returns true if the provider checks that the messages before it are unchanged.
     #[must_use]
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Self::Thinking | Self::RedactedThinking)
@@ -253,7 +253,7 @@ impl ThinkingKind {
     const ALL: [Self; 5] =
         [Self::Thinking, Self::RedactedThinking, Self::ReasoningContent, Self::Reasoning, Self::ReasoningDetails];
 
-    /// The protocol's name.
+    /// Returns the element's name in its protocol.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -265,47 +265,47 @@ impl ThinkingKind {
         }
     }
 
-    /// The one of this name.
+    /// Returns the kind of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What a model call used, in tokens.
+/// Token counts of one or more model calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct TokenUsage {
-    /// All tokens of the request, those read from and written to the provider's cache included.
+    /// Input tokens, including those read from and written to the provider's cache.
     pub input_tokens: u64,
-    /// The part of `input_tokens` that the provider read from its cache.
+    /// Part of `input_tokens` that came from the provider's cache.
     pub cached_input_tokens: u64,
-    /// Tokens of the answer.
+    /// Output tokens.
     pub output_tokens: u64,
 }
 
 impl TokenUsage {
-    /// What a call used, with nothing read from a cache.
+    /// Creates a count without cached tokens.
     #[must_use]
     pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, cached_input_tokens: 0, output_tokens }
     }
 
-    /// The same, where the provider read `cached` of the input from its cache.
+    /// Sets the number of cached input tokens.
     #[must_use]
     pub const fn cached(self, cached: u64) -> Self {
         Self { cached_input_tokens: cached, ..self }
     }
 
-    /// Adds what another model call used; stops at [`u64::MAX`].
+    /// Adds another count; saturates at [`u64::MAX`].
     pub fn add(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
     }
 
-    /// What was used since it was `before`.
+    /// Returns the difference to an earlier count.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
         Self {
@@ -316,25 +316,26 @@ impl TokenUsage {
     }
 }
 
-/// Why an answer ended.
+/// Reason why an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model had said what it wanted to say.
+    /// The model has finished.
     EndTurn,
-    /// It waits for the results of its tool calls.
+    /// The model waits for the results of its tool calls.
     ToolCalls,
-    /// The limit on output tokens cut it.
+    /// The answer reached the limit on output tokens.
     MaxTokens,
-    /// The provider's own filter stopped it, or the model declined.
+    /// The provider's filter stopped the answer, or the model declined.
     Refused,
     /// Another reason, in the provider's words.
     Other(String),
 }
 
 impl StopReason {
-    /// The reason as plugins are told it: `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's word.
+    /// Returns the name that plugins see: `end-turn`, `tool-calls`, `max-tokens`, `refused`, or the provider's own
+    /// word.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -347,7 +348,7 @@ impl StopReason {
     }
 }
 
-/// The calls of the last assistant message that have no result yet, in call order.
+/// Returns the calls of the last assistant message that have no result yet, in call order.
 #[must_use]
 pub fn unanswered(messages: &[Message]) -> Vec<&ToolUse> {
     let Some(last) = messages.iter().rposition(|message| matches!(message, Message::Assistant { .. })) else {

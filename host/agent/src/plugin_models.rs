@@ -1,4 +1,4 @@
-//! The models that plugins may ask aside from the conversation: `[agent.plugin-models]`, for the grant `model`.
+//! Models that plugins ask outside of the conversation: `[agent.plugin-models]`, for the grant `model`.
 
 use crate::message::Message;
 use crate::provider::{Delta, Provider, ProviderError, Request, RetryPolicy};
@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest wait before a further try. A plugin that waits is stopped by its deadline, and then learns of no reason.
+/// Maximum wait before a retry. A plugin that waits longer may reach its deadline, and then never learns the reason.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// Models by the names that grants give them. It is what [`HostBuilder::model`](hookhost::HostBuilder::model) takes.
+/// Models by the names in grants, for [`HostBuilder::model`](hookhost::HostBuilder::model).
 ///
-/// A side call is one request without tools: the plugin's instructions as the system prompt, its
-/// data as the one message after them. A failure that may pass is tried again, unless the server
-/// asks to wait for longer than two seconds.
+/// Each question is one request without tools: the plugin's instructions are the system prompt, and its data is the
+/// only message. Temporary failures are retried, unless the server asks to wait for more than two seconds.
 #[derive(Debug, Default)]
 pub struct PluginModels {
     models: BTreeMap<String, Result<Known, String>>,
@@ -27,19 +26,19 @@ pub struct PluginModels {
 struct Known {
     provider: Arc<dyn Provider>,
     model: String,
-    /// Tokens of its longest answer, where that is known.
+    /// Maximum length of an answer in tokens, if known.
     longest_answer: Option<u32>,
 }
 
 impl PluginModels {
-    /// None yet.
+    /// Creates an empty set of models.
     #[must_use]
     pub fn new(retry: RetryPolicy) -> Self {
         let longest_wait = retry.longest_wait.min(MAX_WAIT);
         Self { models: BTreeMap::new(), retry: RetryPolicy { longest_wait, ..retry } }
     }
 
-    /// With `model` of `provider` under a name. No answer is longer than `longest_answer` tokens.
+    /// Adds a model under a name. Its answers have at most `longest_answer` tokens.
     #[must_use]
     pub fn with(
         mut self,
@@ -53,14 +52,14 @@ impl PluginModels {
         self
     }
 
-    /// With a name whose model cannot be used, and the sentence that says why: each call of it fails with this.
+    /// Adds an unusable model under a name. Each call of it fails with the sentence `why`.
     #[must_use]
     pub fn without(mut self, name: &str, why: impl Into<String>) -> Self {
         self.models.insert(name.to_owned(), Err(why.into()));
         self
     }
 
-    /// Why a model of this name cannot be asked; none where it can.
+    /// Returns the reason why a model cannot be asked; `None` if it can.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<String> {
         match self.models.get(name) {
@@ -106,7 +105,7 @@ impl Model for PluginModels {
     }
 }
 
-/// All of an answer's text.
+/// Collects the text of an answer.
 async fn answer(provider: &dyn Provider, request: Request) -> Result<String, ProviderError> {
     let mut stream = provider.send(request).await?;
     let mut text = String::new();

@@ -1,24 +1,24 @@
-//! Which environment variables a configuration sends to which servers, as keys.
+//! Lists the environment variables that a configuration sends to servers as keys.
 
 use crate::config::{AgentSection, ProviderSection};
 use crate::mcp::McpSection;
 use crate::provider::{Origin, builtin};
 
-/// A variable whose value goes to a server.
+/// An environment variable whose value is sent to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SentVariable {
-    /// The variable.
+    /// Name of the variable.
     pub name: String,
-    /// The server.
+    /// Server that receives the value.
     pub to: Origin,
-    /// The keys that say so, each as the names that lead to it: that of the variable, and that of the address.
+    /// Configuration keys that cause this, each as a path of names: the key of the variable and the key of the address.
     pub keys: Vec<Vec<String>>,
 }
 
 impl SentVariable {
-    /// The servers that the variable is for, where a provider that is known without any
-    /// configuration has it and none of its servers is this one; otherwise there are no names to give.
+    /// Returns the servers of the built-in providers that use this variable. The list is empty if `to` is one of them,
+    /// or if no built-in provider uses the variable.
     #[must_use]
     pub fn is_meant_for(&self) -> Vec<Origin> {
         let has_it = |section: &ProviderSection| section.key_variable.as_ref() == Some(&self.name);
@@ -34,7 +34,7 @@ fn keys<const N: usize>(table: &[&str], names: [&str; N]) -> Vec<Vec<String>> {
 }
 
 impl AgentSection {
-    /// What the providers that the section itself describes are sent.
+    /// Returns the key variables of the providers that the section configures.
     #[must_use]
     pub fn sent_variables(&self) -> Vec<SentVariable> {
         let own = self.provider.as_deref().unwrap_or("anthropic");
@@ -51,7 +51,7 @@ impl AgentSection {
 }
 
 impl McpSection {
-    /// What the services are sent.
+    /// Returns the key and header variables of the services.
     #[must_use]
     pub fn sent_variables(&self) -> Vec<SentVariable> {
         let mut sent = Vec::new();

@@ -1,6 +1,5 @@
-//! A conversation that nears the model's context window: its older part is summarised by the model,
-//! or by a plugin, and the summary takes its place in requests. The transcript on disk, and what
-//! plugins read of the conversation, stay whole.
+//! Summarises the older part of a conversation that nears the model's context window. The model or a plugin writes the
+//! summary, which replaces the older part in requests. The transcript on disk and the one that plugins read stay whole.
 
 use super::AgentEvent;
 use super::request::{Gated, Outgoing};
@@ -12,8 +11,7 @@ use futures_util::StreamExt as _;
 use hookhost::contract::{Compaction, EventKind, GateOutcome, TransformOutcome};
 use serde_json::{Value, json};
 
-/// In percent of the context window: the size beyond which a conversation is compacted, and the
-/// part that is kept as it is.
+/// Percentages of the context window: the size that triggers a summary, and the part that is kept unchanged.
 const FULL_PERCENT: u64 = 80;
 const KEPT_PERCENT: u64 = 25;
 
@@ -29,10 +27,10 @@ names, results, errors), what policies refused, and what is still to be done. Le
 and nothing else.";
 
 impl Run<'_> {
-    /// Compacts the conversation where the next request nears the context window.
+    /// Summarises the older part if the next request nears the context window.
     ///
     /// # Errors
-    /// How the task ends, if that is the end of it.
+    /// Returns the end of the task if a plugin, a limit or a cancellation ends it.
     pub(super) async fn compact(&mut self) -> Result<(), Ended> {
         let Some(window) = self.agent.config.context_window else { return Ok(()) };
         let window = window.get();
@@ -43,7 +41,7 @@ impl Run<'_> {
         let kept = usize::try_from(window.saturating_mul(4) / 100 * KEPT_PERCENT).unwrap_or(usize::MAX);
         let Some(cut) = self.conversation.cut(kept) else { return Ok(()) };
         let (older, summarised) = self.conversation.older(cut);
-        // The older part is so small that a summary would win nothing: the last exchange fills the window.
+        // A small older part is not worth a summary: the last exchange fills the window.
         if older.iter().map(Message::size).sum::<usize>() < kept / 2 {
             return Ok(());
         }
@@ -91,7 +89,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reports, once a task, that a request is larger than the context window though nothing is left to summarise.
+    /// Reports, once per task, that a request exceeds the context window although nothing is left to summarise.
     pub(super) fn tell_too_large(&mut self) {
         let Some(window) = self.agent.config.context_window else { return };
         let size = self.request().estimated_tokens().max(self.context_tokens);
@@ -105,7 +103,7 @@ impl Run<'_> {
         self.report(&AgentEvent::Notice { text });
     }
 
-    /// The model's summary of the older part; `None`, with a notice, if it gives none.
+    /// Asks the model for a summary of the older part; `None` if there is none.
     async fn summary(&mut self, older: &[Message], summarised: bool, window: u64) -> Result<Option<String>, Ended> {
         let request = Request {
             system_prompt: INSTRUCTIONS.into(),
@@ -123,7 +121,7 @@ impl Run<'_> {
         Ok(text)
     }
 
-    /// Asks the model outside of the conversation: nothing is shown, and it does not count as a turn.
+    /// Asks the model outside of the conversation. The answer is not shown and does not count as a turn.
     async fn ask_aside(&mut self, mut outgoing: Outgoing) -> Result<Option<String>, Ended> {
         match self.gate_body(&mut outgoing).await {
             Ok(()) => {}
@@ -171,7 +169,7 @@ impl Run<'_> {
         }
     }
 
-    /// All of an answer's text. `None` where the run was cancelled.
+    /// Reads the whole text of an answer; `None` if the run was cancelled.
     async fn read_aside(&self, outgoing: &Outgoing) -> Option<Result<(String, Option<TokenUsage>), ProviderError>> {
         let mut stream = match self.unless_cancelled(outgoing.submit()).await? {
             Ok(stream) => stream,
@@ -196,9 +194,8 @@ impl Run<'_> {
     }
 }
 
-/// The older part as data: one JSON object for each message, so that no text can pass for another
-/// author's. Texts are cut where they would not fit into the window themselves. `summarised`: the
-/// first message is an earlier summary.
+/// Renders the older part as one JSON object per message, so that no text can imitate another author's. Texts are cut
+/// if they would not fit into the window. `summarised` means that the first message is an earlier summary.
 fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     let room = usize::try_from(window.saturating_mul(4) / 100 * 60).unwrap_or(usize::MAX);
     let role = |place: usize, message: &Message| if summarised && place == 0 { "summary" } else { author(message) };
@@ -207,7 +204,7 @@ fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     if lines.iter().map(String::len).sum::<usize>() > room {
         let each = (room / older.len().max(1)).max(200);
         for (place, (written, message)) in lines.iter_mut().zip(older).enumerate() {
-            // Characters that JSON escapes take more room than they had.
+            // Escaped characters take more room in JSON.
             let mut most = each;
             while written.len() > each && most > 16 {
                 *written = line(role(place, message), message, most);
@@ -218,7 +215,7 @@ fn rendered(older: &[Message], summarised: bool, window: u64) -> String {
     lines.join("\n")
 }
 
-/// The author of a message: `user` only for text that the user wrote.
+/// Returns the role of a message in the summary request; `user` only for text that the user wrote.
 fn author(message: &Message) -> &'static str {
     match message {
         Message::User { author: Author::Model, .. } => "model-task",
@@ -228,7 +225,7 @@ fn author(message: &Message) -> &'static str {
     }
 }
 
-/// A message as one line of JSON, each of its texts cut at `max` bytes.
+/// Renders a message as one line of JSON, with each text cut at `max` bytes.
 fn line(role: &str, message: &Message, max: usize) -> String {
     let cut = |text: &str| match text.len() > max {
         true => format!("{} […]", &text[..text.floor_char_boundary(max)]),

@@ -1,5 +1,4 @@
-//! A session of several prompts within one process: prompt after prompt, each a run of its own,
-//! between one start and one end.
+//! A session of several prompts in one process. Each prompt is a run; the session starts and ends once.
 
 use super::limits::Limits;
 use super::state::{Ended, Opened, Run, State};
@@ -12,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 /// A session that stays open from one prompt to the next.
 ///
-/// `session-start` and `provider-resolve` come with the first prompt, `session-end` when it is
-/// [ended](Self::end), and keep what they know of it in between. The limits of a run (turns,
-/// tokens, time, sub-agents, tasks) count for each prompt separately. To continue with another model or
-/// provider, end it and open it again with an agent that has them.
+/// `session-start` and `provider-resolve` come with the first prompt, and `session-end` when the dialogue is
+/// [ended](Self::end). In between, plugins keep their state of the session. The limits of a run (turns, tokens, time,
+/// sub-agents, tasks) apply to each prompt separately. To change the model or provider, end the dialogue and open its
+/// session again with another agent.
 ///
-/// A dialogue that is dropped is like one whose process was killed: its session has no end, and can be continued.
+/// Dropping a dialogue is like killing its process: the session has no end and can be continued.
 #[derive(Debug)]
 pub struct Dialogue {
     agent: Agent,
     id: String,
     transcript: Option<PathBuf>,
-    /// None once it is closed.
+    /// `None` once the session is closed.
     opened: Option<Opened>,
-    /// How the last prompt ended.
+    /// End of the last prompt, if it failed.
     last: Option<Ended>,
     turns: u32,
     subagent_turns: u32,
@@ -33,11 +32,11 @@ pub struct Dialogue {
 }
 
 impl Agent {
-    /// Opens a session for prompt after prompt: a new one, or one of [`AgentConfig::sessions_dir`](super::AgentConfig),
-    /// which continues under its id as in [`Self::resume`].
+    /// Opens a new session, or one of [`AgentConfig::sessions_dir`](super::AgentConfig), which continues under its
+    /// identifier as in [`Self::resume`].
     ///
     /// # Errors
-    /// As [`Self::run`] and [`Self::resume`].
+    /// Returns the errors of [`Self::run`] and [`Self::resume`].
     pub fn dialogue(&self, session: Option<&str>) -> Result<Dialogue, AgentError> {
         let resume = |id: &str| {
             let store = SessionStore::new(self.config.sessions_dir.as_ref().ok_or(AgentError::NoStore)?);
@@ -58,47 +57,48 @@ impl Agent {
 }
 
 impl Dialogue {
-    /// The session's id.
+    /// Returns the session's identifier.
     #[must_use]
     pub fn session(&self) -> &str {
         &self.id
     }
 
-    /// The session's directory on disk.
+    /// Returns the directory of the stored session.
     #[must_use]
     pub fn transcript(&self) -> Option<&Path> {
         self.transcript.as_deref()
     }
 
-    /// Model calls of the session so far.
+    /// Returns the number of model calls of the session so far.
     #[must_use]
     pub fn turns(&self) -> u32 {
         self.turns
     }
 
-    /// Model calls of its sub-agents since it was opened.
+    /// Returns the number of model calls by sub-agents since the dialogue was opened.
     #[must_use]
     pub fn subagent_turns(&self) -> u32 {
         self.subagent_turns
     }
 
-    /// What both used.
+    /// Returns the tokens of the session, sub-agents included.
     #[must_use]
     pub fn usage(&self) -> TokenUsage {
         self.usage
     }
 
-    /// Whether it takes another prompt: not once it could not be written, or a prompt was dropped before its end.
+    /// Returns true if the session takes another prompt. It does not after a failed write, or after the future of a
+    /// prompt was dropped.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// Runs a prompt, and the tasks that follow from it. Cancelling `cancel` stops what runs, as in
-    /// [`Agent::run`]; the session stays open. So it does where a refusal ended the prompt.
+    /// Runs a prompt and the tasks that follow from it. Cancelling `cancel` stops the run as in [`Agent::run`], and the
+    /// session stays open. A refusal that ends the prompt also leaves the session open.
     ///
     /// # Errors
-    /// If the session is closed; nothing has run then.
+    /// Returns an error if the session is closed. In that case nothing has run.
     pub async fn prompt(
         &mut self,
         prompt: &str,
@@ -124,7 +124,7 @@ impl Dialogue {
         Ok(outcome)
     }
 
-    /// Ends the session: `session-end` comes, and its file says how the last prompt ended.
+    /// Ends the session: sends `session-end` and stores how the last prompt ended.
     pub async fn end(mut self, reporter: &dyn Reporter) {
         let Some(opened) = self.opened.take().filter(Opened::has_started) else { return };
         let limits = Arc::new(Limits::new(&self.agent.config));

@@ -1,4 +1,4 @@
-//! Shows text as the engine's stream releases it, and makes the final text of a task.
+//! Shows text as the engine's stream releases it, and finalises the text of a task.
 
 use super::request::Completion;
 use super::state::{Ended, Run, State, Step};
@@ -9,11 +9,11 @@ use hookhost::contract::{Cause, EventKind, Rejection, TransformOutcome};
 use hookhost::{Piece, TextStream};
 use std::time::Duration;
 
-/// How long a run that ends waits for plugins to look at its last text.
+/// Time that plugins have to judge the last text of a run that ends.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 impl Run<'_> {
-    /// Shows what may be shown.
+    /// Shows text that the stream released, and reports its rejections.
     pub(super) fn show(&self, pieces: Vec<Piece>) {
         for Piece { text, rejection, .. } in pieces {
             if let Some(rejection) = rejection {
@@ -26,8 +26,8 @@ impl Run<'_> {
         }
     }
 
-    /// Shows what the model thought, unless a plugin judges the text that is shown: no event carries thinking, so the plugin would
-    /// not have seen it.
+    /// Shows the model's reasoning, unless a plugin judges the shown text. No event carries reasoning, so that plugin
+    /// would not see it.
     pub(super) fn show_reasoning(&self, thinking: &Thinking) {
         let judged = [EventKind::StreamDelta, EventKind::ResponseReceive, EventKind::FinalizeContent];
         if judged.into_iter().any(|event| self.agent.host.has_subscriber(event)) {
@@ -38,7 +38,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes an answer's text final, stores it, and shows what has not been shown yet.
+    /// Finalises and stores an answer's text, and shows the part that has not been shown.
     pub(super) async fn finalize(&mut self, answer: Completion) -> Step {
         let generation = answer.generation();
         let Completion { stream, thoughts, .. } = answer;
@@ -57,11 +57,11 @@ impl Run<'_> {
                 if self.may_try_again(&rejection) {
                     return self.revise(last.text, generation, &rejection);
                 }
-                // Who reads the status alone is not to take the note for an answer.
+                // A caller that reads only the status must not take the note for an answer.
                 Some(Ended::rejected(rejection))
             }
         };
-        // Thinking may hold what a plugin has taken out of the text.
+        // Thinking may contain text that a plugin has removed.
         let thoughts = if last.text == before { thoughts } else { Thoughts::default() };
         let message = Message::Assistant { text: last.text, tool_calls: Vec::new(), thoughts };
         self.conversation.push_answer(message, generation)?;
@@ -72,8 +72,8 @@ impl Run<'_> {
         Ok(State::Ended(stop.unwrap_or_else(Ended::success)))
     }
 
-    /// Whether the task continues after a refusal of its turn or its final text: the refusal is retryable, and that has not
-    /// happened too often.
+    /// Returns true if the task continues after a refusal of its turn or final text: a plugin's verdict allows a retry,
+    /// nothing else ends the task, and the task has retries left.
     pub(super) fn may_try_again(&self, rejection: &Rejection) -> bool {
         let refusal = &rejection.refusal;
         rejection.cause == Cause::Verdict
@@ -84,8 +84,8 @@ impl Run<'_> {
             && self.task.revisions < MAX_REVISIONS
     }
 
-    /// Tells the model why its final text was rejected, for another turn. The text itself is kept nowhere: the note takes
-    /// its place.
+    /// Tells the model why its final text was rejected, and begins another turn. The text itself is not stored; the
+    /// note replaces it.
     fn revise(&mut self, note: String, generation: Option<Generation>, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
         self.conversation.push_answer(Message::assistant(note, Vec::new()), generation)?;
@@ -97,7 +97,7 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Tells the model why its turn was refused, for another turn.
+    /// Tells the model why its turn was refused, and begins another turn.
     pub(super) fn continue_after(&mut self, rejection: &Rejection) -> Step {
         self.task.revisions += 1;
         let text = format!(
@@ -107,9 +107,8 @@ impl Run<'_> {
         Ok(State::Assemble)
     }
 
-    /// Shows the text beside tool calls that waited for the end of its answer, as plugins leave it;
-    /// how the task ends, where that is the end of it. The conversation keeps the model's own
-    /// words, which its calls and its thinking belong to.
+    /// Shows held text of an answer with tool calls, as plugins leave it. Returns the end of the task if a plugin ends
+    /// it. The conversation keeps the original text, since the calls and the thinking belong to it.
     pub(super) async fn show_beside_calls(&self, stream: &mut TextStream) -> Option<Ended> {
         if stream.text().is_empty() || !stream.is_held() {
             return None;
@@ -132,7 +131,8 @@ impl Run<'_> {
         stop.or_else(|| self.run_context.take_stop())
     }
 
-    /// Reports a change. `before` is empty if the text was held back: a plugin may have changed it to hide it.
+    /// Reports a change of the final text. `before` is empty for held text, since a plugin may have changed it to hide
+    /// it.
     fn report_final_change(&self, by: &[String], before: &str, after: &str) {
         self.report_change(EventKind::FinalizeContent, by, before, after);
     }

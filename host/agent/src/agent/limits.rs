@@ -1,5 +1,5 @@
-//! The limits that an agent shares with all agents below it: how many run at once, what they have
-//! used, how often they were rejected, and how all of them end.
+//! Limits that an agent shares with all agents below it: concurrency, tokens, requests, refusals, and the end of the
+//! whole run. The agents of one run form a tree of sessions.
 
 use super::state::Ended;
 use super::{AgentConfig, MAX_REJECTED_ANSWERS, MAX_REPEATED_REJECTIONS, Status};
@@ -14,12 +14,12 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// The limits of one run, sub-agents included.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// A semaphore for each level: an agent that waits for those below it must not keep them from running.
+    /// One semaphore per depth. A parent that waits for sub-agents must not block them, so depths do not share permits.
     levels: Vec<Semaphore>,
     max_tokens: Option<NonZeroU64>,
     max_requests: u32,
     max_subagents: u32,
-    /// Neither `max-tokens` nor `max-time` bounds the run.
+    /// True if neither `max-tokens` nor `max-time` bounds the run.
     unbounded: bool,
     requests: AtomicU32,
     subagents: AtomicU32,
@@ -27,32 +27,32 @@ pub(super) struct Limits {
     told_unbounded: AtomicBool,
     told_subagents: AtomicBool,
     refusals: Mutex<Refusals>,
-    /// How all sessions of the tree end, once one of them has ended the run.
+    /// End of all sessions of the tree, set when one of them ends the run.
     halted: OnceLock<Ended>,
 }
 
-/// The rejections during the root session's task, in all sessions of the tree.
+/// Rejections in all sessions of the tree during the root session's current task.
 #[derive(Debug, Default)]
 struct Refusals {
     /// Number of rejections of each call, by tool and arguments.
     calls: HashMap<(String, String), u32>,
-    /// Answers in a row of which calls were rejected and none was carried out.
+    /// Number of answers in a row with rejected calls and no call that ran.
     answers: u32,
 }
 
 /// Tokens of the whole tree.
 #[derive(Debug, Default)]
 struct Tokens {
-    /// What the root session had used before the run began: a session can have many runs.
+    /// Tokens of the root session's earlier runs.
     before: TokenUsage,
     spent: TokenUsage,
 }
 
-/// Whether a sub-agent may be started, as far as the whole tree is concerned.
+/// Result of counting a new sub-agent.
 pub(super) enum Spawn {
-    /// It may. The text is for the user, at the first one of a run that little else bounds.
+    /// The sub-agent may start. The text is a notice for the user, once, if the run has no limit on tokens or time.
     Counted(Option<String>),
-    /// The tree has started all of its sub-agents. The text is for the user, once.
+    /// The tree has started the maximum number of sub-agents, which is given. The text is a notice for the user, once.
     Full(u32, Option<String>),
 }
 
@@ -80,12 +80,12 @@ impl Limits {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the root session had used before this run.
+    /// Sets the tokens that the root session used in earlier runs.
     pub(super) fn begin_at(&self, used: TokenUsage) {
         self.tokens().before = used;
     }
 
-    /// What the root session and all sessions below it have used.
+    /// Returns the tokens of the root session and all sessions below it.
     pub(super) fn tree_usage(&self) -> TokenUsage {
         let tokens = self.tokens();
         let mut sum = tokens.before;
@@ -93,18 +93,18 @@ impl Limits {
         sum
     }
 
-    /// Requests that all sessions of the tree have sent in this run.
+    /// Returns the number of requests of this run, in all sessions of the tree.
     pub(super) fn requests(&self) -> u32 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Waits until another agent of this depth may run.
+    /// Waits for a permit to run an agent of this depth.
     pub(super) async fn subagent(&self, depth: u32) -> Option<SemaphorePermit<'_>> {
         let level = usize::try_from(depth.saturating_sub(1)).ok().and_then(|place| self.levels.get(place))?;
         level.acquire().await.ok()
     }
 
-    /// Counts a sub-agent of the tree, unless it has started all of them.
+    /// Counts a sub-agent, unless the tree has reached its maximum.
     pub(super) fn count_subagent(&self) -> Spawn {
         let max = self.max_subagents;
         if !counted(&self.subagents, max) {
@@ -127,7 +127,7 @@ impl Limits {
     /// Counts a request before it is sent.
     ///
     /// # Errors
-    /// How the task ends, where the tree has sent all of its requests.
+    /// Returns the end of the task if the tree has sent all its requests, or if the run was ended.
     pub(super) fn count_request(&self) -> Result<(), Ended> {
         match self.halted() {
             Some(ended) => Err(ended),
@@ -145,12 +145,12 @@ impl Limits {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The root session begins a task that its model did not plan, and the count of rejections is reset.
+    /// Resets the count of rejections when the root session begins a task that its model did not plan.
     pub(super) fn begin_task(&self) {
         *self.refusals() = Refusals::default();
     }
 
-    /// Counts a rejected call. Returns how the run ends, if it was rejected too often.
+    /// Counts a rejected call. Returns the end of the run after too many rejections of the same call.
     pub(super) fn count_refusal(&self, call: &ToolUse, rejection: &Rejection) -> Option<Ended> {
         let mut refusals = self.refusals();
         let times = refusals.calls.entry((call.name.clone(), call.arguments.to_string())).or_default();
@@ -160,8 +160,8 @@ impl Limits {
         (*times >= MAX_REPEATED_REJECTIONS).then(|| refused(reason(), rejection))
     }
 
-    /// Counts an answer of which calls were rejected, the last one with `rejection`, and none was
-    /// carried out. Returns how the run ends, if there were too many in a row.
+    /// Counts an answer with rejected calls, of which none ran. `rejection` is the last one. Returns the end of the run
+    /// after too many such answers in a row.
     pub(super) fn count_refused_answer(&self, rejection: &Rejection) -> Option<Ended> {
         let mut refusals = self.refusals();
         refusals.answers = refusals.answers.saturating_add(1);
@@ -174,19 +174,19 @@ impl Limits {
         })
     }
 
-    /// An answer was useful: the count of rejected ones is reset.
+    /// Resets the count of rejected answers.
     pub(super) fn note_useful_answer(&self) {
         self.refusals().answers = 0;
     }
 
-    /// Records how a session of the tree ended, if the whole run ends with it.
+    /// Records the end of a session if it ends the whole run.
     pub(super) fn halt(&self, ended: &Ended) {
         if ended.stop == Some(Stop::Run) {
             self.halted.get_or_init(|| ended.clone());
         }
     }
 
-    /// How all sessions of the tree end, once one of them has ended the run.
+    /// Returns the end of the whole run, if a session has ended it.
     pub(super) fn halted(&self) -> Option<Ended> {
         self.halted.get().cloned()
     }
@@ -195,7 +195,7 @@ impl Limits {
         self.tokens().spent.add(used);
     }
 
-    /// How the task ends, once all tokens or all requests of the tree are used.
+    /// Returns the end of the task once the tree has used all its tokens or requests.
     pub(super) fn used_up(&self) -> Option<Ended> {
         let spent = self.tokens().spent;
         let spent = spent.input_tokens.saturating_add(spent.output_tokens);
@@ -212,7 +212,7 @@ fn refused(reason: String, rejection: &Rejection) -> Ended {
     Ended { status: Status::Rejected, reason: Some(reason), rejection, stop: Some(Stop::Run) }
 }
 
-/// Counts one more. Returns `false`, and counts nothing, if that were more than `max`.
+/// Increments the count and returns true, unless it has reached `max`.
 fn counted(count: &AtomicU32, max: u32) -> bool {
     let more = |count: u32| (count < max).then_some(count + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

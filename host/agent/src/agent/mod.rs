@@ -1,11 +1,10 @@
-//! The agent loop, the reference embedder of the engine: every transition is an event of the contract, and every
-//! verdict takes effect.
+//! The agent loop and reference embedder of the engine: every transition is an event of the contract, and every verdict
+//! takes effect.
 //!
-//! [`Agent::run`] steps a plain state machine (`state`) until it is done; `request` asks the model,
-//! `stream` reads its answer, `tool_calls` hands its calls to the `tool_scheduler`, `task` begins
-//! and ends tasks, `display` shows what may be shown. A [`Dialogue`] is one session of many runs.
-//! `submit_plan` and `subagent` are tools of the loop itself, which reach it through its
-//! `run_context`.
+//! [`Agent::run`] steps a plain state machine (`state`) until it is done. `request` asks the model, `stream` reads its
+//! answer, and `tool_calls` hands its calls to the `tool_scheduler`. `task` begins and ends tasks, and `display` shows
+//! text. A [`Dialogue`] is one session of many runs. The tools `submit_plan` and `subagent` belong to the loop and
+//! reach it through its `run_context`.
 
 mod compaction;
 mod conversation;
@@ -47,81 +46,81 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The system prompt, unless the configuration gives another.
+/// Default system prompt.
 pub const SYSTEM_PROMPT: &str = "\
 You are an agent that works on the user's project with the tools you are given. Look before you change anything, make \
 the smallest change that does what is asked, and check the result. Policies watch your tool calls: where one refuses a \
 call, read its reason, do not repeat the same call, and find another way or say why there is none. When you are done, \
 answer with a short summary of what you did.";
 
-/// Most tasks of one run that come from the user and from plans, and most that plugins add beside them. The model and plugins
-/// can add tasks whenever one ends: this ends it.
+/// Maximum number of tasks from the user and from plans per run, and separately of tasks that plugins add. It ends runs
+/// in which the model or plugins add a task whenever one ends.
 pub const MAX_TASKS: usize = 64;
 
-/// How often the model may repeat a refused call, all arguments the same, before the run ends.
+/// Number of times that the model may repeat a refused call with the same arguments before the run ends.
 pub(crate) const MAX_REPEATED_REJECTIONS: u32 = 5;
 
-/// How many answers in a row may have nothing but refused calls before the run ends: a model that
-/// varies its call a little each time repeats itself, too.
+/// Number of answers in a row that may contain only refused calls before the run ends. It stops a model that varies its
+/// refused call a little each time.
 pub const MAX_REJECTED_ANSWERS: u32 = 10;
 
-/// How often a task continues after a plugin has refused its final text or a turn of it, and said that trying again helps. Then
-/// the text is withheld, or the task ends.
+/// Number of times that a task continues after a plugin has refused its final text or a turn and allowed a retry. After
+/// that, the text is withheld, or the task ends.
 pub const MAX_REVISIONS: u32 = 3;
 
-/// How an agent runs.
+/// Settings of an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AgentConfig {
-    /// The project to work on; also the working directory.
+    /// Project directory, and working directory of tools.
     pub workspace: PathBuf,
     /// Name of the model.
     pub model: String,
-    /// Default: [`SYSTEM_PROMPT`].
+    /// System prompt. Default: [`SYSTEM_PROMPT`].
     pub system_prompt: String,
-    /// Text that follows the system prompt, and the skills that the model can ask for. Default: nothing.
+    /// Text after the system prompt, and the skills that the model can ask for. Default: empty.
     pub context: Context,
-    /// Most model calls of one task. Default: 50.
+    /// Maximum number of model calls per task. Default: 50.
     pub max_turns: NonZeroU32,
-    /// Longest answer of the model, in tokens. Default: 8192.
+    /// Maximum length of a model answer, in tokens. Default: 8192.
     pub max_output_tokens: NonZeroU32,
-    /// Longest time of a run; then it is stopped. Default: none.
+    /// Time limit of a run, after which it is stopped. Default: none.
     pub max_time: Option<Duration>,
-    /// Most tokens of a run, read and written, sub-agents included: no request is sent once they
-    /// are used. Default: none.
+    /// Maximum number of input and output tokens of a run, sub-agents included. Once they are used, no further request
+    /// is sent. Default: none.
     pub max_tokens: Option<NonZeroU64>,
-    /// What the model can read at once, in tokens. Near it, the older part of the conversation is
-    /// summarised. Default: not known, so never.
+    /// Context window of the model, in tokens. Near it, the older part of the conversation is summarised. Default:
+    /// unknown, which means no summaries.
     pub context_window: Option<NonZeroU64>,
-    /// How deep sub-agents go: 0 for none at all. Default: 3.
+    /// Maximum depth of sub-agents. 0: no sub-agents. Default: 3.
     pub max_depth: u8,
-    /// Most requests to models of a run, sub-agents, summaries and repeated tries included; then it
-    /// ends. Each prompt of a [`Dialogue`] is a run. Default: 500.
+    /// Maximum number of requests to models per run; sub-agents, summaries and retries count. Each prompt of a
+    /// [`Dialogue`] is a run. Default: 500.
     pub max_requests: NonZeroU32,
-    /// Most sub-agents of a run, those that sub-agents start included. Default: 32.
+    /// Maximum number of sub-agents per run at all depths. Default: 32.
     pub max_subagents: NonZeroU32,
-    /// Of those, most that one session starts. Default: 16.
+    /// Maximum number of sub-agents that one session starts. Default: 16.
     pub max_subagents_per_session: NonZeroU32,
-    /// Most sub-agents of one depth at a time; more wait. Default: 4.
+    /// Maximum number of sub-agents of one depth that run at the same time; further ones wait. Default: 4.
     pub max_concurrent_subagents: NonZeroU32,
-    /// 0 for the agent that the user talks to, n for a sub-agent n levels down.
+    /// Depth of this agent: 0 for the agent that the user talks to, n for a sub-agent n levels below it.
     pub depth: u32,
-    /// The session that started this one.
+    /// Identifier of the session that started this one.
     pub parent: Option<String>,
-    /// The session's id; default: a fresh one.
+    /// Identifier of the session. Default: a new one.
     pub session: Option<String>,
-    /// Whether a person is there to be asked. Default: no.
+    /// True if a person can answer questions. Default: false.
     pub interactive: bool,
-    /// Where sessions are kept, one directory each. Default: nowhere.
+    /// Directory of the stored sessions, with one subdirectory each. Default: sessions are not stored.
     pub sessions_dir: Option<PathBuf>,
-    /// When a failed request is sent again.
+    /// Policy for retries of failed requests.
     pub retry: RetryPolicy,
-    /// Environment variables that commands do not inherit. Default: those of the known providers' keys.
+    /// Environment variables that commands do not inherit. Default: `ANTHROPIC_API_KEY` and `OPENAI_API_KEY`.
     pub hidden_variables: Vec<String>,
 }
 
 impl AgentConfig {
-    /// The defaults, in `workspace`, with `model`.
+    /// Creates the default settings.
     #[must_use]
     pub fn new(workspace: impl Into<PathBuf>, model: impl Into<String>) -> Self {
         Self {
@@ -149,8 +148,7 @@ impl AgentConfig {
         }
     }
 
-    /// All tools that the model of such an agent is offered: `tools`, and the loop's own tools
-    /// unless `tools` has one of the same name.
+    /// Returns all tools that the model is offered: `tools`, and the loop's own tools whose names `tools` does not use.
     #[must_use]
     pub fn offered(&self, tools: &Toolbox) -> Vec<OfferedTool> {
         let given = tools.definitions().map(|definition| {
@@ -165,56 +163,56 @@ impl AgentConfig {
     }
 }
 
-/// A tool that a model is offered.
+/// A tool as offered to the model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OfferedTool {
-    /// Its definition, as the model gets it.
+    /// Definition for the model.
     pub definition: ToolDefinition,
-    /// Who brings it.
+    /// Origin of the tool.
     pub origin: ToolOrigin,
 }
 
-/// Why a run cannot begin, or its session cannot be kept.
+/// Reasons why a run cannot begin, or its session cannot be stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// Two different providers of one name.
+    /// Two different providers have the same name.
     #[error("there are two providers named {name}: give one of them another name")]
     DuplicateProvider {
-        /// The name.
+        /// The shared name.
         name: String,
     },
-    /// A tool has the name of one of the loop's own: `submit_plan`, `agent`, or, where there are skills, `skill`.
+    /// A tool uses the name of one of the loop's tools: `submit_plan`, `agent` or, if there are skills, `skill`.
     #[error(transparent)]
     Toolbox(#[from] ToolboxError),
     /// The workspace is not a directory.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The engine does not open the session.
+    /// The engine refuses to open the session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session cannot be kept or continued.
+    /// The session cannot be stored or continued.
     #[error(transparent)]
     Store(#[from] SessionStoreError),
-    /// A session is to be continued, and no directory of sessions is configured.
+    /// A session cannot be continued without a configured directory of sessions.
     #[error("there is no directory of sessions: name one in `sessions_dir`")]
     NoStore,
-    /// A session is to be continued without a prompt, and its model has answered everything.
+    /// The resumed session needs a prompt, since its model has answered everything.
     #[error("the session {id} waits for a prompt: give one")]
     NoPrompt {
-        /// The session.
+        /// Identifier of the session.
         id: String,
     },
-    /// A session that is to take another prompt is closed.
+    /// The session is closed and takes no further prompt.
     #[error("the session {id} is closed, since it could not be written or a prompt was cancelled: resume it")]
     Closed {
-        /// The session.
+        /// Identifier of the session.
         id: String,
     },
 }
 
-/// An agent, ready to run.
+/// A configured agent.
 #[derive(Clone, Debug)]
 pub struct Agent {
     host: Host,
@@ -224,7 +222,7 @@ pub struct Agent {
     workspace: Workspace,
 }
 
-/// What an agent is built from.
+/// Builder of an [`Agent`].
 #[derive(Debug)]
 pub struct AgentBuilder {
     host: Host,
@@ -234,17 +232,18 @@ pub struct AgentBuilder {
 }
 
 impl Agent {
-    /// An agent that asks `provider` for the model that `config` names, and `host`'s plugins about every step.
+    /// Creates a builder. The agent asks `provider` for the model in `config`, and the plugins of `host` about every
+    /// step.
     #[must_use]
     pub fn builder(host: Host, provider: Arc<dyn Provider>, tools: Toolbox, config: AgentConfig) -> AgentBuilder {
         AgentBuilder { host, models: Models::new(provider, config.model.clone()), tools, config }
     }
 
-    /// Runs a prompt in a session of its own, and the tasks that plugins add. Cancelling `cancel` stops the model's
-    /// stream and kills what tools have started; the run then ends in order, as [`Status::Cancelled`].
+    /// Runs a prompt in a new session, and the tasks that plugins add. Cancelling `cancel` stops the model's stream and
+    /// kills the processes of tools; the run then ends in order, with [`Status::Cancelled`].
     ///
     /// # Errors
-    /// If the session cannot be opened or kept; nothing has run then.
+    /// Returns an error if the session cannot be opened or stored. In that case nothing has run.
     pub async fn run(
         &self,
         prompt: &str,
@@ -255,14 +254,13 @@ impl Agent {
         Ok(state::Run::open(self, reporter, cancel, limits, None)?.finish(Some(prompt)).await)
     }
 
-    /// Continues a session of [`AgentConfig::sessions_dir`] under its id: the model gets its
-    /// conversation, plugins get their state of it. Provider, model and tools are this agent's,
-    /// whichever the session had before. A call without a result gets one that says so. Without a
-    /// prompt, the model continues where it was interrupted.
+    /// Continues a session of [`AgentConfig::sessions_dir`] under its identifier. The model gets its conversation, and
+    /// plugins get their stored state. Provider, model and tools are this agent's, not the session's earlier ones. A
+    /// call without a result gets one that says so. Without a prompt, the model continues at the interruption.
     ///
     /// # Errors
-    /// As [`Self::run`]; if there is no such session, another process writes it, or a message of it
-    /// is damaged; without a prompt, if the model had answered.
+    /// Returns the errors of [`Self::run`], and an error if the session does not exist, is in use by another process or
+    /// has a damaged message. Without a prompt, it is an error if the model had already answered.
     pub async fn resume(
         &self,
         session: &str,
@@ -281,7 +279,7 @@ impl Agent {
 }
 
 impl Agent {
-    /// All that its model is offered.
+    /// Returns all tools that the model is offered.
     #[must_use]
     pub fn offered(&self) -> Vec<OfferedTool> {
         self.config.offered(&self.tools)
@@ -289,19 +287,19 @@ impl Agent {
 }
 
 impl AgentBuilder {
-    /// Further models that a plugin may move a request to.
+    /// Adds models that a plugin may move a request to.
     ///
     /// # Errors
-    /// If another provider of that name is there already.
+    /// Returns an error if a different provider of that name exists.
     pub fn models(mut self, provider: Arc<dyn Provider>, models: Vec<String>) -> Result<Self, AgentError> {
         self.models.add(provider, models)?;
         Ok(self)
     }
 
-    /// The agent; where there are skills, with the tool `skill`.
+    /// Builds the agent. If there are skills, it adds the tool `skill`.
     ///
     /// # Errors
-    /// If the workspace cannot be opened, or another tool is named `skill`.
+    /// Returns an error if the workspace cannot be opened, or if another tool is named `skill`.
     pub fn build(self) -> Result<Agent, AgentError> {
         let Self { host, models, mut tools, mut config } = self;
         let workspace = Workspace::open(&config.workspace)?;
@@ -313,28 +311,28 @@ impl AgentBuilder {
     }
 }
 
-/// How a task, or a run, ended.
+/// Final status of a task or a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// The model gave its final answer.
+    /// The model gave a final answer.
     Success,
-    /// A plugin, or a person that one asked for, said no to the whole of it.
+    /// A plugin, or a person whom a plugin asked, rejected the task or the run.
     Rejected,
-    /// The model was called as often as it may be.
+    /// The task used all its model calls, or the run used all its requests.
     MaxTurns,
-    /// The run has used as many tokens as it may.
+    /// The run used all its tokens.
     MaxTokens,
-    /// The run has lasted as long as it may.
+    /// The run reached its time limit.
     MaxTime,
-    /// A provider failed for good, or the session could not be written.
+    /// A provider failed permanently, or the session could not be written.
     Error,
     /// The run was cancelled.
     Cancelled,
 }
 
 impl Status {
-    /// The status in one word, as plugins get it.
+    /// Returns the name that plugins see.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -354,23 +352,23 @@ impl Status {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct RunOutcome {
-    /// The session's id.
+    /// Identifier of the session.
     pub session: String,
-    /// Success only if every task succeeded; else how the first task ended that did not. A failure that a plugin
-    /// answered with new tasks does not count.
+    /// Success if every task succeeded; otherwise the status of the first task that failed. A failure does not count if
+    /// a plugin answered it with new tasks.
     pub status: Status,
-    /// Why it did not succeed.
+    /// Reason of a status other than success.
     pub reason: Option<String>,
-    /// The rejection that ended the run, if one did.
+    /// Rejection that ended the run, if any.
     pub rejection: Option<Rejection>,
-    /// The final text of the last task that had one, as it may be shown.
+    /// Last final text of the run, as shown to the user.
     pub text: String,
-    /// Model calls of the session.
+    /// Number of model calls of the session.
     pub turns: u32,
-    /// Model calls of the sub-agents of this run.
+    /// Number of model calls by sub-agents of this run.
     pub subagent_turns: u32,
-    /// What both used.
+    /// Tokens used by the session, sub-agents included.
     pub usage: TokenUsage,
-    /// The session's directory on disk.
+    /// Directory of the stored session.
     pub transcript: Option<PathBuf>,
 }

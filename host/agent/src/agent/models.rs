@@ -1,4 +1,4 @@
-//! The providers and models of an agent: the one it uses, and those that a plugin may move a request to.
+//! Providers and models of an agent: its own, and those that a plugin may move a request to.
 
 use super::AgentError;
 use crate::provider::Provider;
@@ -16,7 +16,7 @@ impl Models {
         Self { providers: vec![(provider, vec![model])] }
     }
 
-    /// Adds models, of a known provider or of a new one.
+    /// Adds models of a known or new provider.
     pub(super) fn add(&mut self, provider: Arc<dyn Provider>, models: Vec<String>) -> Result<(), AgentError> {
         match self.providers.iter_mut().find(|(known, _)| known.name() == provider.name()) {
             Some((known, list)) if Arc::ptr_eq(known, &provider) => list.extend(models),
@@ -35,7 +35,7 @@ impl Models {
         self.providers.iter().map(|(provider, _)| provider).find(|provider| provider.name() == name)
     }
 
-    /// All of them, for the engine to check a plugin's choice against.
+    /// Returns all models, so that the engine can check a plugin's choice.
     pub(super) fn refs(&self) -> Vec<ModelRef> {
         let refs = self
             .providers
@@ -44,7 +44,7 @@ impl Models {
         refs.collect()
     }
 
-    /// The notices for the user about the provider of a session.
+    /// Returns the notice for the user about the session's provider.
     pub(super) fn notice(&self, own: &ModelRef) -> Option<String> {
         self.provider(&own.provider)?.notice()
     }

@@ -1,27 +1,27 @@
-//! The task queue of a session: the next task, and the state of each plan.
+//! Task queue of a session, with the progress of each plan.
 
 use super::MAX_TASKS;
 use crate::message::Author;
 use hookhost::contract::{Plan, PlanSummary, Task};
 use std::collections::VecDeque;
 
-/// A task, and the plan that it came from.
+/// A task and its plan.
 #[derive(Debug)]
 pub(super) struct Queued {
     pub(super) task: Task,
     pub(super) plan: Option<usize>,
-    /// Who gave it. A later plan of the model may drop tasks that the model proposed.
+    /// Author of the task. A later plan of the model may drop only the model's own tasks.
     pub(super) author: Author,
 }
 
-/// The tasks of a session, in the order in which they are done.
+/// Tasks of a session, in order.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Queued>,
-    /// Tasks that joined it so far: prompts, and those of plans.
+    /// Number of prompts and plan tasks added so far.
     joined: usize,
-    /// Tasks that joined it so far as plugins added them to no plan. They have room of their own, so that no plan of the model
-    /// crowds them out.
+    /// Number of tasks that plugins added outside of plans. They are counted separately, so that the model's plans
+    /// cannot crowd them out.
     added: usize,
     ended: u32,
     plans: Vec<PlanSoFar>,
@@ -33,23 +33,23 @@ struct PlanSoFar {
     open: u32,
 }
 
-/// What a submitted plan led to.
+/// Result of submitting a plan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Submitted {
-    /// The prompts of the tasks that joined.
+    /// Prompts of the added tasks.
     pub(super) queued: Vec<String>,
-    /// The prompts of those beyond the cap.
+    /// Prompts of the tasks beyond the cap.
     pub(super) left_out: Vec<String>,
-    /// The prompts of the tasks that it took out of the queue.
+    /// Prompts of the tasks that the plan removed from the queue.
     pub(super) dropped: Vec<String>,
-    /// Tasks that it could not take out, since the model did not propose them.
+    /// Number of tasks that stayed because the model did not propose them.
     pub(super) kept: usize,
-    /// Plans that lost their last task to this one.
+    /// Earlier plans that lost their last task to this plan.
     pub(super) closed: Vec<PlanSummary>,
 }
 
 impl Queue {
-    /// Adds tasks at the end, up to the cap. Returns how many were left out.
+    /// Appends tasks, up to the cap. Returns the number of tasks left out.
     pub(super) fn add(&mut self, tasks: Vec<Task>, author: Author) -> usize {
         let joined = if author == Author::Plugin { &mut self.added } else { &mut self.joined };
         let room = MAX_TASKS.saturating_sub(*joined);
@@ -59,9 +59,9 @@ impl Queue {
         left_out
     }
 
-    /// Adds a plan's tasks at the end. If the plan says so, they replace the tasks that the model has proposed before; those
-    /// of plugins stay. `proposed`: the prompts that are the model's own. A task that a plugin put into the plan is the
-    /// plugin's, and comes before the model's tasks where there is no room for all.
+    /// Appends a plan's tasks. With `clear_existing`, the plan first removes the tasks that the model proposed earlier;
+    /// tasks of plugins stay. `proposed` contains the prompts of the model. Any other task of the plan comes from a
+    /// plugin, and takes precedence if there is no room for all.
     pub(super) fn add_plan(&mut self, plan: Plan, proposed: &[String]) -> Submitted {
         let mut submitted = if plan.clear_existing { self.clear_own() } else { Submitted::default() };
         let place = self.plans.len();
@@ -90,7 +90,7 @@ impl Queue {
         submitted
     }
 
-    /// Takes out the tasks that the model has proposed.
+    /// Removes the tasks that the model proposed.
     fn clear_own(&mut self) -> Submitted {
         let (own, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.waiting).into_iter().partition(|queued| queued.author == Author::Model);
@@ -108,13 +108,13 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// Takes all tasks out. Returns the plans that are closed by it.
+    /// Removes all tasks. Returns the plans that this closes.
     pub(super) fn clear(&mut self) -> Vec<PlanSummary> {
         let dropped = std::mem::take(&mut self.waiting);
         dropped.into_iter().filter_map(|queued| self.close(queued.plan?, false)).collect()
     }
 
-    /// A task has ended. Returns its plan, if that was the plan's last task.
+    /// Counts an ended task. Returns its plan if that has no task left.
     pub(super) fn ended(&mut self, plan: Option<usize>, success: bool) -> Option<PlanSummary> {
         self.ended += 1;
         self.close(plan?, success)
@@ -127,12 +127,12 @@ impl Queue {
         (plan.open == 0).then(|| plan.summary.clone())
     }
 
-    /// How many tasks wait.
+    /// Returns the number of waiting tasks.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// How many tasks have ended.
+    /// Returns the number of ended tasks.
     pub(super) fn tasks_ended(&self) -> u32 {
         self.ended
     }

@@ -1,4 +1,4 @@
-//! The events of a run, typed: for a terminal, for NDJSON, for a test. No rendering here.
+//! Typed events of a run, for terminals, NDJSON output and tests. This module renders nothing.
 
 use super::Status;
 use crate::message::TokenUsage;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Gets the events of a run, in order. It is called on the run's own task: it should not block.
+/// Receives the events of a run, in order. The run's own task calls it, so it should not block.
 pub trait Reporter: Send + Sync {
-    /// Something happened.
+    /// Receives one event.
     fn report(&self, event: &AgentEvent);
 }
 
@@ -21,12 +21,12 @@ impl<F: Fn(&AgentEvent) + Send + Sync> Reporter for F {
     }
 }
 
-/// Keeps every event, for tests and for embedders that look afterwards.
+/// Stores every event, for tests and for embedders that read them later.
 #[derive(Debug, Default)]
 pub struct Recorded(Mutex<Vec<AgentEvent>>);
 
 impl Recorded {
-    /// The events so far.
+    /// Returns the events so far.
     #[must_use]
     pub fn events(&self) -> Vec<AgentEvent> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
@@ -39,262 +39,262 @@ impl Reporter for Recorded {
     }
 }
 
-/// Something that happened in a run. As JSON: an object whose `type` is the variant's name in kebab-case.
+/// An event of a run. In JSON, it is an object whose `type` is the variant's name in kebab-case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 #[non_exhaustive]
 pub enum AgentEvent {
     /// The session is open.
     SessionStarted {
-        /// Its id.
+        /// Identifier of the session.
         session: String,
         /// Name of the provider.
         provider: String,
         /// Name of the model.
         model: String,
-        /// The session's directory on disk.
+        /// Directory of the stored session.
         transcript: Option<PathBuf>,
-        /// Messages that it has already: 0 for a new one.
+        /// Number of messages that the session already has; 0 for a new one.
         messages: usize,
     },
-    /// The files and skills that the model gets beside the system prompt, if there are any.
+    /// The model gets instruction files or skills beside the system prompt.
     ContextGathered {
-        /// The files with instructions, outermost first.
+        /// Files with instructions, outermost first.
         instructions: Vec<PathBuf>,
-        /// The names of the skills that it can ask for.
+        /// Names of the skills that the model can ask for.
         skills: Vec<String>,
     },
-    /// A notice for the user; each comes once.
+    /// A notice for the user. Each notice is reported once.
     Notice {
-        /// A sentence.
+        /// One sentence.
         text: String,
     },
-    /// A task begins. The first one is the user's prompt.
+    /// A task begins. The first task is the user's prompt.
     TaskStarted {
-        /// What the model is asked, as plugins left it.
+        /// Prompt for the model, after changes by plugins.
         prompt: String,
-        /// A short name, where a plugin gave one.
+        /// Short name, if a plugin gave one.
         title: Option<String>,
     },
-    /// The progress of the queue: before each task, and when a plan joins it.
+    /// Progress of the queue, before each task and when a plan joins it.
     Queue {
-        /// Tasks that have ended.
+        /// Number of tasks that have ended.
         ended: u32,
-        /// Tasks that wait.
+        /// Number of tasks that wait.
         waiting: usize,
     },
     /// The model's plan joins the queue.
     PlanSubmitted {
-        /// What it is about.
+        /// Subject of the plan.
         title: String,
-        /// The prompts of its tasks.
+        /// Prompts of its tasks.
         tasks: Vec<String>,
     },
-    /// No task of a plan is left.
+    /// The last task of a plan has ended.
     PlanEnded {
-        /// What it is about.
+        /// Subject of the plan.
         title: String,
-        /// How many tasks it had.
+        /// Number of its tasks.
         tasks: u32,
-        /// How many of them succeeded.
+        /// Number of tasks that succeeded.
         completed: u32,
     },
-    /// Something happened in a sub-agent.
+    /// An event of a sub-agent.
     Subagent {
-        /// The tool call that started it, or, further down, the one that started that.
+        /// Tool call that started the sub-agent, in its parent's session.
         call: String,
-        /// How deep it is: 1 for one that the user's own agent has started.
+        /// Depth of the sub-agent; 1 below the agent that the user talks to.
         depth: u32,
-        /// What happened.
+        /// The event.
         event: Box<AgentEvent>,
     },
-    /// A summary has taken the place of the conversation's older part.
+    /// A summary has replaced the older part of the conversation.
     Compacted {
-        /// How many messages were summarised.
+        /// Number of summarised messages.
         messages: u32,
-        /// Estimated size of the next request before, in tokens.
+        /// Estimated size of the next request before the summary, in tokens.
         before: u64,
-        /// The same after.
+        /// Estimated size of the next request after the summary, in tokens.
         after: u64,
     },
     /// Plugins changed a prompt, a request, a task, a plan, a summary or a final text.
     Changed {
-        /// Which event they changed it on.
+        /// Event on which they changed it.
         event: EventKind,
-        /// The plugins, in the order of their changes.
+        /// Names of the plugins, in the order of their changes.
         by: Vec<String>,
-        /// The value before.
+        /// Value before the changes.
         before: Value,
-        /// The value after.
+        /// Value after the changes.
         after: Value,
     },
-    /// A plugin rejected an event that is not about a tool call.
+    /// A plugin rejected an event other than a tool call.
     Rejected {
-        /// On which event.
+        /// The rejected event.
         event: EventKind,
-        /// The plugins, and the refusal.
+        /// Plugins and refusal.
         #[serde(flatten)]
         refusal: Rejected,
     },
     /// A request is sent to a model.
     TurnStarted {
-        /// Model calls of the session, this one included.
+        /// Number of model calls of the session, this one included.
         turn: u32,
         /// Name of the provider.
         provider: String,
         /// Name of the model.
         model: String,
     },
-    /// A request failed and is sent again after a wait.
+    /// A request failed and will be sent again after a wait.
     Retrying {
-        /// Why it failed.
+        /// Message of the failure.
         error: String,
-        /// How long is waited.
+        /// Length of the wait; in JSON, `wait-ms` in milliseconds.
         #[serde(rename = "wait-ms", serialize_with = "milliseconds")]
         wait: Duration,
     },
-    /// More of an answer's text, as it may be shown.
+    /// Next piece of an answer's text, after the plugins' checks.
     Text {
-        /// The text; pieces follow each other without anything between.
+        /// Text of the piece. Pieces are joined without a separator.
         text: String,
     },
-    /// The model's reasoning before or within its answer, a piece at a time. It is not part of the answer. No event carries it, so
-    /// it is not reported where a plugin judges the text that a person sees.
+    /// A piece of the model's reasoning before or within its answer. Reasoning is not part of the answer, and no hook
+    /// event carries it. Therefore it is not reported if a plugin judges the text that a person sees.
     Reasoning {
-        /// The text of the piece.
+        /// Text of the piece.
         text: String,
     },
-    /// Text that waited for plugins to see it whole is not shown, since its answer was interrupted.
+    /// Held text is not shown, since its answer was interrupted before plugins could see it whole.
     TextHeld {
-        /// How many bytes.
+        /// Size of the text, in bytes.
         bytes: usize,
     },
-    /// A plugin answered in the model's place.
+    /// A plugin answered instead of the model.
     Answered {
-        /// The plugin.
+        /// Name of the plugin.
         by: String,
     },
     /// Plugins changed a tool call before it ran.
     ToolChanged {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// The plugins, in the order of their changes.
+        /// Names of the plugins, in the order of their changes.
         by: Vec<String>,
-        /// The arguments that the model gave.
+        /// Arguments from the model.
         before: Value,
-        /// The arguments that count.
+        /// Arguments after the changes.
         after: Value,
     },
-    /// A tool call does not run.
+    /// A tool call was rejected and does not run.
     ToolRejected {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// The arguments that the model gave.
+        /// Arguments from the model.
         arguments: Value,
-        /// The plugins, and the refusal.
+        /// Plugins and refusal.
         #[serde(flatten)]
         refusal: Rejected,
     },
-    /// A plugin gave a tool call's result; the tool does not run.
+    /// A plugin gave the result of a tool call, so the tool does not run.
     ToolAnswered {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// The plugin.
+        /// Name of the plugin.
         by: String,
     },
     /// A tool starts.
     ToolStarted {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// Who brought it.
+        /// Origin of the tool.
         origin: ToolOrigin,
-        /// The arguments it is given.
+        /// Arguments of the call.
         arguments: Value,
     },
-    /// Plugins changed a result before the model saw it. The result before is not reported: a
-    /// plugin may have changed it to hide it.
+    /// Plugins changed a result before the model saw it. The original is not reported, since a plugin may have changed
+    /// it to hide it.
     ResultChanged {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// The plugins, in the order of their changes.
+        /// Names of the plugins, in the order of their changes.
         by: Vec<String>,
     },
-    /// The model does not see a result.
+    /// A result is withheld from the model.
     ResultWithheld {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// The plugins, and the refusal.
+        /// Plugins and refusal.
         #[serde(flatten)]
         refusal: Rejected,
     },
-    /// A tool call has its result.
+    /// The result of a tool call is final.
     ToolFinished {
-        /// The call.
+        /// Identifier of the call.
         id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What the model reads.
+        /// Text for the model.
         text: String,
-        /// Whether it failed, was rejected or was not run.
+        /// True if the call failed, was rejected or was not run.
         is_error: bool,
     },
-    /// What a model call used.
+    /// Token counts of a model call.
     Usage {
         /// Name of the provider.
         provider: String,
         /// Name of the model.
         model: String,
-        /// The call's tokens.
+        /// Tokens of the call.
         call: TokenUsage,
-        /// The session's tokens so far.
+        /// Tokens of the session so far.
         session: TokenUsage,
     },
-    /// A task's final text, as it may be shown. Its pieces came as [`Self::Text`] before.
+    /// Final text of a task, after the plugins' checks. Its pieces came before as [`Self::Text`].
     Answer {
-        /// All of it.
+        /// The whole text.
         text: String,
     },
     /// A task has ended.
     TaskEnded {
-        /// How.
+        /// Status of the task.
         status: Status,
-        /// Why it did not succeed.
+        /// Reason of a status other than success.
         reason: Option<String>,
-        /// Model calls of the task.
+        /// Number of model calls of the task.
         turns: u32,
     },
     /// The session has ended.
     SessionEnded {
-        /// How the run ended.
+        /// Status of the run.
         status: Status,
-        /// What it used.
+        /// Tokens of the session.
         usage: TokenUsage,
     },
 }
 
-/// A rejection, for the user.
+/// A rejection, as shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Rejected {
-    /// The plugins.
+    /// Names of the plugins.
     pub by: Vec<String>,
     /// `rejected`, `failed`, `timed out`, `disagreed` or `not approved`.
     pub cause: &'static str,
-    /// The plugin's words.
+    /// Reason, in the plugin's words.
     pub reason: String,
-    /// The rule's identifier, where it has one.
+    /// Identifier of the rule, if it has one.
     pub code: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Asks the model: makes the request, lets plugins change it, sends it, counts what its answer used. `stream` reads the
-//! answer.
+//! Requests to the model: builds them, lets plugins change them, sends them and counts their tokens. `stream` reads the
+//! answers.
 
 use super::state::{Ended, Run, State, Step};
 use super::tool_calls::AnswerCalls;
@@ -12,13 +12,13 @@ use hookhost::contract::{EventKind, GateOutcome, Inference, ModelRef, Response, 
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A request on its way.
+/// A request that is being sent.
 pub(super) struct Outgoing {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) request: Request,
-    /// The body that plugins have seen, if one subscribes to `request-send`.
+    /// Body after the plugins' changes, if a plugin subscribes to `request-send`.
     pub(super) body: Option<Value>,
-    /// Tries that have failed.
+    /// Number of failed attempts.
     pub(super) failures: u32,
 }
 
@@ -27,7 +27,7 @@ impl Outgoing {
         ModelRef::new(self.provider.name(), &self.request.model)
     }
 
-    /// The thinking of its model.
+    /// Labels thinking with the request's provider and model.
     pub(super) fn thoughts(&self, thinking: Vec<Thinking>) -> Thoughts {
         if thinking.is_empty() {
             return Thoughts::default();
@@ -36,7 +36,7 @@ impl Outgoing {
         Thoughts { provider, model, thinking }
     }
 
-    /// Sends it, in the form that plugins have seen.
+    /// Sends the request, with the body that plugins have seen if there is one.
     pub(super) async fn submit(&self) -> Result<DeltaStream, ProviderError> {
         match &self.body {
             Some(body) => self.provider.send_body(self.request.clone(), body.clone()).await,
@@ -44,7 +44,7 @@ impl Outgoing {
         }
     }
 
-    /// An estimate, for servers that do not count tokens.
+    /// Estimates the token counts, for servers that do not report them.
     pub(super) fn estimate(&self, text: &str, calls: &[ToolUse]) -> TokenUsage {
         let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
         let bytes = text.len() + calls.sum::<usize>();
@@ -62,7 +62,7 @@ impl Outgoing {
 }
 
 impl Completion {
-    /// The model call that it came from, for the session's files. `None` if a plugin gave it.
+    /// Returns the model call for the session's files; `None` if a plugin gave the answer.
     pub(super) fn generation(&self) -> Option<Generation> {
         let (ModelRef { provider, model, .. }, usage) = self.used.clone()?;
         let stop = match self.stop_reason.as_str() {
@@ -75,39 +75,39 @@ impl Completion {
     }
 }
 
-/// The result of asking plugins about a request.
+/// Result of asking plugins about a request.
 pub(super) enum Gated {
-    /// It may be sent, in this form.
+    /// The request may be sent in this form.
     Send(Outgoing),
-    /// A plugin answered in the model's place.
+    /// A plugin answered instead of the model.
     Responded { text: String, by: String },
-    /// It is not sent.
+    /// The request is not sent.
     Ended(Ended),
 }
 
-/// An answer, whole or cut off.
+/// An answer, complete or cut off.
 pub(super) struct Completion {
-    /// Its text, as far as it was shown and as far as it waits.
+    /// Text of the answer, both shown and held.
     pub(super) stream: TextStream,
     pub(super) thoughts: Thoughts,
     pub(super) calls: AnswerCalls,
     pub(super) stop_reason: String,
-    /// The tokens of the model call; `None` if a plugin answered.
+    /// Tokens of the model call; `None` if a plugin answered.
     pub(super) used: Option<(ModelRef, TokenUsage)>,
-    /// Why it is not whole.
+    /// Reason why the answer is incomplete.
     pub(super) cut: Option<Cut>,
 }
 
-/// Why an answer is not whole, though tool calls of it are under way.
+/// Reasons why an answer with calls under way is incomplete.
 pub(super) enum Cut {
-    /// The stream broke off. The model is asked again, with the results of these calls.
+    /// The stream broke off. The model is asked again, with the results of the calls.
     Broken(ProviderError),
     /// The task ends.
     Ended(Ended),
 }
 
 impl Run<'_> {
-    /// The next request, made of the conversation so far.
+    /// Builds the next request from the conversation so far.
     pub(super) fn request(&self) -> Request {
         let config = &self.agent.config;
         Request {
@@ -121,7 +121,7 @@ impl Run<'_> {
         }
     }
 
-    /// Begins a turn: its request, as plugins leave it. They change this one only, not the conversation.
+    /// Begins a turn and builds its request. Plugins' changes apply to this request only, not to the conversation.
     pub(super) async fn assemble(&mut self) -> Step {
         self.end_turn().await;
         let config = &self.agent.config;
@@ -148,7 +148,7 @@ impl Run<'_> {
         self.tell_too_large();
         match self.gate_request(self.request()).await {
             Gated::Send(mut outgoing) => {
-                // What plugins said about this very request counts, too.
+                // Plugins may have added reminders while they judged this request.
                 outgoing.request.reminders = self.reminders();
                 Ok(State::Send(outgoing))
             }
@@ -167,7 +167,7 @@ impl Run<'_> {
         }
     }
 
-    /// Continues with the reason in the conversation if the refusal of the turn allows that. Otherwise the task ends.
+    /// Adds the reason to the conversation and continues, if the refusal allows a retry. Otherwise it ends the task.
     fn refused_turn(&mut self, ended: Ended) -> Step {
         match &ended.rejection {
             Some(rejection) if self.may_try_again(rejection) => self.continue_after(rejection),
@@ -217,7 +217,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends the request, and again after a wait if the failure is temporary.
+    /// Sends the request; `failed` retries it after temporary failures.
     pub(super) async fn send(&mut self, mut outgoing: Outgoing) -> State {
         if outgoing.failures == 0 {
             if let Err(ended) = self.gate_body(&mut outgoing).await {
@@ -247,10 +247,10 @@ impl Run<'_> {
         }
     }
 
-    /// Waits before the next try.
+    /// Waits before the next attempt.
     ///
     /// # Errors
-    /// How the task ends, if there is none.
+    /// Returns the end of the task if there is no further attempt, or if the run is cancelled.
     async fn wait_out(&self, failures: u32, error: &ProviderError) -> Result<(), Ended> {
         let Some(wait) = self.agent.config.retry.wait(failures, error) else {
             let is_broken = matches!(error, ProviderError::BrokenStream { .. });
@@ -261,7 +261,7 @@ impl Run<'_> {
         self.unless_cancelled(tokio::time::sleep(wait)).await.ok_or_else(|| self.interrupted())
     }
 
-    /// Tells plugins of the answer and of what it used, then continues with its tool calls or its end.
+    /// Sends `after-inference` and `token-usage`, then continues with the tool calls or the final text.
     pub(super) async fn answered(&mut self, mut answer: Completion) -> Step {
         if answer.cut.is_none() {
             let tool_calls = answer.calls.uses.iter().map(|call| self.contract_call(call)).collect();
@@ -269,8 +269,8 @@ impl Run<'_> {
             let response = Response { text, tool_calls, stop_reason: answer.stop_reason.clone() };
             let _ = self.session.after_inference(response).await;
         }
-        // Before anything can end the task, since the calls are part of the conversation in any
-        // case. A final text is stored as plugins leave it.
+        // The calls belong to the conversation in any case, so they are stored before anything can end the task. A
+        // final text is stored later, after the plugins' changes.
         if !answer.calls.uses.is_empty() {
             if let Some(turn) = &mut self.turn {
                 turn.tool_calls = answer.calls.uses.len();
@@ -300,7 +300,7 @@ impl Run<'_> {
         if let Some((model, used)) = answer.used.clone()
             && let Some(ended) = self.gate_usage(model, used).await
         {
-            // An answer without calls needs no further model call, so it is kept unless the whole run stops.
+            // An answer without calls needs no further model call, so it is kept unless the session or the run stops.
             if !answer.calls.uses.is_empty() || ended.stop.is_some() {
                 return self.stop(answer.calls, ended).await;
             }
@@ -322,7 +322,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asks plugins about the tokens of a model call. Returns how the task ends, if a plugin rejects them.
+    /// Asks plugins about the tokens of a model call. Returns the end of the task if a plugin rejects them.
     pub(super) async fn gate_usage(&self, model: ModelRef, used: TokenUsage) -> Option<Ended> {
         let ModelRef { provider, model: name, .. } = model.clone();
         self.report(&AgentEvent::Usage { provider, model: name, call: used, session: self.usage });
@@ -342,7 +342,7 @@ impl Run<'_> {
         self.limits.spend(used);
     }
 
-    /// Counts the tokens of the turn's model call, which are the size of the conversation by now.
+    /// Counts the tokens of the turn's model call, which also give the current size of the conversation.
     pub(super) fn count_turn(&mut self, used: TokenUsage) {
         self.count(used);
         self.context_tokens = used.input_tokens.saturating_add(used.output_tokens);
@@ -351,7 +351,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the tokens of sub-agents to this session's. The budget has counted them already.
+    /// Adds the tokens of sub-agents to this session. The run's limits have already counted them.
     pub(super) fn take_over_usage(&mut self) {
         let (used, turns) = self.run_context.take_usage();
         self.subagent_turns = self.subagent_turns.saturating_add(turns);
@@ -359,7 +359,7 @@ impl Run<'_> {
         self.task.usage.add(used);
     }
 
-    /// The tokens of the session and its run so far, as plugins get them.
+    /// Returns the tokens of the session and its run so far, for plugins.
     fn totals(&self) -> Totals {
         let run = self.limits.tree_usage();
         Totals {
@@ -371,7 +371,7 @@ impl Run<'_> {
         }
     }
 
-    /// The tokens of a call and of the session, as plugins get them.
+    /// Returns the tokens of a call, of the session and of its run, for plugins.
     pub(super) fn contract_usage(&self, model: &ModelRef, call: TokenUsage) -> Usage {
         let run = self.limits.tree_usage();
         Usage {
@@ -396,7 +396,7 @@ impl Run<'_> {
     }
 }
 
-/// The prompt of the task at hand.
+/// Returns the prompt of the current task.
 fn last_prompt(messages: &mut [Message]) -> Option<&mut String> {
     messages.iter_mut().rev().filter(|message| message.is_prompt()).find_map(|message| match message {
         Message::User { text, .. } => Some(text),
@@ -404,7 +404,7 @@ fn last_prompt(messages: &mut [Message]) -> Option<&mut String> {
     })
 }
 
-/// The fields that differ, before and after.
+/// Returns the fields that differ, before and after.
 fn differences(before: &Inference, after: &Inference) -> (Value, Value) {
     let (mut old, mut new) = (serde_json::Map::new(), serde_json::Map::new());
     let mut compare = |name: &str, before: Value, after: Value| {

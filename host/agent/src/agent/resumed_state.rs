@@ -1,4 +1,4 @@
-//! What a run begins with: the resumed conversation, the tokens used so far, the files that the model gets.
+//! State at the beginning of a run: the resumed conversation, its tokens, and the files that the model gets.
 
 use super::conversation::Conversation;
 use super::state::Run;
@@ -8,20 +8,20 @@ use crate::message::{Message, TokenUsage, ToolUse};
 use crate::session_store::{Header, INTERRUPTED, Resumed, SessionStore, SessionStoreError, StoredSession};
 use hookhost::capability::Reminder;
 
-/// The state of a resumed session before this run; empty for a new one.
+/// State of a resumed session; empty for a new one.
 #[derive(Debug, Default)]
 pub(super) struct ResumedState {
-    /// The number of its messages.
+    /// Number of messages.
     pub(super) messages: usize,
-    /// Model calls.
+    /// Number of model calls, without sub-agents.
     pub(super) turns: u32,
-    /// Model calls of its sub-agents.
+    /// Number of model calls by sub-agents.
     pub(super) subagent_turns: u32,
-    /// What both used.
+    /// Tokens used, sub-agents included.
     pub(super) usage: TokenUsage,
-    /// The reminders that plugins gave for the model.
+    /// Reminders that plugins set for the model, each with the number of model calls before it.
     pub(super) reminders: Vec<(u32, Reminder)>,
-    /// Notices about it for the user.
+    /// Notices for the user.
     notices: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn open(
     Ok((Conversation::new(conversation, Some(writer)), resumed_state))
 }
 
-/// Whether the model was about to answer.
+/// Returns true if the model's answer comes next.
 pub(super) fn waits_for_the_model(conversation: &[Message]) -> bool {
     match conversation.last() {
         Some(Message::Assistant { tool_calls, .. }) => !tool_calls.is_empty(),
@@ -83,7 +83,8 @@ impl Run<'_> {
         }
     }
 
-    /// Reports the notices of a resumed session. A call without a result gets one that says that it was interrupted.
+    /// Reports the notices of a resumed session, and gives each call without a result one that says that it was
+    /// interrupted.
     pub(super) fn report_resumed_state(&mut self) -> Result<(), SessionStoreError> {
         for text in std::mem::take(&mut self.resumed_state.notices) {
             self.report(&AgentEvent::Notice { text });

@@ -1,5 +1,4 @@
-//! What a run shares with its own tools and with the task that runs tool calls: the session, the
-//! queue, the channel of events.
+//! State that a run shares with its own tools and with the task that runs tool calls.
 
 use super::AgentEvent;
 use super::queue::Queue;
@@ -14,44 +13,44 @@ use tokio::sync::mpsc::UnboundedSender;
 /// A message to the run that waits for its tool calls.
 #[derive(Debug)]
 pub(super) enum LoopEvent {
-    /// For the reporter.
+    /// An event for the reporter.
     Report(AgentEvent),
-    /// The call at this place of the answer may run: plugins have been asked about it.
+    /// Plugins allow the call with this index in the answer.
     Asked(usize),
-    /// The call at this place has a new status.
+    /// The call with this index has a new status.
     Call(usize, CallStatus),
 }
 
-/// The status of a tool call.
+/// Status of a tool call.
 #[derive(Debug)]
 pub(super) enum CallStatus {
-    /// Nothing yet: it is asked about, or waits.
+    /// The call is being judged, or waits.
     Open,
-    /// It runs.
+    /// The call runs.
     Started,
-    /// It cannot even be asked about.
+    /// The arguments are not a JSON object, so plugins cannot judge the call.
     Malformed,
-    /// It does not run. With the end of the task, if the rejection ends it.
+    /// The call was rejected. Contains the end of the task if the rejection ends it.
     Refused(Rejection, Option<Box<Ended>>),
-    /// A plugin gave its result.
+    /// A plugin gave the result.
     Responded(ToolCall, ToolResult),
-    /// It has run.
+    /// The call has run.
     Finished(ToolCall, ToolResult),
-    /// It was stopped. With the output that it had printed by then.
+    /// The call was stopped. Contains its output so far.
     Interrupted(ToolCall, ToolResult),
-    /// Its result is part of the conversation.
+    /// The result is part of the conversation.
     Answered,
 }
 
-/// What the parts of one run share.
+/// State that the parts of one run share.
 #[derive(Debug)]
 pub(super) struct RunContext {
     session: OnceLock<Arc<Session>>,
     queue: Mutex<Queue>,
     events: UnboundedSender<LoopEvent>,
-    /// Tokens and model calls of sub-agents that the run has not counted yet.
+    /// Tokens and model calls of sub-agents that are not yet counted in the session.
     used: Mutex<(TokenUsage, u32)>,
-    /// How the session must end, if something inside of a tool or a shown text requires it.
+    /// End of the session, if a tool or a shown text requires it.
     stop: Mutex<Option<Ended>>,
     subagents: AtomicU32,
 }
@@ -68,7 +67,7 @@ impl RunContext {
         }
     }
 
-    /// The session; there is none until it is open.
+    /// Returns the session; `None` until it is open.
     pub(super) fn session(&self) -> Option<&Arc<Session>> {
         self.session.get()
     }
@@ -85,7 +84,7 @@ impl RunContext {
         self.send(LoopEvent::Report(event));
     }
 
-    /// A run that has ended drops its receiver; then the event is lost on purpose.
+    /// Sends an event. It is lost on purpose if the run has ended and dropped its receiver.
     pub(super) fn send(&self, event: LoopEvent) {
         let _ = self.events.send(event);
     }
@@ -100,19 +99,19 @@ impl RunContext {
         std::mem::take(&mut *locked(&self.used))
     }
 
-    /// Ends the session once the current call has its result, if the refusal says so.
+    /// Ends the session after the current call, if the rejection demands that.
     pub(super) fn refused(&self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.end(Ended::rejected(rejection.clone()));
         }
     }
 
-    /// Ends the session once the current call has its result.
+    /// Ends the session after the current call.
     pub(super) fn end(&self, ended: Ended) {
         locked(&self.stop).get_or_insert(ended);
     }
 
-    /// Whether a plugin has said that the run is to stop.
+    /// Returns true if the session must end after the current call.
     pub(super) fn is_to_stop(&self) -> bool {
         locked(&self.stop).is_some()
     }
@@ -121,7 +120,7 @@ impl RunContext {
         locked(&self.stop).take()
     }
 
-    /// Counts a sub-agent of the session. Returns `false` if that were more than `max`.
+    /// Counts a sub-agent of the session and returns true, unless `max` is reached.
     pub(super) fn count_subagent(&self, max: u32) -> bool {
         let more = |count: u32| (count < max).then_some(count + 1);
         self.subagents.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

@@ -1,5 +1,4 @@
-//! The run as a state machine: each state is a step whose outcome is the next state. The whole order of events can be
-//! read off [`Run::step`].
+//! The run as a state machine: each step returns the next state. [`Run::step`] shows the whole order of events.
 
 use super::conversation::Conversation;
 use super::limits::Limits;
@@ -22,43 +21,43 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Where a run is.
+/// State of a run.
 pub(super) enum State {
-    /// Nothing has happened. `session-start` and `provider-resolve` come, then the first task; without a prompt, what a
-    /// session was about.
+    /// Initial state. It sends `session-start` and `provider-resolve`; then the first task begins. Without a prompt, a
+    /// resumed session continues with its model's next answer.
     Start { prompt: Option<String> },
-    /// Between tasks; where none is left: `queue-empty`.
+    /// Between tasks. If no task is left, it sends `queue-empty`.
     NextTask,
-    /// A task: `task-start`, and `prompt-submit` about its prompt.
+    /// A task begins. It sends `task-start`, then `prompt-submit` for its prompt.
     Submit(Queued),
-    /// A turn begins: `turn-start`. Its request is put together, for `before-inference`, after `before-compaction` and
-    /// `after-compaction` where it would be too large.
+    /// A turn begins. It sends `turn-start`, then `before-inference` for its request; if the request would be too
+    /// large, `before-compaction` and `after-compaction` come before that.
     Assemble,
-    /// The request goes out, perhaps not for the first time: `request-send`.
+    /// The request is sent, possibly again: `request-send`.
     Send(Outgoing),
-    /// The answer streams in: `stream-delta`, `stream-end`, and of each of its tool calls
-    /// `before-tool-call`; or, all of it, `response-receive`.
+    /// The answer streams in: `stream-delta`, `stream-end`, and `before-tool-call` for each of its calls. If a plugin
+    /// subscribes to `response-receive`, it sees the whole answer first.
     Receive(Outgoing, DeltaStream),
-    /// The answer is complete: `after-inference`, `token-usage`. Then its tool calls:
-    /// `before-tools`, `after-tool-call`, `turn-end`.
+    /// The answer is complete: `after-inference`, `token-usage`. Its tool calls follow: `before-tools`,
+    /// `after-tool-call`, `turn-end`.
     Answered(Completion),
-    /// It has none, so its text is final: `finalize-content`.
+    /// The answer has no tool calls, so its text is final: `finalize-content`.
     Finalize(Completion),
-    /// The task has ended, well or not: `turn-end`, `agent-error`, `task-complete`, `plan-complete`.
+    /// The task has ended with any status: `turn-end`, `agent-error`, `task-complete`, `plan-complete`.
     Ended(Ended),
-    /// `session-end`.
+    /// The session ends: `session-end`.
     Finish,
-    /// Nothing more will happen.
+    /// Final state.
     Done,
 }
 
-/// How a task ended.
+/// End of a task.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
     pub(super) status: Status,
     pub(super) reason: Option<String>,
     pub(super) rejection: Option<Rejection>,
-    /// What ends with it beside the task: no further task of the session is begun, or of the whole run.
+    /// Scope that ends beside the task: the session takes no further task, or the whole run ends.
     pub(super) stop: Option<Stop>,
 }
 
@@ -77,16 +76,17 @@ impl Ended {
     }
 }
 
-/// A step fails if the session cannot be written: a session that is not on disk must not continue.
+/// Result of a step. It is an error if the session cannot be written, since a session that is not on disk must not
+/// continue.
 pub(super) type Step = Result<State, SessionStoreError>;
 
-/// The part of a run that outlasts it where its session continues.
+/// The part of a run that outlasts it if its session continues.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) session: Arc<Session>,
     pub(super) conversation: Conversation,
     pub(super) turns: u32,
-    /// Model calls of its sub-agents.
+    /// Model calls of the session's sub-agents.
     subagent_turns: u32,
     pub(super) usage: TokenUsage,
     own: ModelRef,
@@ -96,12 +96,12 @@ pub(super) struct Opened {
     begun: Begun,
 }
 
-/// Which parts of a session's beginning are done. Each is done once, however many runs the session has.
+/// Completed parts of a session's beginning. Each part happens once per session, not per run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
-    /// `session-start` has come.
+    /// True after `session-start`.
     pub(super) started: bool,
-    /// Its model is settled.
+    /// True once the session's model is chosen.
     pub(super) settled: bool,
 }
 
@@ -110,65 +110,65 @@ pub(super) struct Run<'a> {
     pub(super) agent: &'a Agent,
     pub(super) session: Arc<Session>,
     pub(super) reporter: &'a dyn Reporter,
-    /// Cancelled from outside, or when the run's time is over.
+    /// Cancelled from outside, or at the run's time limit.
     pub(super) cancel: CancellationToken,
-    /// Whether the run's time is over; the task that looks at the clock.
+    /// True after the time limit; set by the task in `_clock`.
     time_is_over: Arc<AtomicBool>,
     _clock: JoinSet<()>,
     pub(super) limits: Arc<Limits>,
-    /// The agent's tools and the run's own.
+    /// Tools of the agent and of the run.
     pub(super) tools: Toolbox,
     pub(super) context: ToolContext,
     pub(super) run_context: Arc<RunContext>,
-    /// What the run receives from its own tools and its tool calls.
+    /// Receives events from the run's own tools and its tool calls.
     pub(super) events: UnboundedReceiver<LoopEvent>,
-    /// The model that the session uses.
+    /// Model of the session.
     pub(super) own: ModelRef,
     pub(super) conversation: Conversation,
-    /// Size of the conversation as the provider last counted it, in tokens; 0 where it has not.
+    /// Size of the conversation in tokens, as the provider last counted it; 0 if unknown.
     pub(super) context_tokens: u64,
-    /// The state of a resumed session, until it is reported.
+    /// State of a resumed session, until it is reported.
     pub(super) resumed_state: ResumedState,
     pub(super) task: TaskSoFar,
-    /// The turn that has begun and not ended.
+    /// The current turn.
     pub(super) turn: Option<TurnSoFar>,
     pub(super) turns: u32,
     pub(super) turns_begun: u32,
-    /// Model calls of the run's sub-agents.
+    /// Model calls of this run's sub-agents.
     pub(super) subagent_turns: u32,
-    /// Those of the session's earlier runs.
+    /// Model calls of sub-agents in earlier runs of the session.
     earlier_subagent_turns: u32,
     pub(super) usage: TokenUsage,
-    /// The last final text, as it may be shown.
+    /// Last final text, as shown to the user.
     pub(super) text: String,
-    /// The first end of a task that did not succeed.
+    /// End of the first task that failed.
     pub(super) standing: Option<Ended>,
-    /// No further task begins.
+    /// True if no further task may begin.
     pub(super) stopped: bool,
     pub(super) begun: Begun,
-    /// The session continues after this run, which does not end it.
+    /// True if the session continues after this run.
     pub(super) stays_open: bool,
 }
 
-/// What has happened in the task at hand.
+/// Progress of the current task.
 #[derive(Default)]
 pub(super) struct TaskSoFar {
-    /// The plan that it came from.
+    /// Index of the plan that the task belongs to.
     pub(super) plan: Option<usize>,
     pub(super) turns: u32,
     pub(super) turns_begun: u32,
     pub(super) usage: TokenUsage,
-    /// How often its final text was refused and rewritten.
+    /// Number of continuations after a refused final text or turn.
     pub(super) revisions: u32,
-    /// A plugin has refused what its last model call used.
+    /// True if a plugin has refused the usage of the last model call.
     pub(super) usage_refused: bool,
-    /// The user was told that a request is larger than the context window.
+    /// True if the user was told that a request exceeds the context window.
     pub(super) told_too_large: bool,
-    /// Answers in a row that broke off while calls of theirs were under way.
+    /// Number of answers in a row that broke off after some of their calls had been handed on.
     pub(super) broken: u32,
 }
 
-/// What has happened in the turn at hand.
+/// Progress of the current turn.
 pub(super) struct TurnSoFar {
     turn: Turn,
     pub(super) usage: TokenUsage,
@@ -176,13 +176,13 @@ pub(super) struct TurnSoFar {
 }
 
 impl Opened {
-    /// Opens the session of a run: a new one, or a resumed one.
+    /// Opens a new or resumed session.
     ///
     /// # Errors
-    /// If the engine does not open it, or it cannot be kept.
+    /// Returns an error if the engine refuses the session, or if it cannot be stored.
     pub(super) fn new(agent: &Agent, resumed: Option<Resumed>) -> Result<Self, AgentError> {
         let Agent { host, models, config, workspace, .. } = agent;
-        // Only to know them: each run has its own, with its own run context.
+        // These tools serve only for their definitions: each run creates its own ones with its run context.
         let tools = tools(agent, &Arc::new(RunContext::new(unbounded_channel().0)), &Arc::new(Limits::new(config)))?;
         let mut spec = SessionSpec::new("hookhost", workspace.root());
         spec.id = resumed.as_ref().map(|resumed| resumed.session.header.id.clone()).or_else(|| config.session.clone());
@@ -211,7 +211,7 @@ impl Opened {
         })
     }
 
-    /// Whether `session-start` has come, so that `session-end` must come, too.
+    /// Returns true after `session-start`; then `session-end` must come, too.
     pub(super) fn has_started(&self) -> bool {
         self.begun.started
     }
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
         Ok(Self::within(opened, agent, reporter, cancel, limits)?)
     }
 
-    /// A run within a session that is open.
+    /// Creates a run in an open session.
     pub(super) fn within(
         opened: Opened,
         agent: &'a Agent,
@@ -306,13 +306,13 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Runs a prompt to its end, and all tasks that follow from it.
+    /// Runs a prompt and all tasks that follow from it to their end.
     pub(super) async fn finish(mut self, prompt: Option<&str>) -> RunOutcome {
         self.steps(State::Start { prompt: prompt.map(str::to_owned) }).await;
         self.outcome()
     }
 
-    /// Steps from there until nothing more happens.
+    /// Steps from `state` until the run is done.
     pub(super) async fn steps(&mut self, mut state: State) {
         while !matches!(state, State::Done) {
             state = match self.step(state).await {
@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The rest of `future`, unless the run is cancelled first.
+    /// Awaits `future`; returns `None` if the run is cancelled first.
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -355,7 +355,7 @@ impl<'a> Run<'a> {
         self.reporter.report(event);
     }
 
-    /// Tells that plugins changed something, if they did.
+    /// Reports the plugins' changes, if there are any.
     pub(super) fn report_change(&self, event: EventKind, by: &[String], before: &str, after: &str) {
         if !by.is_empty() {
             let (before, after) = (before.into(), after.into());
@@ -367,7 +367,7 @@ impl<'a> Run<'a> {
         self.report(&AgentEvent::Rejected { event, refusal: rejection.into() });
     }
 
-    /// How a run ends that is cancelled, or whose time is over.
+    /// Returns the end of a run that was cancelled or reached its time limit.
     pub(super) fn interrupted(&self) -> Ended {
         match self.agent.config.max_time {
             Some(most) if self.time_is_over.load(Ordering::Relaxed) => {
@@ -382,7 +382,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Notes that a turn has begun.
+    /// Counts a new turn.
     pub(super) fn begin_turn(&mut self) {
         self.turns_begun = self.turns_begun.saturating_add(1);
         self.task.turns_begun = self.task.turns_begun.saturating_add(1);
@@ -390,7 +390,7 @@ impl<'a> Run<'a> {
         self.turn = Some(TurnSoFar { turn, usage: TokenUsage::default(), tool_calls: 0 });
     }
 
-    /// Tells that the turn has ended, where one has begun.
+    /// Sends `turn-end` if a turn has begun.
     pub(super) async fn end_turn(&mut self) {
         let Some(TurnSoFar { turn, usage, tool_calls }) = self.turn.take() else { return };
         let summary = TurnSummary {
@@ -429,7 +429,7 @@ impl<'a> Run<'a> {
         State::Done
     }
 
-    /// Ends a run whose session cannot be written: nothing more is written, and `session-end` still comes.
+    /// Ends a run whose session cannot be written. It writes nothing more, but still sends `session-end`.
     fn not_written(&mut self, error: &SessionStoreError) -> State {
         self.conversation.abandon();
         State::Ended(Ended { stop: Some(Stop::Session), ..Ended::error(error.to_string()) })
@@ -439,7 +439,7 @@ impl<'a> Run<'a> {
         self.take_outcome()
     }
 
-    /// The outcome of the run, and its session, which continues.
+    /// Returns the outcome of the run, and its session for the next run.
     pub(super) fn close(mut self) -> (RunOutcome, Opened) {
         let (outcome, subagent_turns) = (self.take_outcome(), self.session_subagent_turns());
         let Self {
@@ -480,13 +480,13 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The agent's tools and the run's own, as far as the agent brings none of that name.
+/// Returns the agent's tools, and the run's own tools whose names the agent does not use.
 fn tools(agent: &Agent, run_context: &Arc<RunContext>, limits: &Arc<Limits>) -> Result<Toolbox, ToolboxError> {
     let mut tools = agent.tools.clone();
     if tools.get(super::submit_plan::NAME).is_none() {
         tools = tools.with(Arc::new(SubmitPlan(Arc::clone(run_context))))?;
     }
-    // An agent as deep as they go has no such tool.
+    // An agent at the maximum depth has no such tool.
     if agent.config.depth < u32::from(agent.config.max_depth) && tools.get(super::subagent::NAME).is_none() {
         let (agent, run_context, limits) = (agent.clone(), Arc::clone(run_context), Arc::clone(limits));
         tools = tools.with(Arc::new(SpawnAgent { agent, run_context, limits }))?;

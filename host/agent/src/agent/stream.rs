@@ -1,5 +1,5 @@
-//! The answer as it streams in: the engine says which of its text is shown when, and each tool call is scheduled the
-//! moment it is complete.
+//! Reads an answer as it streams in. The engine decides when to show its text, and each complete tool call is scheduled
+//! at once.
 
 use super::display::GRACE;
 use super::request::{Completion, Cut, Outgoing};
@@ -13,20 +13,21 @@ use hookhost::TextStream;
 use hookhost::contract::EventKind;
 use std::sync::Arc;
 
-/// The part of an answer that has come so far.
+/// The part of an answer that has arrived.
 struct Incoming {
     stream: TextStream,
-    /// Text that waits for `response-receive`, if a plugin subscribes to that: it joins the stream when the answer has passed.
+    /// Text that waits for `response-receive`, if a plugin subscribes to it. It joins the stream once plugins have
+    /// passed the answer.
     unread: Option<String>,
     thinking: Vec<Thinking>,
-    /// The calls that were handed to the scheduler.
+    /// Calls that the scheduler has.
     calls: AnswerCalls,
-    /// The calls that wait until the answer is complete.
+    /// Calls that wait until the answer is complete.
     held: Vec<ToolUse>,
     used: Option<TokenUsage>,
     offered: Arc<[String]>,
-    /// Whether calls wait until the answer is complete, since a plugin subscribes to `before-tools` or `response-receive`, or has
-    /// the text before them wait.
+    /// True if calls wait until the answer is complete, since a plugin subscribes to `before-tools` or
+    /// `response-receive`, or holds the text before them.
     holds_calls: bool,
 }
 
@@ -36,20 +37,20 @@ impl Incoming {
     }
 }
 
-/// How an answer's stream ended.
+/// End of an answer's stream.
 enum End {
     Complete(StopReason),
     Failed(ProviderError),
-    /// The task ends while it streams.
+    /// The task ends before the stream does.
     Ended(Ended),
 }
 
 impl Run<'_> {
-    /// Reads the answer.
+    /// Reads the answer to its end.
     pub(super) async fn receive(&mut self, outgoing: Outgoing, stream: DeltaStream) -> State {
         let whole = self.agent.host.has_subscriber(EventKind::ResponseReceive);
         let stream_text = self.session.stream();
-        // What the model says before its calls is shown before them, also where it is shown once it is final.
+        // Text before a call must be shown before the call runs, even if the text is held until the answer is complete.
         let shows_late = stream_text.is_held();
         let mut incoming = Incoming {
             stream: stream_text,
@@ -69,15 +70,15 @@ impl Run<'_> {
         }
         let is_kept = matches!(end, End::Ended(_)) || !incoming.calls.uses.is_empty();
         if is_kept && !matches!(end, End::Complete(_)) {
-            // The rest is shown, within a short time: the run may be about to end.
+            // The remaining text is shown within a short time, since the run may be about to end.
             if let Ok(rest) = tokio::time::timeout(GRACE, incoming.stream.end_untold()).await {
                 self.show(rest);
             }
         }
         match end {
             End::Complete(stop) => self.complete(outgoing, incoming, &stop).await,
-            // No call was handed on, so the same request may be sent again. The shown text stays on
-            // the screen; after the reason, the answer is shown again.
+            // No call was scheduled, so the same request may be sent again. The text on the screen stays; after the
+            // reason of the retry, the new answer follows.
             End::Failed(error) if incoming.calls.uses.is_empty() => {
                 self.count(incoming.used.unwrap_or_default());
                 self.failed(outgoing, &error).await
@@ -86,8 +87,8 @@ impl Run<'_> {
                 self.count(incoming.used.unwrap_or_default());
                 State::Ended(ended)
             }
-            // Calls have been asked about, and may run: sent again, the model would ask for them a
-            // second time. They keep their place in the conversation instead.
+            // Calls were scheduled and may run. If the request were sent again, the model would ask for them a second
+            // time, so they keep their place in the conversation.
             End::Failed(error) => self.cut(&outgoing, incoming, Cut::Broken(error)),
             End::Ended(ended) => self.cut(&outgoing, incoming, Cut::Ended(ended)),
         }
@@ -117,7 +118,7 @@ impl Run<'_> {
                     }
                 }
                 Some(Ok(Delta::ToolCall(call))) => {
-                    // What the model has said before the call is shown before it.
+                    // Text before a call is shown before the call.
                     self.show(incoming.stream.flush().await);
                     if let Some(ended) = self.run_context.take_stop() {
                         return End::Ended(ended);
@@ -145,7 +146,7 @@ impl Run<'_> {
         }
     }
 
-    /// The answer is complete, and may be used where nobody objects.
+    /// Handles a complete answer: passes it to `response-receive` if needed, shows the rest and releases held calls.
     async fn complete(&mut self, outgoing: Outgoing, mut incoming: Incoming, stop: &StopReason) -> State {
         self.task.broken = 0;
         let used = incoming.used.unwrap_or_else(|| {
@@ -161,7 +162,8 @@ impl Run<'_> {
             match self.receive_whole(&outgoing, whole).await {
                 Ok(passed) => {
                     self.show(incoming.stream.push(&passed.text).await);
-                    // Its provider would refuse thinking that is not its own: a plugin can only take pieces away.
+                    // Plugins can only remove pieces of thinking: the provider would refuse pieces that it did not
+                    // produce.
                     incoming.thinking.retain(|thinking| passed.thinking.contains(thinking));
                     stop_reason = passed.stop_reason;
                     for call in passed.tool_calls {
@@ -174,7 +176,7 @@ impl Run<'_> {
         }
         self.show(incoming.stream.end().await);
         if let Some(ended) = self.run_context.take_stop() {
-            // Held calls do not begin, and those that run are ended.
+            // Held calls do not start, and running calls are ended.
             if incoming.calls.uses.is_empty() {
                 return State::Ended(ended);
             }
@@ -201,7 +203,8 @@ impl Run<'_> {
     }
 }
 
-/// Providers promise unique ids; where one breaks the promise, each call must still have its own result.
+/// Returns the call with a unique identifier. Providers promise unique ones, but each call needs its own result even if
+/// they break the promise.
 fn distinct(mut call: ToolUse, earlier: &[ToolUse], held: &[ToolUse]) -> ToolUse {
     let taken = |id: &str| earlier.iter().chain(held).any(|other| other.id == id);
     if call.id.is_empty() || taken(&call.id) {

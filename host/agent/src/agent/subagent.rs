@@ -1,6 +1,5 @@
-//! `agent`: a task for an agent of its own, with a context of its own, under the same plugins. Its
-//! session names the one that started it as its parent and is one level deeper; what it uses counts
-//! for both, and it ends with its parent.
+//! The tool `agent`: runs a task in a sub-agent with its own context, under the same plugins. The sub-agent's session
+//! names its parent and is one level deeper. Its tokens count for both sessions, and it ends with its parent.
 
 use super::limits::{Limits, Spawn};
 use super::run_context::RunContext;
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What the model calls it.
+/// Name of the tool.
 pub(super) const NAME: &str = "agent";
 
 /// Starts agents below the agent of its run context.
@@ -43,7 +42,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// The tool's definition, as a model gets it.
+/// Returns the tool's definition for the model.
 pub(super) fn definition() -> ToolDefinition {
     ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
 }
@@ -119,7 +118,7 @@ impl Tool for SpawnAgent {
             Err(error) => return Ok(failed(format!("the sub-agent could not be started: {error}"))),
         };
         run_context.add_usage(outcome.usage, outcome.turns.saturating_add(outcome.subagent_turns));
-        // The whole run ends, whichever of its sessions said so.
+        // The whole run ends, whichever session demanded it.
         if let Some(ended) = limits.halted() {
             run_context.end(ended);
         }
@@ -129,13 +128,13 @@ impl Tool for SpawnAgent {
 }
 
 impl SpawnAgent {
-    /// The agent one level deeper.
+    /// Returns the agent one level deeper.
     fn child(&self, parent: &str) -> Agent {
         let mut agent = self.agent.clone();
         agent.config.depth += 1;
         agent.config.parent = Some(parent.to_owned());
         agent.config.session = None;
-        // The one that it is stopped with has it.
+        // The parent's cancellation token already applies the time limit.
         agent.config.max_time = None;
         agent
     }
@@ -171,7 +170,7 @@ fn failed(text: String) -> ToolOutput {
     ToolOutput { text, is_error: true, raw: None }
 }
 
-/// Reports a sub-agent's events as part of its parent's.
+/// Reports a sub-agent's events to its parent.
 struct ToParent {
     run_context: Arc<RunContext>,
     call: String,
@@ -180,7 +179,7 @@ struct ToParent {
 
 impl Reporter for ToParent {
     fn report(&self, event: &AgentEvent) {
-        // What happens below it says itself how deep that is.
+        // Events from deeper levels already carry their depth.
         let event = match event {
             AgentEvent::Subagent { .. } => event.clone(),
             _ => AgentEvent::Subagent { call: self.call.clone(), depth: self.depth, event: Box::new(event.clone()) },

@@ -1,5 +1,4 @@
-//! `submit_plan`: the model splits what it is asked into tasks, which join the queue once
-//! `plan-submit` has allowed them.
+//! The tool `submit_plan`: the model splits its work into tasks, which join the queue once `plan-submit` allows them.
 
 use super::run_context::RunContext;
 use super::{AgentEvent, MAX_TASKS};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// What the model calls it.
+/// Name of the tool.
 pub(super) const NAME: &str = "submit_plan";
 
 /// Queues tasks in the session of its run context.
@@ -49,7 +48,7 @@ fn input_schema() -> Value {
     })
 }
 
-/// The tool's definition, as a model gets it.
+/// Returns the tool's definition for the model.
 pub(super) fn definition() -> ToolDefinition {
     ToolDefinition { name: NAME.into(), description: DESCRIPTION.into(), input_schema: input_schema() }
 }
@@ -129,7 +128,7 @@ impl Tool for SubmitPlan {
                 first(&submitted.left_out)
             )),
         };
-        // The result is part of the transcript and of the log, so what was left out or dropped is recorded with it.
+        // The result is part of the transcript and the log, so it records dropped and left-out tasks.
         if !submitted.dropped.is_empty() {
             let _ = write!(output.text, "; dropped {} of your earlier plans", counted(submitted.dropped.len(), "task"));
         }
@@ -144,13 +143,13 @@ impl Tool for SubmitPlan {
     }
 }
 
-/// The notice for the user about dropped tasks.
+/// Returns the notice for the user about dropped tasks.
 fn dropped(title: &str, prompts: &[String]) -> String {
     let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
     format!("the plan \"{title}\" dropped {count} of earlier plans: {}", first(prompts))
 }
 
-/// What the user is told of tasks that a plan has too many.
+/// Returns the notice for the user about tasks that did not fit.
 fn left_out(title: &str, prompts: &[String]) -> String {
     let (title, count) = (start(title, 60), counted(prompts.len(), "task"));
     format!(
@@ -159,13 +158,13 @@ fn left_out(title: &str, prompts: &[String]) -> String {
     )
 }
 
-/// How the first of these begin.
+/// Returns the beginnings of the first three prompts.
 fn first(prompts: &[String]) -> String {
     let first: Vec<String> = prompts.iter().take(3).map(|prompt| format!("\"{}\"", start(prompt, 60))).collect();
     first.join(", ") + if prompts.len() > 3 { ", …" } else { "" }
 }
 
-/// At most so many characters of the first line.
+/// Returns the first line, cut after this number of characters.
 fn start(text: &str, characters: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(characters) {
@@ -174,7 +173,7 @@ fn start(text: &str, characters: usize) -> String {
     }
 }
 
-/// The answer to a plan that cannot be queued, whether a plugin or the model made it so.
+/// Returns the tool's error for a plan that cannot be queued, whoever made it unusable: the model or a plugin.
 fn unfit(tasks: &[Task]) -> Option<ToolOutput> {
     if tasks.is_empty() {
         return Some(failed("the plan has no tasks: name at least one, or do the work without a plan".into()));

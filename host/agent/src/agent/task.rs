@@ -1,4 +1,4 @@
-//! How tasks begin and end.
+//! Begins and ends the session's tasks.
 
 use super::queue::Queued;
 use super::state::{Ended, Run, State, Step, TaskSoFar};
@@ -11,10 +11,10 @@ use hookhost::contract::{
 use serde_json::json;
 
 impl Run<'_> {
-    /// Opens the session. The user's prompt is the first task; tasks of plugins come after it.
+    /// Opens the session. The user's prompt is the first task; tasks of plugins follow it.
     pub(super) async fn start(&mut self, prompt: Option<String>) -> Step {
         let goes_on = prompt.is_none();
-        // The model of the parent wrote a sub-agent's prompt.
+        // A sub-agent's prompt comes from its parent's model.
         let author = if self.agent.config.depth == 0 { Author::User } else { Author::Model };
         let prompt = prompt.into_iter().map(|prompt| Task { prompt, title: None });
         self.enqueue(prompt.collect(), author);
@@ -102,7 +102,7 @@ impl Run<'_> {
         if self.enqueue(settled.outcome, Author::Plugin) == 0 { State::Finish } else { State::NextTask }
     }
 
-    /// Adds tasks to the queue, up to the cap. Returns how many were added.
+    /// Adds tasks to the queue, up to the cap. Returns the number of added tasks.
     fn enqueue(&self, tasks: Vec<Task>, author: Author) -> usize {
         let count = tasks.len();
         let left_out = self.run_context.queue().add(tasks, author);
@@ -121,10 +121,10 @@ impl Run<'_> {
         self.report(&AgentEvent::Queue { ended, waiting });
     }
 
-    /// Begins a task and submits its prompt. What plugins withhold never reaches the model, nor the transcript.
+    /// Begins a task and submits its prompt. A withheld prompt reaches neither the model nor the transcript.
     pub(super) async fn submit(&mut self, Queued { task, plan, author }: Queued) -> Step {
         self.task = TaskSoFar { plan, ..TaskSoFar::default() };
-        // A model that plans tasks has no more tries for that.
+        // Tasks that the model planned do not reset the count of refusals.
         if self.agent.config.depth == 0 && author != Author::Model {
             self.limits.begin_task();
         }
@@ -169,8 +169,7 @@ impl Run<'_> {
         let _ = self.session.plan_complete(plan).await;
     }
 
-    /// Ends a task. By then every call has a result, plugins know how the task went, and the tasks
-    /// that they add are queued.
+    /// Ends a task. It gives every open call a result, tells plugins the outcome, and queues the tasks that they add.
     pub(super) async fn ended(&mut self, ended: Ended) -> Step {
         self.limits.halt(&ended);
         let reason = ended.reason.as_deref().unwrap_or("the task has ended");
@@ -214,8 +213,8 @@ impl Run<'_> {
             goes_on = self.enqueue(recovery, Author::Plugin) > 0;
             self.enqueue(more, Author::Plugin);
         }
-        // A plugin that answers a failure with tasks has taken it in hand, unless the queue has no
-        // room for any of them.
+        // A plugin that answers a failure with tasks takes responsibility for it, unless the queue has no room for
+        // them.
         if ended.status != Status::Success && !goes_on && self.standing.is_none() {
             self.standing = Some(ended);
         }

@@ -1,6 +1,6 @@
-//! The tool calls of one answer as the loop sees them: handed to the [`ToolScheduler`] one by one,
-//! and their results given to the model in call order, each past `after-tool-call`, exactly one for
-//! each call, however the answer ends.
+//! Handles the tool calls of one answer: hands them to the [`ToolScheduler`] one by one and adds their results to the
+//! conversation in call order. Each result passes `after-tool-call` first, and each call gets exactly one result,
+//! however the answer ends.
 
 use super::run_context::{CallStatus, LoopEvent};
 use super::state::{Ended, Run, State, Step};
@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How long tools that are stopped are waited for, so that they can end in order.
+/// Time that stopped tools have to end in order.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The calls of one answer, in call order.
@@ -25,17 +25,17 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct AnswerCalls {
     pub(super) uses: Vec<ToolUse>,
     statuses: Vec<CallStatus>,
-    /// The calls that ended by themselves, not because the run stopped them.
+    /// Indexes of calls that ended without being stopped by the run.
     carried_out: BTreeSet<usize>,
-    /// Those that plugins have been asked about.
+    /// Indexes of calls that plugins have judged.
     asked: BTreeSet<usize>,
-    /// Set while the calls wait for `after-inference` and `token-usage`: the tools that the model was offered.
+    /// The tools that the model was offered; set while the calls wait for `after-inference` and `token-usage`.
     held: Option<Arc<[String]>>,
     scheduler: Option<RunningScheduler>,
 }
 
 impl AnswerCalls {
-    /// Takes calls that are handed on later.
+    /// Stores calls that are scheduled later.
     pub(super) fn hold(&mut self, calls: Vec<ToolUse>, offered: &Arc<[String]>) {
         if calls.is_empty() {
             return;
@@ -46,16 +46,16 @@ impl AnswerCalls {
     }
 }
 
-/// The task in which they are settled and run; it ends when this is dropped.
+/// The task that judges and runs the calls. Dropping it ends the task.
 struct RunningScheduler {
-    /// Until the answer is complete.
+    /// Sends calls to the scheduler; `None` once the answer is complete.
     feed: Option<UnboundedSender<ToolUse>>,
     task: JoinSet<()>,
     cancel: CancellationToken,
 }
 
 impl Run<'_> {
-    /// Hands a call on: it is asked about now, and starts as soon as it is allowed.
+    /// Schedules a call: plugins are asked about it now, and it starts once they allow it.
     pub(super) fn schedule(&mut self, calls: &mut AnswerCalls, call: ToolUse, offered: &Arc<[String]>) {
         self.feed(calls, &call, offered);
         calls.uses.push(call);
@@ -69,9 +69,9 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until plugins have been asked about each call that was handed on, so that their events
-    /// have an order; how the task ends, if it does before. Nothing is lost by waiting: the
-    /// session's next event waits for these answers anyway.
+    /// Waits until plugins have been asked about all scheduled calls, so that their events have a fixed order. Returns
+    /// the end of the task if it ends first. The wait costs nothing, since the session's next event waits for these
+    /// answers anyway.
     pub(super) async fn all_asked(&mut self, calls: &mut AnswerCalls) -> Option<Ended> {
         while calls.asked.len() < calls.uses.len() {
             let RunningScheduler { task, .. } = calls.scheduler.as_mut()?;
@@ -80,7 +80,7 @@ impl Run<'_> {
                 () = self.cancel.cancelled() => return Some(self.interrupted()),
                 event = self.events.recv() => event?,
                 _ = task.join_next(), if !task.is_empty() => continue,
-                // It has ended, and all its output was handled.
+                // The scheduler has ended, and all its events were handled.
                 () = std::future::ready(()), if task.is_empty() => return None,
             };
             if let Some(ended) = self.handle(calls, event) {
@@ -107,7 +107,7 @@ impl Run<'_> {
         RunningScheduler { feed: Some(feed), task, cancel }
     }
 
-    /// Notes what has become of a call, or tells what has happened; how the task ends, if that is the end of it.
+    /// Handles one event of the tool calls. Returns the end of the task if the event ends it.
     pub(super) fn handle(&mut self, calls: &mut AnswerCalls, event: LoopEvent) -> Option<Ended> {
         match event {
             LoopEvent::Report(event) => self.report(&event),
@@ -119,7 +119,7 @@ impl Run<'_> {
                 let mut ended = if let CallStatus::Refused(_, ended) = &mut status { ended.take() } else { None };
                 if matches!(status, CallStatus::Finished(..)) {
                     self.take_over_usage();
-                    // A tool that is stopped ends, too.
+                    // A tool also finishes when it is stopped.
                     if !self.cancel.is_cancelled() {
                         calls.carried_out.insert(place);
                     }
@@ -127,7 +127,7 @@ impl Run<'_> {
                 if let Some(known) = calls.statuses.get_mut(place) {
                     *known = status;
                 }
-                // What ended a sub-agent ends its siblings, too.
+                // The end of a sub-agent ends its siblings, too.
                 ended = ended.or_else(|| self.run_context.take_stop().map(Box::new));
                 return ended.map(|ended| *ended);
             }
@@ -135,7 +135,8 @@ impl Run<'_> {
         None
     }
 
-    /// Gives the model the results of an answer's calls, each as soon as it and those before it are there.
+    /// Adds the results of an answer's calls to the conversation, each as soon as it and all earlier ones are
+    /// available.
     pub(super) async fn tool_calls(&mut self, mut calls: AnswerCalls) -> Step {
         if let Some(offered) = calls.held.take() {
             for call in calls.uses.clone() {
@@ -152,7 +153,7 @@ impl Run<'_> {
             }
             match calls.statuses.get(place) {
                 Some(CallStatus::Refused(rejection, _)) => refused = Some(rejection.clone()),
-                // What a sub-agent did counts as it does it.
+                // A sub-agent counts its refused and useful answers itself.
                 Some(CallStatus::Finished(asked, _)) if asked.name == subagent::NAME => delegated = true,
                 Some(CallStatus::Finished(..) | CallStatus::Responded(..)) => carried_out = true,
                 _ => {}
@@ -173,14 +174,14 @@ impl Run<'_> {
             None if delegated && !carried_out => {}
             None => self.limits.note_useful_answer(),
         }
-        // All calls have ended; their task releases the session before the loop continues.
+        // All calls have ended. Ending their task releases the session before the loop continues.
         if let Some(RunningScheduler { task, .. }) = &mut calls.scheduler {
             task.shutdown().await;
         }
         Ok(State::Assemble)
     }
 
-    /// Waits until a call has something like a result; how the task ends, if it does before.
+    /// Waits until a call has a final status. Returns the end of the task if it ends first.
     async fn settled(&mut self, calls: &mut AnswerCalls, place: usize) -> Option<Ended> {
         while matches!(calls.statuses.get(place), Some(CallStatus::Open | CallStatus::Started)) {
             let event = match &mut calls.scheduler {
@@ -189,7 +190,7 @@ impl Run<'_> {
                     () = self.cancel.cancelled() => return Some(self.interrupted()),
                     event = self.events.recv() => event,
                     _ = task.join_next(), if !task.is_empty() => continue,
-                    // It has ended, and all its output was handled: the call's result is missing.
+                    // The scheduler has ended, and all its events were handled: the call has lost its result.
                     () = std::future::ready(()), if task.is_empty() => None,
                 },
                 None => None,
@@ -206,7 +207,7 @@ impl Run<'_> {
         None
     }
 
-    /// Gives the model the result of a call, where there is one; how the task ends, if that is the end of it.
+    /// Adds the result of a call to the conversation, if it has one. Returns the end of the task if the result ends it.
     async fn answer(&mut self, calls: &mut AnswerCalls, place: usize) -> Result<Option<Ended>, SessionStoreError> {
         let call = calls.uses[place].clone();
         match std::mem::replace(&mut calls.statuses[place], CallStatus::Answered) {
@@ -236,10 +237,11 @@ impl Run<'_> {
         }
     }
 
-    /// Stops what runs. Each call then has its result: its own, if it was there before, or the reason of the end.
+    /// Stops the running calls and gives every call a result: its own if it was available before, otherwise the reason
+    /// of the end.
     pub(super) async fn stop(&mut self, mut calls: AnswerCalls, ended: Ended) -> Step {
         self.limits.halt(&ended);
-        // What was there before the end is still given to the model.
+        // Results from before the end still go to the model.
         while let Ok(event) = self.events.try_recv() {
             let _ = self.handle(&mut calls, event);
         }
@@ -264,7 +266,7 @@ impl Run<'_> {
         }
         self.take_over_usage();
         for place in 0..calls.uses.len() {
-            // Once the run is cancelled nobody is asked any more, and nothing unseen is written.
+            // After a cancellation, plugins are not asked any more, and results that they have not seen are not stored.
             let is_interrupted = matches!(calls.statuses[place], CallStatus::Interrupted(..));
             if settled[place]
                 && !is_interrupted
@@ -288,8 +290,8 @@ impl Run<'_> {
         Ok(State::Ended(ended))
     }
 
-    /// The result of a call that was stopped: what it had printed, as plugins leave it. Where they
-    /// do not look at it in time, or withhold it, it is left out.
+    /// Returns the text for a stopped call: its output so far, as plugins leave it. If they withhold it or take too
+    /// long, the text leaves it out.
     async fn interrupted_text(&self, asked: &ToolCall, result: ToolResult, reason: &str) -> String {
         let seen = self.session.after_tool_call(asked, result, ResultSource::Tool);
         match tokio::time::timeout(GRACE, seen).await.map(|settled| settled.outcome) {
@@ -303,7 +305,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets plugins look at a result, then gives it to the model; how the task ends, if that is the end of it.
+    /// Lets plugins judge a result, then adds it to the conversation. Returns the end of the task if a plugin ends it.
     async fn pass_on(
         &mut self,
         call: &ToolUse,
@@ -335,7 +337,7 @@ impl Run<'_> {
         }
     }
 
-    /// The result of a call, for the model.
+    /// Adds the result of a call to the conversation and reports it.
     fn write(&mut self, call: &ToolUse, text: String, is_error: bool) -> Result<(), SessionStoreError> {
         let (id, name) = (call.id.clone(), call.name.clone());
         self.conversation.push(Message::Tool {
@@ -348,7 +350,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The call as plugins get it.
+    /// Returns the call in the contract's form.
     pub(super) fn contract_call(&self, call: &ToolUse) -> ToolCall {
         let origin = self.tools.get(&call.name).map_or(ToolOrigin::External, |tool| tool.origin());
         self.session.tool_call(&call.id, &call.name, &call.arguments, origin).into_call()
@@ -359,8 +361,8 @@ fn needs_asking(status: &CallStatus) -> bool {
     matches!(status, CallStatus::Responded(..) | CallStatus::Finished(..) | CallStatus::Interrupted(..))
 }
 
-/// The text for the model in place of a result that it does not get. It says so where the call was
-/// carried out, since the model must not repeat that call unawares.
+/// Returns the text that replaces a missing result. It tells the model if the call was carried out, so that the model
+/// does not repeat it unknowingly.
 fn aborted(reason: &str, carried_out: bool) -> String {
     match carried_out {
         true => format!("aborted: {reason} before its result was looked at; the call had been carried out"),
@@ -368,7 +370,7 @@ fn aborted(reason: &str, carried_out: bool) -> String {
     }
 }
 
-/// For a call whose result never came.
+/// Returns the status of a call that lost its result.
 fn lost(call: ToolCall) -> CallStatus {
     let error = ToolError::Panicked { tool: call.name.clone() };
     CallStatus::Finished(call, ToolResult::error(error.to_string()))

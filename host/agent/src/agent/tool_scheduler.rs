@@ -1,8 +1,7 @@
-//! Schedules the tool calls of one answer, in a task beside the stream. Plugins are asked about
-//! each call as soon as it is complete, in call order and one at a time. An allowed call starts at
-//! once, beside the others. A call that writes files runs alone: it waits for the calls before it,
-//! and the calls after it wait for it. Commands run side by side, since nobody knows whether they write. After a call, a broken
-//! stream is not requested again: the model would ask for the call twice.
+//! Schedules the tool calls of one answer, in a task beside the stream. It asks plugins about each complete call, in
+//! call order and one at a time. Allowed calls start at once and run concurrently. A call that writes files runs alone:
+//! it waits for earlier calls, and later calls wait for it. Commands run concurrently, since the scheduler cannot know
+//! if they write. After a call, a broken stream is not requested again, since the model would ask for the call twice.
 
 use super::AgentEvent;
 use super::limits::Limits;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-/// The parts that asking about the calls of an answer and running them need.
+/// Everything that judging and running the calls of an answer needs.
 #[derive(Clone)]
 pub(super) struct ToolScheduler {
     pub(super) session: Arc<Session>,
@@ -30,37 +29,38 @@ pub(super) struct ToolScheduler {
     pub(super) context: ToolContext,
     /// The tools that the model was offered.
     pub(super) offered: Arc<[String]>,
-    /// Whether nothing starts before all calls are asked about, since a plugin subscribes to `before-tools`.
+    /// True if a plugin subscribes to `before-tools`: no call starts before all calls are judged.
     pub(super) together: bool,
     pub(super) limits: Arc<Limits>,
 }
 
-/// A call by its place in the answer.
+/// A value with the index of its call in the answer.
 type Placed<T> = (usize, T);
 
-/// The result of asking about a call.
+/// Result of asking plugins about a call.
 enum Admission {
     Runs(ToolCall),
     Closed(CallStatus),
 }
 
-/// The progress of the calls.
+/// Progress of the calls.
 #[derive(Default)]
 struct Schedule {
     unasked: VecDeque<Placed<ToolUse>>,
-    /// Allowed, and waiting for `before-tools`.
+    /// Allowed calls that wait for `before-tools`.
     allowed: Vec<Placed<(ToolUse, ToolCall)>>,
-    /// Allowed, and waiting for their turn to run.
+    /// Allowed calls that wait for their turn to run.
     waiting: VecDeque<Placed<ToolCall>>,
     running: JoinSet<(usize, CallStatus)>,
-    /// The running call must run alone.
+    /// True if the running call must run alone.
     alone: bool,
-    /// Nothing more is asked about or started.
+    /// True if no further call is judged or started.
     stopped: bool,
 }
 
 impl ToolScheduler {
-    /// Takes calls until no more come, and ends when all of them have their results or nothing more may start.
+    /// Schedules the calls from `feed`. Returns when all of them have results, or when nothing more may start and
+    /// nothing runs.
     pub(super) async fn run(self, mut feed: UnboundedReceiver<ToolUse>) {
         let (mut open, mut fed) = (true, 0);
         let mut calls = Schedule::default();
@@ -85,7 +85,7 @@ impl ToolScheduler {
                 biased;
                 () = self.context.cancel.cancelled(), if !calls.stopped => {
                     calls.stopped = true;
-                    // The event is given up; the log records that.
+                    // Dropping the future abandons the event, which the log records.
                     asking = Fuse::terminated();
                 }
                 call = feed.recv(), if open => match call {
@@ -154,7 +154,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Asks plugins about the calls that are to run, together.
+    /// Asks plugins about all allowed calls together: `before-tools`.
     async fn settle_together(&self, calls: &mut Schedule) {
         let allowed = std::mem::take(&mut calls.allowed);
         let batch = allowed.iter().map(|(_, (_, asked))| asked.clone()).collect();
@@ -178,7 +178,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Reports a rejection. The status has the end of the task, if the rejection ends it.
+    /// Reports a rejection. The returned status contains the end of the task if the rejection ends it.
     fn refused(&self, call: &ToolUse, rejection: Rejection) -> CallStatus {
         self.run_context.report(AgentEvent::ToolRejected {
             id: call.id.clone(),
@@ -193,7 +193,7 @@ impl ToolScheduler {
         CallStatus::Refused(rejection, ended.map(Box::new))
     }
 
-    /// Starts what may run by now.
+    /// Starts the calls that may run now.
     fn start(&self, calls: &mut Schedule) {
         while !calls.stopped
             && let Some((_, next)) = calls.waiting.front()
@@ -213,7 +213,7 @@ impl ToolScheduler {
         }
     }
 
-    /// Runs one call, as settled.
+    /// Runs one allowed call.
     async fn execute(&self, call: ToolCall) -> CallStatus {
         let arguments = json(&call.arguments);
         let tool = if self.offered.contains(&call.name) {
@@ -242,13 +242,13 @@ impl ToolScheduler {
             arguments: arguments.clone(),
         });
         let context = ToolContext { call: call.id.clone(), ..self.context.clone() };
-        // A tool may be third-party code: its panic is its own failure.
+        // A tool may be third-party code, so its panic must not end the run.
         let called = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind().await;
         called.unwrap_or_else(|_| Err(ToolError::Panicked { tool: call.name.clone() }))
     }
 }
 
-/// Arguments that the engine settled: JSON always.
+/// Parses arguments from the engine, which are always valid JSON.
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

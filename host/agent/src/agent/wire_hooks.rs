@@ -1,6 +1,5 @@
-//! The raw side of a request: the body that is sent passes `request-send`, the answer that came
-//! passes `response-receive`, each only where a plugin subscribes to it. Each request holds the whole conversation, so a log
-//! of all of them would grow with the square of the session.
+//! Passes request bodies to `request-send` and whole answers to `response-receive`, but only if a plugin subscribes.
+//! Each request holds the whole conversation, so logging all of them would grow with the square of the session.
 
 use super::AgentEvent;
 use super::request::Outgoing;
@@ -10,7 +9,7 @@ use hookhost::contract::{EventKind, GateOutcome, Json, ModelRef, RawRequest, Raw
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// An answer, put together.
+/// A complete answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct WholeResponse {
@@ -26,10 +25,10 @@ pub(super) struct WholeResponse {
 }
 
 impl Run<'_> {
-    /// Asks about the body of a request; what is allowed is what is sent.
+    /// Asks plugins about the body of a request. The body that they allow is sent.
     ///
     /// # Errors
-    /// How the task ends, where the request is not to be sent.
+    /// Returns the end of the task if the request must not be sent.
     pub(super) async fn gate_body(&self, outgoing: &mut Outgoing) -> Result<(), Ended> {
         if !self.agent.host.has_subscriber(EventKind::RequestSend) {
             return Ok(());
@@ -58,10 +57,10 @@ impl Run<'_> {
         }
     }
 
-    /// Lets plugins look at an answer before anything of it is used.
+    /// Lets plugins judge a whole answer before any of it is used.
     ///
     /// # Errors
-    /// How the task ends, where nothing of it is to be used.
+    /// Returns the end of the task if the answer must not be used.
     pub(super) async fn receive_whole(
         &self,
         outgoing: &Outgoing,
@@ -77,7 +76,7 @@ impl Run<'_> {
             return Err(self.interrupted());
         };
         match settled.outcome {
-            // The original is not reported: a plugin may have changed it to hide it.
+            // The original is not reported, since a plugin may have changed it to hide it.
             TransformOutcome::Passed { value } => value.body.read().map_err(|error| {
                 let by = settled.record.changed_by.join(", ");
                 Ended::error(format!("the answer of the model is no longer valid as {by} changed it: {error}"))

@@ -1,9 +1,9 @@
-//! The environment variables that nothing that the agent starts inherits.
+//! Environment variables that the processes of the agent do not inherit.
 
 use super::AgentSection;
 
-/// What is hidden without a word of the user: secrets that publish or that open an account, which an agent's everyday work
-/// does not need, or has in another way (`gh auth login`, `~/.aws/credentials`). Patterns, sorted.
+/// Patterns of environment variables that are hidden by default, sorted. They hold secrets for publishing or for
+/// accounts, which an agent rarely needs or can get in another way (`gh auth login`, `~/.aws/credentials`).
 pub const HIDDEN_BY_DEFAULT: &[&str] = &[
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_RUNTIME_TOKEN",
@@ -30,8 +30,9 @@ pub const HIDDEN_BY_DEFAULT: &[&str] = &[
 ];
 
 impl AgentSection {
-    /// Of the environment variables of these names, those that tools and MCP servers do not inherit: the ones of
-    /// [`Self::key_variables`] always; what [`HIDDEN_BY_DEFAULT`] and `hidden-variables` mean, except `passed-variables`.
+    /// Returns the variables that tools and MCP servers must not inherit, sorted. These are all
+    /// [`Self::key_variables`], and those of `names` that [`HIDDEN_BY_DEFAULT`] or `hidden-variables` match and
+    /// `passed-variables` does not.
     #[must_use]
     pub fn hidden_variables(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let mut hidden: Vec<String> = names.into_iter().filter(|name| self.hides(name)).collect();
@@ -41,7 +42,8 @@ impl AgentSection {
         hidden
     }
 
-    /// Of these names, those that are hidden only by default: a program that needs one fails, and its user has not said so.
+    /// Returns those of `names` that only [`HIDDEN_BY_DEFAULT`] hides, sorted. A program that needs one fails, although
+    /// the user did not ask to hide it.
     #[must_use]
     pub fn hidden_by_default(&self, names: impl IntoIterator<Item = String>) -> Vec<String> {
         let own = |name: &String| {
@@ -60,16 +62,17 @@ impl AgentSection {
     }
 }
 
-/// The names of this process's environment variables, except those that are not UTF-8, which no pattern means.
+/// Returns the names of this process's environment variables. Names that are not UTF-8 are left out; no pattern matches
+/// them.
 pub(crate) fn names_of_environment() -> impl Iterator<Item = String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
 }
 
-/// Whether the pattern means this variable; `*` means any text, also none. Case counts, as it does for the system.
+/// Returns true if the pattern matches the name. `*` means any text, also none. Matching is case-sensitive.
 fn is_meant(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The first place of each piece leaves the most room for the next.
+    // The first match of each piece leaves the most room for the next piece.
     let between = name.strip_prefix(head).and_then(|name| name.strip_suffix(tail));
     let left = between.and_then(|name| {
         middle.split('*').try_fold(name, |name, piece| name.find(piece).map(|at| &name[at + piece.len()..]))

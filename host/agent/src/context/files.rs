@@ -1,18 +1,18 @@
-//! Text files that others wrote: bounded, regular, and within a directory where they must be.
+//! Reads text files of others: of bounded size, regular, and within a given directory where required.
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The beginning of a text file, and how large the whole is, in bytes.
+/// The beginning of a text file, and the size of the whole file in bytes.
 #[derive(Debug)]
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) size: u64,
 }
 
-/// A directory that nothing which is read through it leads out of.
+/// A directory whose files are read without leaving it.
 #[derive(Debug)]
 pub(super) struct Within {
     root: PathBuf,
@@ -25,11 +25,12 @@ impl Within {
         Some(Self { root: root.to_owned(), directory })
     }
 
-    /// At most `limit` bytes of a file; `None` if there is no such file. An error says why it cannot be read.
+    /// Reads at most `limit` bytes of a file; `None` if it does not exist. An error gives the reason why it cannot be
+    /// read.
     pub(super) fn text(&self, path: &Path, limit: u64) -> Option<Result<Text, String>> {
         match self.read(path, limit) {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
-            // cap-std's own error has no number of the system's.
+            // cap-std's own error has no system error number.
             Err(error) if error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none() => {
                 Some(Err(format!("a symbolic link leads out of {}", self.root.display())))
             }
@@ -38,7 +39,7 @@ impl Within {
     }
 
     fn read(&self, path: &Path, limit: u64) -> io::Result<Text> {
-        // Never wait, not even for the writer of a pipe.
+        // The open must not block, not even for the writer of a pipe.
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
         let file = self.directory.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
         let metadata = file.metadata()?;
@@ -50,7 +51,7 @@ impl Within {
         let whole = metadata.len().max(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
-            // The limit may lie within a character.
+            // The limit may cut a character.
             Err(error) if error.utf8_error().error_len().is_none() && whole > limit => {
                 let end = error.utf8_error().valid_up_to();
                 let mut bytes = error.into_bytes();
@@ -62,7 +63,7 @@ impl Within {
         Ok(Text { text, size: whole })
     }
 
-    /// The names in a directory, in order; none where there is no such directory.
+    /// Returns the names in a directory, sorted; none if the directory does not exist.
     pub(super) fn names(&self, path: &Path, most: usize) -> Vec<String> {
         let Ok(entries) = self.directory.read_dir(path) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -72,7 +73,7 @@ impl Within {
     }
 }
 
-/// At most `limit` bytes of a file of the user's own, whose links are followed.
+/// Reads at most `limit` bytes of a user's own file, and follows its links.
 pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<Text, String>> {
     let path = match path.canonicalize() {
         Ok(path) => path,
@@ -82,7 +83,7 @@ pub(super) fn own_text(path: &Path, limit: u64) -> Option<Result<Text, String>> 
     Within::open(path.parent()?)?.text(Path::new(path.file_name()?), limit)
 }
 
-/// The names in a directory of the user's own, in order.
+/// Returns the names in a user's own directory, sorted.
 pub(super) fn own_names(path: &Path, most: usize) -> Vec<String> {
     path.canonicalize()
         .ok()

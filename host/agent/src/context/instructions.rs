@@ -1,31 +1,31 @@
-//! `AGENTS.md` and prompt fragments.
+//! Gathers `AGENTS.md` and prompt fragments.
 
 use super::files::{Text, Within, own_names, own_text};
 use super::{Project, Sources};
 use std::path::{Path, PathBuf};
 
-/// The name of a file with instructions: <https://agents.md>.
+/// Name of instruction files: <https://agents.md>.
 const FILE: &str = "AGENTS.md";
-/// The directory in which a project keeps what the shell harness of its agents runs.
+/// Directory of the shell harness in a project.
 const HARNESS: &str = ".harness";
-/// What of it is code.
+/// Names in it that hold code.
 const CODE: [&str; 6] = ["commands", "hooks", "hooks.d", "plugins", "providers", "tools"];
-/// Most names in it that are looked at.
+/// Maximum number of names in it that are checked.
 const ENTRIES: usize = 500;
-/// Most bytes of one file.
+/// Maximum size of one file, in bytes.
 pub(super) const FILE_LIMIT: u64 = 32 * 1024;
-/// Most bytes of all files together.
+/// Maximum size of all files together, in bytes.
 pub(super) const LIMIT: usize = 128 * 1024;
-/// Most fragments.
+/// Maximum number of fragments per directory.
 const FRAGMENTS: usize = 100;
 
-/// The text of one file.
+/// Text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Instructions {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it says, perhaps cut.
+    /// Text of the file, possibly cut.
     pub text: String,
 }
 
@@ -60,8 +60,7 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     bounded(found, notices)
 }
 
-/// What of a project's `.harness/` directory is there and not taken over, since it is code. One
-/// notice for each directory.
+/// Returns a notice about code in a project's `.harness/` directory, which is not used.
 fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<String> {
     let names = within.names(directory, ENTRIES);
     let code: Vec<_> = CODE.iter().copied().filter(|name| names.iter().any(|found| found == name)).collect();
@@ -75,8 +74,8 @@ fn not_taken_over(within: &Within, shown: &Path, directory: &Path) -> Option<Str
     })
 }
 
-/// What there is room for: the innermost files first, which say most about what is worked on. One
-/// notice tells of all that was cut.
+/// Cuts the files to the size limit. Innermost files come first, since they say most about the current work. One notice
+/// reports all cuts.
 fn bounded(found: Vec<Found>, notices: &mut Vec<String>) -> Vec<Instructions> {
     let mut room = LIMIT;
     let mut instructions = Vec::new();

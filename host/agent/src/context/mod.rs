@@ -1,13 +1,12 @@
-//! What the model is told beside the system prompt: instructions from `AGENTS.md` and prompt
-//! fragments, and the catalogue of skills, whose text it asks for with the tool `skill`.
+//! Text for the model beside the system prompt: instructions from `AGENTS.md` and prompt fragments, and the list of
+//! skills, whose text the model reads with the tool `skill`.
 //!
-//! All of it is text for the model, also from a repository that somebody else wrote: nothing of it
-//! is run, and no rule is read from it. What a project brings is read within the project: a
-//! symbolic link that leads out of it is not followed. Every bound that cuts something, and every
-//! file that cannot be used, is reported once.
+//! All of it is only text for the model, even if it comes from somebody else's repository: nothing is run, and no rules
+//! are read from it. Files of a project are read within the project, so a symbolic link that leads out of it is not
+//! followed. Every cut and every unusable file is reported once.
 //!
-//! Directories above the repository's root are not looked at: they belong to somebody else. All is read when a run begins, so
-//! an agent that edits a skill changes the next run.
+//! Directories above the repository's root are ignored, since they belong to somebody else. Everything is read when a
+//! run begins, so an agent that edits a skill changes the next run.
 
 mod files;
 mod instructions;
@@ -21,35 +20,35 @@ pub use skills::Skill;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Where the files are looked for.
+/// Directories of instructions and skills.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sources {
-    /// The project that the agent works on.
+    /// Project of the agent.
     pub workspace: PathBuf,
-    /// The user's directory with `AGENTS.md`, `prompts/` and `skills/`.
+    /// The user's configuration directory, with `AGENTS.md`, `prompts/` and `skills/`.
     pub config: Option<PathBuf>,
-    /// The user's home, with `.agents/skills/` and `.claude/skills/`.
+    /// The user's home directory, with `.agents/skills/`, `.claude/skills/` and `.harness/skills/`.
     pub home: Option<PathBuf>,
 }
 
 impl Sources {
-    /// A project, and nothing of the user's.
+    /// Creates sources of a project without the user's own directories.
     #[must_use]
     pub fn of(workspace: impl Into<PathBuf>) -> Self {
         Self { workspace: workspace.into(), config: None, home: None }
     }
 }
 
-/// What was found.
+/// Instructions and skills that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Context {
     /// Instructions, outermost first: the user's, then the project's from the repository's root down to the workspace.
     pub instructions: Vec<Instructions>,
-    /// Skills, by name.
+    /// Skills, sorted by name.
     pub skills: Vec<Skill>,
-    /// A sentence for each file that could not be used, or only in part.
+    /// One sentence for each file that could not be used, or only in part.
     pub notices: Vec<String>,
 }
 
@@ -64,7 +63,7 @@ impl Context {
         Self { instructions, skills, notices }
     }
 
-    /// The system prompt, followed by all of it.
+    /// Returns the system prompt, followed by the instructions and the list of skills.
     #[must_use]
     pub fn extend(&self, system_prompt: &str) -> String {
         let mut prompt = system_prompt.to_owned();
@@ -95,12 +94,12 @@ impl Context {
     }
 }
 
-/// The project: its repository, as far as there is one around the workspace.
+/// The repository around the workspace.
 #[derive(Debug)]
 struct Project {
-    /// The repository's root; the workspace if there is none.
+    /// Root of the repository; the workspace itself if there is no repository.
     root: PathBuf,
-    /// From the root to the workspace, relative to the root.
+    /// Directories from the root to the workspace, relative to the root.
     directories: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! `skill`: the text of a skill, on demand.
+//! The tool `skill`: returns the text of a skill.
 
 use super::Skill;
 use crate::provider::ToolDefinition;
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Gives the model the text of a skill. A call like any other: plugins are asked about it before.
+/// Gives the model the text of a skill. Plugins judge its calls like all others.
 #[derive(Clone, Debug)]
 pub struct SkillTool {
     skills: Arc<[Skill]>,
 }
 
 impl SkillTool {
-    /// The tool's name.
+    /// Name of the tool.
     pub const NAME: &'static str = "skill";
 
-    /// A tool that knows these skills.
+    /// Creates a tool for these skills.
     #[must_use]
     pub fn new(skills: impl Into<Arc<[Skill]>>) -> Self {
         Self { skills: skills.into() }
     }
 
-    /// The tool's definition, as a model gets it.
+    /// Returns the tool's definition for the model.
     pub(crate) fn definition(&self) -> ToolDefinition {
         ToolDefinition {
             name: Self::NAME.into(),

@@ -1,5 +1,4 @@
-//! Skills: directories with a `SKILL.md`, whose front matter says what they are for:
-//! <https://agentskills.io/specification>.
+//! Skills: directories with a `SKILL.md`, whose front matter describes them: <https://agentskills.io/specification>.
 
 use super::files::{Text, Within, own_names, own_text};
 use super::{Project, Sources};
@@ -8,37 +7,37 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "SKILL.md";
-/// Most bytes of a skill's file.
+/// Maximum size of a skill's file, in bytes.
 pub(super) const FILE_LIMIT: u64 = 64 * 1024;
-/// Most characters of a description, as the specification has it.
+/// Maximum length of a description in characters, from the specification.
 const DESCRIPTION: usize = 1024;
-/// Most characters of a name, as the specification has it.
+/// Maximum length of a name in characters, from the specification.
 const NAME: usize = 64;
-/// Most skills.
+/// Maximum number of skills.
 const SKILLS: usize = 100;
-/// Most directories that are looked at in one place.
+/// Maximum number of directories that are checked in one place.
 const MAX_DIRECTORIES: usize = 500;
-/// Most further files of a skill that are listed.
+/// Maximum number of listed files beside a skill.
 const FILES: usize = 50;
 
 /// One skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skill {
-    /// What the model calls it.
+    /// Name of the skill.
     pub name: String,
-    /// What it is for, on one line.
+    /// Description on one line.
     pub description: String,
-    /// Its `SKILL.md`.
+    /// Path of its `SKILL.md`.
     pub path: PathBuf,
-    /// The text after the front matter.
+    /// Text after the front matter.
     pub text: String,
-    /// The names of the files beside it.
+    /// Names of the files beside it.
     pub files: Vec<String>,
 }
 
-/// Skills by name. Of two of one name the user's own counts before a project's, and an inner one of
-/// the project before an outer one: a repository takes the place of nothing that the user has.
+/// Gathers skills, sorted by name. The first skill of a name counts: the user's own come before a project's, and inner
+/// ones of a project before outer ones. A repository therefore cannot replace a skill of the user.
 pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<String>) -> Vec<Skill> {
     let mut gathered = Gathered { skills: Vec::new(), files: HashSet::new(), notices, left_out: 0 };
     let config = sources.config.iter().map(|config| config.join("skills"));
@@ -68,12 +67,12 @@ pub(super) fn gather(sources: &Sources, project: &Project, notices: &mut Vec<Str
     skills
 }
 
-/// The places that agents look for skills in.
+/// Directories of skills, relative to the home or to a directory of the project.
 const PLACES: [&str; 3] = [".agents/skills", ".claude/skills", ".harness/skills"];
 
 struct Gathered<'a> {
     skills: Vec<Skill>,
-    /// Each is one skill, however many links lead to it.
+    /// Canonical paths of the files, so that several links to one skill count once.
     files: HashSet<PathBuf>,
     notices: &'a mut Vec<String>,
     left_out: usize,
@@ -109,7 +108,7 @@ impl Gathered<'_> {
     }
 }
 
-/// Name, description and text of a skill, or why the file is invalid.
+/// Returns name, description and text of a skill, or the reason why the file is invalid.
 fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String> {
     if *size > FILE_LIMIT {
         return Err(format!("it has {size} bytes, and a skill at most {} KiB", FILE_LIMIT / 1024));
@@ -137,11 +136,11 @@ fn parse(Text { text, size }: &Text) -> Result<(String, String, String), String>
     Ok((name.to_owned(), description, body.trim_matches('\n').to_owned()))
 }
 
-/// The top-level keys of a YAML mapping, where they and their values are scalars.
+/// Returns the top-level keys of a YAML mapping whose keys and values are scalars.
 fn fields(yaml: &str) -> Result<Vec<(String, String)>, String> {
     let mut fields = Vec::new();
     let mut depth = 0_usize;
-    // The key before the value: nothing before a key.
+    // The last key without a value yet; the outer `None` means that a key comes next.
     let mut before: Option<Option<String>> = None;
     for event in Parser::new_from_str(yaml) {
         let (event, _) = event.map_err(|error| format!("its front matter is no YAML: {error}"))?;

@@ -1,16 +1,17 @@
-//! What a server answers, as text for the model: bounded, and whole in `raw` where it is more than text.
+//! Renders a server's answer as limited text for the model. An answer that is more than text is also kept whole in
+//! `raw`.
 
 use crate::tool::{ToolOutput, capped};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use std::fmt::Write as _;
 
-/// Text of one result that the model reads, in bytes: half from the beginning, half from the end.
+/// Maximum size of a result's text for the model, in bytes: half from the beginning, half from the end.
 const MAX_TEXT: usize = 64 * 1024;
-/// Characters of a media type that are passed on.
+/// Maximum length of a media type, in characters.
 const MAX_MEDIA_TYPE: usize = 100;
-/// Characters of a name or an address that are.
+/// Maximum length of a name or an address, in characters.
 const MAX_LINE: usize = 1000;
-/// Largest result that is kept whole, in bytes of JSON.
+/// Maximum size of a result that is kept whole, in bytes of JSON.
 const MAX_RAW: usize = 4 * 1024 * 1024;
 
 pub(super) fn output(result: &CallToolResult) -> ToolOutput {
@@ -51,13 +52,13 @@ pub(super) fn output(result: &CallToolResult) -> ToolOutput {
     ToolOutput { text: capped(text, MAX_TEXT), is_error, raw }
 }
 
-/// A media type as far as it is one: its alphabet (RFC 6838), with parameters, and not long.
+/// Reduces a media type to the characters of one (RFC 6838, with parameters), and cuts it.
 fn media_type(said: &str) -> String {
     let is_of_one = |character: &char| character.is_ascii_alphanumeric() || "!#$&-^_.+/;= ".contains(*character);
     said.chars().take(MAX_MEDIA_TYPE).filter(is_of_one).collect()
 }
 
-/// A server's words within our own brackets: one line that does not end the brackets, and not long.
+/// Makes a server's words safe within our own brackets: one line of limited length that cannot close the brackets.
 fn line(said: &str) -> String {
     let shown = said.chars().take(MAX_LINE).map(|c| if hookhost::is_unseen(c) { ' ' } else { c });
     shown.map(|c| if c == ']' { ')' } else { c }).collect()

@@ -1,8 +1,8 @@
-//! What a server sends, bounded before anything is made of it.
+//! Limits what a server sends, before it is parsed.
 //!
-//! A few bytes of JSON can become an object a hundred times as large. So the values of a message are counted as its bytes come,
-//! and the bytes of all servers' messages that are on their way have one budget. A program's output is read no further once a
-//! message is beyond either; of a service, that answer is.
+//! A few bytes of JSON can become an object a hundred times as large. So the values of a message are counted as its
+//! bytes arrive, and the pending messages of all servers share one budget. Beyond a limit, the output of a program is
+//! no longer read; for a service, only that answer is not.
 
 use std::io;
 use std::pin::Pin;
@@ -11,20 +11,20 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Most arrays, objects and further members of them in one message.
+/// Maximum number of arrays, objects and further members of them in one message.
 pub const MAX_VALUES: usize = 100_000;
 
-/// Most bytes that the messages of all servers have which are on their way.
+/// Maximum size of the pending messages of all servers together, in bytes.
 pub const MAX_UNDER_WAY: usize = 64 * 1024 * 1024;
 
-/// What all servers' messages share.
+/// Budget of all servers.
 pub(super) static ALL_SERVERS: Budget = Budget(AtomicUsize::new(0));
 
-/// Bytes that are on their way, of [`MAX_UNDER_WAY`].
+/// Pending bytes, up to [`MAX_UNDER_WAY`].
 #[derive(Debug)]
 pub(super) struct Budget(AtomicUsize);
 
-/// The bytes of one message in a budget; dropping it gives them back.
+/// Pending bytes of one message. Dropping this returns them to the budget.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     budget: &'static Budget,
@@ -36,7 +36,7 @@ impl UnderWay {
         Self { budget, bytes: 0 }
     }
 
-    /// So many bytes more; or why they are too many.
+    /// Adds bytes. The error is a sentence if the budget is exceeded.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), String> {
         self.bytes += bytes;
         if self.budget.0.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_UNDER_WAY {
@@ -59,7 +59,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The values of one message, counted as its bytes come.
+/// Counter of the values in one message, as its bytes arrive.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     number: usize,
@@ -87,17 +87,17 @@ impl Values {
     }
 }
 
-/// A stream of messages, each on a line.
+/// A stream with one message per line.
 pub(super) struct Bounded<R> {
     stream: R,
     values: Values,
-    /// Of the message that is on its way.
+    /// Pending bytes of the current message.
     under_way: UnderWay,
     refused: Arc<OnceLock<String>>,
 }
 
 impl<R> Bounded<R> {
-    /// With where it says why it ended the stream.
+    /// Wraps a stream. The returned cell receives the reason if this ends the stream.
     pub(super) fn new(stream: R, budget: &'static Budget) -> (Self, Arc<OnceLock<String>>) {
         let refused = Arc::new(OnceLock::new());
         let why = Arc::clone(&refused);
@@ -113,7 +113,7 @@ impl<R> Bounded<R> {
                 self.values.take_byte(*byte)?;
             }
         }
-        // What is left of the last line is on its way.
+        // The bytes after the last line break are still pending.
         self.under_way.take(bytes.iter().rev().take_while(|byte| **byte != b'\n').count())
     }
 }

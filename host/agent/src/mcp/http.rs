@@ -1,8 +1,7 @@
-//! A service, spoken to over streamable HTTP: what it answers is counted as it comes, before anything is made of it.
+//! Client of a service that speaks streamable HTTP. It counts an answer while it arrives, before parsing it.
 //!
-//! `rmcp` does the protocol, and asks this client for each exchange. An answer beyond a bound is
-//! read no further, and an error of the protocol takes its place, so that only the request that
-//! waits for it fails.
+//! `rmcp` implements the protocol and uses this client for each exchange. The client stops reading an answer beyond a
+//! limit and replaces it by a protocol error, so that only the waiting request fails.
 
 use super::bounded::{ALL_SERVERS, Budget, UnderWay, Values};
 use futures_util::StreamExt as _;
@@ -20,29 +19,29 @@ use rmcp_sse_stream::{Sse, SseStream};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most bytes of one message of a service.
+/// Maximum size of one message of a service, in bytes.
 pub const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// Most bytes of one event stream of a service: the answer to a request, and whatever else is said in it.
+/// Maximum size of one event stream of a service, in bytes: the answer to a request and all other events in it.
 pub const MAX_STREAM: usize = 64 * 1024 * 1024;
-/// Most bytes that are read of the answer of an HTTP error.
+/// Maximum number of bytes read from an HTTP error's body.
 const MAX_ERROR: usize = 64 * 1024;
-/// Longest identifier of an event that a stream is resumed by, in bytes.
+/// Maximum length of an event id for resuming a stream, in bytes.
 const MAX_EVENT_ID: usize = 1024;
 
-/// The code of the error that replaces an answer which is not read. The protocol itself does not use it.
+/// Error code that replaces an answer beyond a limit. The protocol does not use this code.
 pub(super) const NOT_READ: ErrorCode = ErrorCode(0x6e6f);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 type Failed = StreamableHttpError<reqwest::Error>;
 
-/// The client of one service.
+/// Client of one service.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     client: reqwest::Client,
     budget: &'static Budget,
 }
 
-/// Why a body is read no further.
+/// Reasons why reading a body stops.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]
@@ -56,9 +55,9 @@ impl Service {
         Self { client, budget: &ALL_SERVERS }
     }
 
-    /// Reads a JSON body; or says why it does not.
+    /// Reads a JSON body. The inner error says why the body is not used.
     async fn message(&self, response: Response) -> Result<Result<ServerJsonRpcMessage, String>, Failed> {
-        // Held until the message is made.
+        // The budget is held until the message is parsed.
         let mut under_way = UnderWay::new(self.budget);
         let body = match self.body(response, MAX_MESSAGE, &mut under_way).await {
             Ok(body) => body,
@@ -84,7 +83,8 @@ impl Service {
         Ok(body)
     }
 
-    /// The events of a stream that answers a request. What goes beyond a bound ends it with an error for that request.
+    /// Returns the events of a stream that answers `request`. Beyond a limit, the stream ends with an error for that
+    /// request.
     fn events(&self, response: Response, request: RequestId) -> Events {
         let mut event = Event { bytes: 0, of_stream: 0, line: Line::Empty, under_way: UnderWay::new(self.budget) };
         let counted = response.bytes_stream().map(move |chunk| {
@@ -112,7 +112,7 @@ impl Service {
         .boxed()
     }
 
-    /// What an answer with an error status says.
+    /// Reads the protocol error in an answer with an error status. Otherwise, it returns the status as an error.
     async fn error(&self, response: Response) -> Result<ServerJsonRpcMessage, Failed> {
         let status = response.status();
         let is_about_the_request = is_of(&response, JSON_MIME_TYPE)
@@ -157,7 +157,7 @@ impl StreamableHttpClient for Service {
         if !status.is_success() {
             return Ok(StreamableHttpPostResponse::Json(self.error(response).await?, None));
         }
-        // Only a request is answered; some services say something nevertheless.
+        // Only requests are answered, but some services also answer other messages.
         let Some(request) = request else { return Ok(StreamableHttpPostResponse::Accepted) };
         let session = response.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
         if is_of(&response, EVENT_STREAM_MIME_TYPE) {
@@ -194,7 +194,7 @@ impl StreamableHttpClient for Service {
         key: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Failed> {
-        // Without the id of an event to resume after, the server would send messages that nobody has asked for.
+        // Without an event id to resume from, the server would send messages that no request asked for.
         let Some((request, event)) = last_event.as_deref().and_then(resumed) else {
             return Err(Failed::ServerDoesNotSupportSse);
         };
@@ -209,7 +209,7 @@ impl StreamableHttpClient for Service {
     }
 }
 
-/// What every exchange carries. The user's own headers cannot take the place of the protocol's.
+/// Adds the headers of every exchange. The user's headers cannot replace those of the protocol.
 fn with_headers(
     mut asking: RequestBuilder,
     session: Option<Arc<str>>,
@@ -245,34 +245,34 @@ fn too_large(what: &str, most: usize) -> String {
     format!("it sent {what} of more than {size} {unit}, and is read no further")
 }
 
-/// The error that a request gets in the place of its answer.
+/// Returns the error that replaces the answer to a request.
 fn not_read(request: &RequestId, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(NOT_READ, why, None), Some(request.clone()))
 }
 
-/// An event whose identifier says which request its stream answers, since resuming one begins with that alone.
+/// Adds the request to the event's id. Resuming a stream starts from this id alone, and needs the request.
 fn resumable(mut event: Sse, request: &RequestId) -> Sse {
     let id = event.id.take().filter(|id| id.len() <= MAX_EVENT_ID);
     event.id = id.and_then(|id| Some(format!("{} {id}", serde_json::to_string(request).ok()?)));
     event
 }
 
-/// The request, and the service's own identifier of the event.
+/// Returns the request and the service's own event id.
 fn resumed(event: &str) -> Option<(RequestId, &str)> {
     let (request, event) = event.split_once(' ')?;
     Some((serde_json::from_str(request).ok()?, event))
 }
 
-/// The state of the line that is being read.
+/// State of the current line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Empty,
     Begun,
-    /// It has ended with a carriage return, and a line feed may belong to it.
+    /// The line ended with a carriage return, and a line feed may follow.
     Returned,
 }
 
-/// The event that is on its way.
+/// Counter of the current event.
 struct Event {
     bytes: usize,
     of_stream: usize,
@@ -305,7 +305,7 @@ impl Event {
                 return Err(too_large("a message", MAX_MESSAGE));
             }
         }
-        // What is left of the last event is on its way.
+        // The bytes after the last complete event are still pending.
         self.under_way.take(rest)
     }
 }

@@ -1,12 +1,11 @@
-//! Servers of the Model Context Protocol: programs of the user, and services, that bring tools.
+//! Servers of the Model Context Protocol, which bring tools: local programs and remote services.
 //!
-//! Each server of the section `[mcp]` is started with the run and ends with it. A server that
-//! cannot be started, or does not answer, is left out with a sentence that says why; nothing that
-//! one does ends the run. Its tools are offered as `mcp__SERVER__TOOL` and pass the events of any
-//! tool, with the action `mcp`. What a server sends is bounded: 16 MiB and 100 000 values a
-//! message, counted as it is read; 64 MiB of all servers' messages that are on their way; 64 MiB of
-//! the event stream that answers one request; 1 000 blocks of a result; [`MAX_TOOLS`] tools;
-//! [`MAX_UNANSWERED`] requests of its own that have no answer yet; a time limit for each answer.
+//! Each server of the section `[mcp]` starts and ends with the run. A server that cannot be started or does not answer
+//! is left out with a notice; no server can end the run. Its tools are offered as `mcp__SERVER__TOOL` and pass the
+//! events of any tool, with the action `mcp`. Everything that a server sends is limited: 16 MiB and 100 000 values per
+//! message, counted while it is read; 64 MiB of pending messages of all servers together; 64 MiB per event stream that
+//! answers a request; 1 000 blocks per result; [`MAX_TOOLS`] tools; [`MAX_UNANSWERED`] unanswered requests of its own;
+//! and a time limit for each answer.
 
 mod answer;
 mod bounded;
@@ -28,81 +27,80 @@ use server::Server;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Most tools of one server that are offered.
+/// Maximum number of tools per server.
 pub const MAX_TOOLS: usize = 128;
 
-/// What the servers of a section bring.
+/// Result of starting the servers of a section.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Started {
-    /// The tools of all servers, by the servers' names; a server runs for as long as one of its tools is there.
+    /// Tools of all servers, ordered by server name. A server runs as long as one of its tools exists.
     pub tools: Vec<McpTool>,
-    /// A sentence for each server and tool that is left out.
+    /// One sentence for each server or tool that is left out.
     pub notices: Vec<String>,
 }
 
-/// Why a server brings nothing, or a call no result. People and models read it.
+/// Reasons why a server is left out or a call fails. People and models read the messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
-    /// The section does not say how it is reached, or in two ways.
+    /// The section names no connection to the server, or two, or an unusable name.
     #[error("[mcp.{server}] {problem}")]
     Section {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// What is wrong, and what to write.
+        /// Description of the fault, with advice.
         problem: String,
     },
-    /// Its program cannot be started.
+    /// The server's program cannot be started.
     #[error("the MCP server {server} cannot be started: {command}: {reason}")]
     Start {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// The program.
+        /// Command of the program.
         command: String,
-        /// What the system says.
+        /// Reason from the system.
         reason: String,
     },
-    /// It does not speak the protocol, or cannot be reached.
+    /// The server does not follow the protocol, or cannot be reached.
     #[error("the MCP server {server} cannot be used: {reason}")]
     Unusable {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// What went wrong.
+        /// Description of the fault.
         reason: String,
     },
-    /// It takes too long.
+    /// The server did not answer in time.
     #[error("the MCP server {server} gave no answer within {seconds} s (`{key}` of [mcp.{server}])")]
     Silent {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// How long it was waited for.
+        /// Time limit in seconds.
         seconds: u32,
-        /// The key that says so.
+        /// Configuration key of the time limit.
         key: &'static str,
     },
-    /// It was there, and is no longer.
+    /// The server has ended.
     #[error("the MCP server {server} has ended{how}: its tools cannot be called any more in this run")]
     Gone {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// As `, with exit code 1, saying …`; empty where nothing is known.
+        /// Clause such as `, with exit code 1, saying …`; empty if unknown.
         how: String,
     },
-    /// It answers a call with an error of the protocol.
+    /// The server answered a call with a protocol error.
     #[error("the MCP server {server} refused the call: {reason}")]
     Refused {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// Its own words, short.
+        /// The server's own words, shortened.
         reason: String,
     },
 }
 
 impl McpSection {
-    /// Starts all servers that are enabled, at the same time, and asks for their tools. Programs
-    /// run in `workspace`, where the section says nothing else, without the environment variables
-    /// `hidden`.
+    /// Starts all enabled servers concurrently and asks for their tools. Programs run in `workspace`, unless the
+    /// section gives another directory, without the environment variables in `hidden`.
     pub async fn start(&self, workspace: &Path, hidden: &[String]) -> Started {
         let enabled = self.servers.iter().filter(|(_, section)| section.enabled);
         let starting = enabled.map(|(name, section)| Server::start(name, section, workspace, hidden));

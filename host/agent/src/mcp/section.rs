@@ -1,4 +1,4 @@
-//! The section `[mcp]` of `hookhost.toml`: a table for each server, under its name.
+//! The section `[mcp]` of `hookhost.toml`: one table per server, under its name.
 
 use super::McpError;
 use serde::Deserialize;
@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-/// The section `[mcp]`. A server of a project's file starts only where the user has approved that file, like everything
-/// in it.
+/// The section `[mcp]`. A server of a project's file starts only if the user has approved that file.
 ///
 /// ```
 /// let section: hookhost_agent::mcp::McpSection = toml::from_str(r#"
@@ -26,7 +25,7 @@ use std::path::PathBuf;
 #[serde(transparent)]
 #[non_exhaustive]
 pub struct McpSection {
-    /// The servers by name.
+    /// Servers by name.
     pub servers: BTreeMap<String, ServerSection>,
 }
 
@@ -35,31 +34,32 @@ pub struct McpSection {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ServerSection {
-    /// The program, which speaks the protocol on its standard input and output.
+    /// Program that speaks the protocol on its standard input and output.
     pub command: Option<String>,
-    /// Its arguments.
+    /// Arguments of the program.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Environment variables that it has beside those of hookhost. It does not inherit the providers' keys.
+    /// Additional environment variables of the program. It does not inherit the keys of providers.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where it runs. Default: the workspace; who reads a project's file sets that file's directory.
+    /// Working directory of the program. Default: the workspace; in a project's file, that file's directory, to which
+    /// the path is relative.
     pub cwd: Option<PathBuf>,
-    /// The address of a service that speaks streamable HTTP.
+    /// URL of a service that speaks streamable HTTP.
     pub url: Option<String>,
-    /// The environment variable with a key, sent to the service as `Authorization: Bearer …`.
+    /// Environment variable with a key, which is sent to the service as `Authorization: Bearer …`.
     pub key_variable: Option<String>,
-    /// Further headers for the service; each value is the name of the environment variable that holds it.
+    /// Additional headers for the service. Each value names the environment variable that holds the header's value.
     #[serde(default)]
     pub header_variables: BTreeMap<String, String>,
-    /// Only these of its tools are offered. Default: all.
+    /// Names of the tools to offer. Default: all.
     pub tools: Option<Vec<String>>,
-    /// Whether it is started. Default: yes.
+    /// True if the server is started. Default: true.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// How long its start may take, the list of its tools included. Default: 30.
+    /// Time limit for the start in seconds, including the list of tools. Default: 30.
     pub start_seconds: Option<NonZeroU32>,
-    /// How long a call may take. Default: 120.
+    /// Time limit for a call in seconds. Default: 120.
     pub call_seconds: Option<NonZeroU32>,
 }
 
@@ -67,22 +67,22 @@ fn yes() -> bool {
     true
 }
 
-/// How a server is reached.
+/// Connection to a server.
 pub(super) enum Reached<'a> {
     Program(&'a str),
     Service(&'a str),
 }
 
 impl McpSection {
-    /// Whether each server has a usable name and says how it is reached.
+    /// Checks that each server has a usable name and exactly one connection.
     ///
     /// # Errors
-    /// What is wrong with the first that does not.
+    /// Returns the fault of the first invalid server.
     pub fn check(&self) -> Result<(), McpError> {
         self.servers.iter().try_for_each(|(name, section)| section.reached(name).map(|_| ()))
     }
 
-    /// The environment variables that hold keys: nothing that the agent starts inherits them.
+    /// Returns the environment variables that hold keys. Processes of the agent do not inherit them.
     #[must_use]
     pub fn key_variables(&self) -> Vec<String> {
         let of = |section: &ServerSection| {
@@ -96,7 +96,7 @@ impl ServerSection {
     pub(super) fn reached(&self, name: &str) -> Result<Reached<'_>, McpError> {
         let wrong = |problem: &str| Err(McpError::Section { server: name.to_owned(), problem: problem.to_owned() });
         let is_of_a_name = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-        // Then no two servers' tools can have a name in common: it ends where the next `__` begins.
+        // Without `__` in it, a server's name ends at the next `__`, so tools of two servers never share a name.
         if name.is_empty() || name.len() > 32 || !name.chars().all(is_of_a_name) {
             return wrong(
                 "has a name that its tools' names cannot begin with: use 1 to 32 letters, digits, `_` and `-`",

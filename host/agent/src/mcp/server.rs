@@ -1,4 +1,4 @@
-//! One server: started, asked for its tools, called, and ended with everything it started.
+//! One server: starts it, lists and calls its tools, and ends it with everything it started.
 
 use super::bounded::{ALL_SERVERS, Bounded};
 use super::http::{NOT_READ, Service};
@@ -31,46 +31,46 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Longest name that the providers' protocols allow a tool.
+/// Maximum length of a tool's name in the providers' protocols.
 const MAX_NAME_LEN: usize = 64;
-/// Longest description that is passed on, in bytes.
+/// Maximum length of a tool's description, in bytes; the rest is cut.
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
-/// Most tools of one server that are left out with a sentence for each.
+/// Maximum number of left-out tools per server that get a sentence each.
 const MAX_NOTICES: usize = 5;
-/// Most blocks of content of one result.
+/// Maximum number of content blocks in one result.
 pub const MAX_BLOCKS: usize = 1_000;
-/// Most pages of a list of tools that are read.
+/// Maximum number of pages that are read of a list of tools.
 const MAX_PAGES: usize = 64;
-/// What is kept of a program's standard error, in bytes: its last words.
+/// Number of bytes that are kept from the end of a program's standard error.
 const LAST_WORDS: usize = 1024;
 
-/// How long the end of a program is waited for once its streams have ended.
+/// Time limit for the end of a program after its streams have ended.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// How long its last words are waited for, once it has ended.
+/// Time limit for the last error output of a program that has ended.
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(250);
 
-/// A server that is there.
+/// A running server.
 #[derive(Debug)]
 pub(super) struct Server {
     name: String,
     client: RunningService<RoleClient, InitializeRequestParams>,
     program: Option<Program>,
-    /// Why it is read no further.
+    /// Reason why no more is read from the server.
     refused: Arc<OnceLock<String>>,
     call_limit: NonZeroU32,
 }
 
-/// A program with everything it started; dropping it kills them.
+/// A program and its child processes. Dropping it kills them.
 #[derive(Debug)]
 struct Program {
     group: tokio::sync::Mutex<ProcessGroup>,
     said: Arc<Mutex<Vec<u8>>>,
-    /// What takes them down, until it was waited for.
+    /// Task that reads standard error; `None` once it was awaited.
     reading: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a server offers, and what of it is left out.
+/// Tools of a server, with notices about those left out.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     pub(super) tools: Vec<Listed>,
@@ -78,7 +78,7 @@ pub(super) struct Offer {
 }
 
 impl Server {
-    /// Starts it and asks for its tools, within its time limit.
+    /// Starts the server and asks for its tools, within the time limit of the section.
     pub(super) async fn start(
         name: &str,
         section: &ServerSection,
@@ -160,7 +160,7 @@ impl Server {
             .map(|(header, held_by)| {
                 let header = header.parse().map_err(|_| unusable(format!("`{header}` is no name of a header")))?;
                 let value = variable(held_by)?.parse();
-                // The value may be a key: the reason must not repeat it.
+                // The value may be a key, so the reason must not repeat it.
                 let value = value.map_err(|_| unusable(format!("what {held_by} holds cannot be a header's value")))?;
                 Ok((header, value))
             })
@@ -178,7 +178,7 @@ impl Server {
         &self.name
     }
 
-    /// Reads the list of its tools, as far as it is offered.
+    /// Reads the list of tools, up to the limits.
     async fn offer(&self, section: &ServerSection) -> Result<Offer, McpError> {
         let mut listed: Vec<Tool> = Vec::new();
         let mut cursor = None;
@@ -196,10 +196,10 @@ impl Server {
                 break;
             }
         }
-        // Compiling their schemas must not use up the time limit of the caller.
+        // Compiling schemas may take long; on its own thread, it cannot block the time limit.
         let (name, (done, waiting)) = (self.name.clone(), tokio::sync::oneshot::channel());
         let reading = std::thread::Builder::new().name("mcp-tools".into()).spawn(move || {
-            // Perhaps nobody waits any more.
+            // The caller may have stopped waiting.
             let _ = done.send(offered(&name, listed));
         });
         let unusable = |reason: String| McpError::Unusable { server: self.name.clone(), reason };
@@ -260,12 +260,12 @@ fn client_info() -> InitializeRequestParams {
 }
 
 impl Program {
-    /// How it ended, where it has, as `, with exit code 1, saying “…”`.
+    /// Describes the end of the program, such as `, with exit code 1, saying “…”`; `None` if it still runs.
     async fn ended(&self) -> Option<String> {
-        // Its streams end a moment before it does.
+        // The streams end shortly before the program does.
         let ended = async { self.group.lock().await.wait().await.ok() };
         let status = timeout(GRACE, ended).await.ok().flatten()?;
-        // What it said last may still be on its way; what it has started may keep the stream open.
+        // The last output may still arrive, but child processes may keep the stream open.
         if let Some(reading) = self.reading.lock().await.take() {
             let _ = timeout(LAST_WORDS_WITHIN, reading).await;
         }
@@ -289,7 +289,7 @@ async fn keep_last_words(mut errors: impl AsyncRead + Unpin, said: Arc<Mutex<Vec
     }
 }
 
-/// Why there is no connection: of what has gone wrong on the way, where it began.
+/// Returns the innermost reason of a failed connection.
 fn not_connected(url: &str, error: &ClientInitializeError) -> String {
     let error = match error {
         ClientInitializeError::TransportError { error, .. } => error,
@@ -303,13 +303,13 @@ fn not_connected(url: &str, error: &ClientInitializeError) -> String {
     short(&format!("no connection to {url}: {innermost}"))
 }
 
-/// A server's words: one line, and not long.
+/// Shortens a server's words to one line of at most 300 characters.
 fn short(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|character| !character.is_control()).take(300).collect()
 }
 
-/// The tools under their full names; what cannot be offered is left out, and told.
+/// Returns the tools under their full names, and notices about those left out.
 fn offered(server: &str, listed: Vec<Tool>) -> Offer {
     let mut offer = Offer::default();
     let mut names = HashSet::new();

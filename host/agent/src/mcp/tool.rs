@@ -1,4 +1,4 @@
-//! A tool of a server.
+//! Tools of a server.
 
 use super::server::Server;
 use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
@@ -7,12 +7,12 @@ use hookhost::contract::ToolOrigin;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// A tool as its server lists it, checked.
+/// A checked tool from a server's list.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Listed {
-    /// `mcp__SERVER__TOOL`.
+    /// Name for the model: `mcp__SERVER__TOOL`.
     pub(super) full_name: String,
-    /// The server's own name for it.
+    /// Name on the server.
     pub(super) name: String,
     pub(super) description: String,
     pub(super) input_schema: Map<String, Value>,

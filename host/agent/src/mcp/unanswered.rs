@@ -1,5 +1,4 @@
-//! What a server asks of the host, bounded: a server that asks and does not read would have answers
-//! pile up without end.
+//! Limits a server's own requests: a server that asks without reading would make answers pile up without end.
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -12,32 +11,32 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Most requests of one server that have no answer, or one that is not written yet.
+/// Maximum number of one server's requests whose answer is missing or not yet written.
 pub const MAX_UNANSWERED: usize = 1_000;
 
-/// An answer repeats its request's identifier, and perhaps the method. A request with long ones
-/// counts once more for each so many bytes of them.
+/// An answer repeats its request's id, and perhaps the method. A request counts once more for every 1024 bytes of
+/// them.
 const REPEATED: usize = 1024;
 
-/// How long a connection may take to close, such as for telling a service that its session is over.
+/// Time limit for closing a connection, for example for telling a service that its session is over.
 const CLOSES_WITHIN: Duration = Duration::from_secs(5);
 
-/// A connection that is closed where a server does not take its answers.
+/// A connection that closes if the server does not take its answers.
 pub(super) struct Unanswered<T> {
-    /// Until it is closed.
+    /// The connection; `None` once it is closed.
     transport: Option<T>,
     open: Arc<Mutex<Open>>,
     refused: Arc<OnceLock<String>>,
-    /// Ends the answers that are being written: a server that does not read would hold up the closing.
+    /// Stops pending writes of answers, since a server that does not read would block closing.
     closing: watch::Sender<bool>,
 }
 
-/// What is not answered yet.
+/// Requests without a written answer.
 #[derive(Debug, Default)]
 struct Open {
-    /// What counts at present.
+    /// Current total.
     number: usize,
-    /// How much each request counts for which no answer has been handed to the connection.
+    /// Weight of each request without an answer on the connection.
     requests: HashMap<RequestId, usize>,
 }
 
@@ -47,7 +46,7 @@ struct PendingAnswer {
     counts: usize,
 }
 
-/// Why something was not sent.
+/// Reasons why a message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotSent<E: std::error::Error + 'static> {
     #[error(transparent)]
@@ -57,7 +56,7 @@ pub(super) enum NotSent<E: std::error::Error + 'static> {
 }
 
 impl<T> Unanswered<T> {
-    /// `refused` is where it says why it closed the connection.
+    /// Wraps a connection. `refused` receives the reason if this closes the connection.
     pub(super) fn new(transport: T, refused: Arc<OnceLock<String>>) -> Self {
         Self { transport: Some(transport), open: Arc::default(), refused, closing: watch::Sender::new(false) }
     }
@@ -68,12 +67,12 @@ impl<T> Unanswered<T> {
             JsonRpcMessage::Request(request) => {
                 let counts = 1 + repeated(&request.id, &request.request) / REPEATED;
                 open.number += counts;
-                // Where it uses an identifier again, the first request gets no answer that could be
-                // told apart: it counts for good.
+                // If the server reuses an id, no answer can be told apart as the first request's, so that request
+                // counts for good.
                 open.requests.insert(request.id.clone(), counts);
             }
             JsonRpcMessage::Notification(notification) => {
-                // A request that the server takes back is not answered.
+                // A request that the server cancels is not answered.
                 if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(counts) = cancelled.params.request_id.as_ref().and_then(|id| open.requests.remove(id))
                 {
@@ -90,7 +89,7 @@ impl<T> Unanswered<T> {
         Ok(())
     }
 
-    /// What `message` counts, if it is an answer.
+    /// Returns the pending answer if `message` is one.
     fn answer(&self, message: &ClientJsonRpcMessage) -> Option<PendingAnswer> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -99,7 +98,7 @@ impl<T> Unanswered<T> {
         };
         let mut open = lock(&self.open);
         let counts = id.and_then(|id| open.requests.remove(id)).unwrap_or_else(|| {
-            // The server has taken the request back; its answer still takes room.
+            // The server has cancelled the request, but its answer still takes room.
             open.number += 1;
             1
         });
@@ -107,7 +106,7 @@ impl<T> Unanswered<T> {
     }
 }
 
-/// The bytes of a request that its answer may repeat.
+/// Returns the number of bytes of a request that its answer may repeat.
 fn repeated(id: &RequestId, request: &ServerRequest) -> usize {
     let id = if let RequestId::String(id) = id { id.len() } else { 0 };
     let method = if let ServerRequest::CustomRequest(request) = request { request.method.len() } else { 0 };
@@ -158,8 +157,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Unanswered<T> {
         Some(message)
     }
 
-    /// A connection may close only after what it has received is taken, and nobody takes it any more. So one that is refused is
-    /// not closed but dropped, and another one when it takes too long: calls that wait for an answer end after this.
+    /// Closes the connection. A transport may wait until its received messages are taken, but they are not taken any more.
+    /// So a refused connection is dropped instead, and so is any other one that takes too long to close. Calls that wait
+    /// for an answer end after this.
     async fn close(&mut self) -> Result<(), Self::Error> {
         let is_refused = self.closing.send_replace(true);
         match self.transport.take() {

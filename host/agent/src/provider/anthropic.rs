@@ -1,13 +1,14 @@
 //! The Anthropic Messages API, streaming: <https://docs.anthropic.com/en/api/messages-streaming>.
 //!
-//! What stays the same from one request to the next is marked for the provider's cache: the tools, the system prompt, and the
-//! conversation up to its end. Reminders come after the last mark.
+//! Requests mark the parts that stay the same in the next request for the provider's cache: the tools, the system
+//! prompt, and the conversation up to its end. Reminders follow the last mark.
 //!
-//! Results of one answer's tool calls go back in one user message, as the API asks; reminders follow as text blocks.
+//! The results of one answer's tool calls go back in one user message, as the API requires; reminders follow as text
+//! blocks.
 //!
-//! Thinking goes back as it came and where it came, which the API checks. Newer models check, too, that nothing before it
-//! has changed, which reminders, plugins and summaries do: they are asked to skip such thinking, where they would refuse
-//! the request. <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
+//! Thinking goes back unchanged and in its original place, which the API checks. Newer models also check that nothing
+//! before it has changed, but reminders, plugins and summaries do change it. The request asks them to skip such
+//! thinking instead of refusing the request. <https://platform.claude.com/docs/en/build-with-claude/preserved-thinking>
 
 use super::http::{Decoder, Endpoint, said};
 use super::{Delta, DeltaStream, Provider, ProviderError, Request, Timeouts};
@@ -18,12 +19,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Where the API is, unless `base-url` says otherwise.
+/// Default base URL of the API.
 pub const BASE_URL: &str = "https://api.anthropic.com/v1";
-/// The environment variable that holds the key, unless `key-variable` or `base-url` say otherwise.
+/// Default environment variable of the key.
 pub const KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 const VERSION: &str = "2023-06-01";
-/// Of the API's own server: what knows the field `block_binding`.
+/// Beta header of the API's own server that enables the field `block_binding`.
 const BINDING_CONTROLS: &str = "thinking-binding-controls-2026-08-01";
 
 /// A server that speaks the Anthropic Messages API.
@@ -33,16 +34,16 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// A provider at `endpoint`.
+    /// Creates a provider at `endpoint`.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
     }
 
-    /// Anthropic's own servers, with the key from [`KEY_VARIABLE`].
+    /// Creates a provider for Anthropic's own servers, with the key from [`KEY_VARIABLE`].
     ///
     /// # Errors
-    /// If the variable is absent or empty.
+    /// Returns an error if the variable is absent or empty.
     pub fn from_env() -> Result<Self, ProviderError> {
         Ok(Self::new(Endpoint::new("anthropic", BASE_URL, Some(KEY_VARIABLE), Timeouts::default())?))
     }
@@ -79,7 +80,7 @@ impl Provider for Anthropic {
     }
 }
 
-/// `own` is whether it goes to Anthropic's own server.
+/// Builds the request body. `own` means that it goes to Anthropic's own server.
 fn body(request: &Request, own: bool) -> Value {
     let mut body = json!({
         "model": request.model,
@@ -103,7 +104,7 @@ fn body(request: &Request, own: bool) -> Value {
         }
     }
     let has_thinking = |message: &Message| matches!(message, Message::Assistant { thoughts, .. } if thoughts.thinking.iter().any(|one| one.kind.is_signed()));
-    // A model that has thought without being told to does so in this mode.
+    // This is the mode of a model that thinks without being asked to.
     if own && request.messages.iter().any(has_thinking) {
         let binding = json!({ "prefix_mismatch_behavior": "drop_block" });
         body["thinking"] = json!({ "type": "adaptive", "block_binding": binding });
@@ -111,12 +112,13 @@ fn body(request: &Request, own: bool) -> Value {
     body
 }
 
-/// The mark up to which the provider caches what it has read; three of the four that a request may have are used.
+/// Returns the mark up to which the provider caches the request. At most three of the four allowed marks are used.
 fn cached() -> Value {
     json!({ "type": "ephemeral" })
 }
 
-/// The conversation with neighbours of one role joined, and no empty text, which the API refuses.
+/// Returns the conversation with adjacent messages of one role joined. Empty texts are left out, since the API refuses
+/// them.
 fn messages(request: &Request) -> Vec<Value> {
     let mut joined: Vec<(&str, Vec<Value>)> = Vec::new();
     let mut push = |role: &'static str, blocks: Vec<Value>| match joined.last_mut() {
@@ -152,9 +154,9 @@ fn text_block(text: &str) -> Vec<Value> {
     if text.trim().is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] }
 }
 
-/// The blocks of an answer, its thinking where it was.
+/// Returns the blocks of an answer, with its thinking in its original place.
 fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
-    // It cannot be thinking alone.
+    // The API refuses a message with thinking alone.
     if text.trim().is_empty() && calls.is_empty() {
         return Vec::new();
     }
@@ -165,7 +167,7 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
     let (mut text, mut calls, mut said, mut called) = (text, calls, 0, 0);
     let mut blocks = Vec::new();
     for piece in thinking {
-        // Anybody may have edited the file that it was read from.
+        // The positions may come from an edited file.
         let (before, rest) = text.split_at(text.floor_char_boundary(piece.text_before.saturating_sub(said)));
         let (calls_before, calls_rest) = calls.split_at(piece.calls_before.saturating_sub(called).min(calls.len()));
         (said, called) = (said + before.len(), called + calls_before.len());
@@ -179,7 +181,7 @@ fn answer(text: &str, calls: &[ToolUse], thinking: &[Thinking]) -> Vec<Value> {
     blocks
 }
 
-/// None for what has come in another protocol.
+/// Returns the block of a piece; `None` if it came in another protocol.
 fn thinking_block(Thinking { kind, text, signature, .. }: &Thinking) -> Option<Value> {
     match kind {
         ThinkingKind::Thinking => Some(json!({ "type": "thinking", "thinking": text, "signature": signature })),
@@ -214,7 +216,7 @@ enum Event {
     Error {
         error: ErrorBody,
     },
-    /// `ping`, and what later versions of the API add.
+    /// `ping`, and events of later API versions.
     #[serde(other)]
     Unknown,
 }
@@ -281,7 +283,7 @@ struct ErrorBody {
     kind: String,
 }
 
-/// Running totals; `message_delta` repeats those that it knows better.
+/// Running totals. `message_delta` repeats the values that have changed.
 #[derive(Default, Deserialize)]
 struct Usage {
     input_tokens: Option<u64>,
@@ -298,7 +300,7 @@ impl Usage {
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
     }
 
-    /// The API counts cached tokens beside `input_tokens`; here they are part of it.
+    /// Adds up the counts. The API counts cached tokens beside `input_tokens`; here they are part of it.
     fn total(&self) -> TokenUsage {
         let cached = self.cache_read_input_tokens.unwrap_or(0);
         let written = self.cache_creation_input_tokens.unwrap_or(0);
@@ -310,7 +312,7 @@ impl Usage {
     }
 }
 
-/// A block that has begun and not ended.
+/// A block that has begun but not ended.
 enum Open {
     Call(OpenCall),
     Thinking(Thinking),
@@ -333,7 +335,7 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// The input comes in fragments; a server that does not stream puts all of it at the start.
+    /// Completes the call. Its input comes in fragments, or at the start from a server that does not stream it.
     fn finish(self) -> Delta {
         let arguments = if self.json.is_empty() && self.input.is_object() { self.input.to_string() } else { self.json };
         Delta::ToolCall(ToolUse::parse(self.id, self.name, arguments))
@@ -419,8 +421,8 @@ impl Decoder for Events {
                 vec![Delta::Usage(self.usage.total())]
             }
             Event::MessageStop => {
-                // A call whose block was never closed was cut by the limit on output tokens: it is kept as it is, so
-                // that the model learns its outcome. Thinking that was cut has no signature, and no use.
+                // The limit on output tokens has cut a call whose block is still open. It is kept as it is, so that the
+                // model learns its outcome. Cut thinking is dropped, since it has no signature.
                 let open = std::mem::take(&mut self.open).into_values();
                 let cut = open.filter(|open| matches!(open, Open::Call(_))).map(Open::finish);
                 cut.chain([Delta::Stop(self.stop.take().unwrap_or(StopReason::EndTurn))]).collect()
@@ -430,7 +432,7 @@ impl Decoder for Events {
         })
     }
 
-    /// The protocol always says when an answer is complete.
+    /// Returns `None`: the protocol always marks the end of an answer.
     fn end(&mut self) -> Option<Vec<Delta>> {
         None
     }

@@ -1,9 +1,9 @@
-//! The providers that are known without any configuration: `builtin.toml`.
+//! The built-in providers, from `builtin.toml`.
 
 use crate::config::{Kind, ProviderSection};
 use serde::Deserialize;
 
-/// In the order in which the first ready one is taken.
+/// Returns the built-in providers, in the order in which the first ready one is chosen.
 pub(crate) fn providers() -> Vec<(String, ProviderSection)> {
     #[derive(Deserialize)]
     struct Table {
@@ -15,12 +15,12 @@ pub(crate) fn providers() -> Vec<(String, ProviderSection)> {
         #[serde(flatten)]
         section: ProviderSection,
     }
-    // It is part of the program, and a test reads it.
+    // The table is compiled in, and a test parses it.
     let table: Option<Table> = toml::from_str(include_str!("builtin.toml")).ok();
     table.into_iter().flat_map(|table| table.provider).map(|row| (row.name, row.section)).collect()
 }
 
-/// The one of that name; `scripted` among them, which is the same for everybody.
+/// Returns the built-in provider of this name, including `scripted`.
 pub(crate) fn provider(name: &str) -> Option<ProviderSection> {
     if name == "scripted" {
         return Some(ProviderSection { kind: Some(Kind::Scripted), ..ProviderSection::default() });
@@ -28,7 +28,7 @@ pub(crate) fn provider(name: &str) -> Option<ProviderSection> {
     providers().into_iter().find(|(known, _)| known == name).map(|(_, section)| section)
 }
 
-/// Their names, `scripted` last.
+/// Returns the names of the built-in providers, with `scripted` last.
 pub(crate) fn names() -> Vec<String> {
     providers().into_iter().map(|(name, _)| name).chain(["scripted".to_owned()]).collect()
 }

@@ -1,35 +1,35 @@
-//! Why a provider did not answer. Each message is one sentence that names the provider and the next step; none holds
-//! a key.
+//! Failures of providers. Each message is one sentence that names the provider and the next step. No message holds a
+//! key.
 
 use super::scripted::ScriptError;
 use std::time::Duration;
 
-/// Why a provider did not answer.
+/// Reasons why a provider did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// The environment variable that should hold the key is not there, or empty.
+    /// The environment variable for the key is absent or empty, and no key is stored.
     #[error(
         "the provider {provider} needs an API key: set the environment variable {variable}, or keep one with `hookhost auth set {provider}`"
     )]
     NoKey {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The environment variable.
+        /// Name of the environment variable.
         variable: String,
     },
-    /// The key that is kept for the provider is for another server than the one that is configured now.
+    /// The stored key of the provider belongs to a different server than the configured one.
     #[error(
         "the provider {provider} needs an API key: the one that is kept is for {kept_for}, and the provider is at {origin}; keep one for that with `hookhost auth set {provider}`, or set the environment variable {variable}"
     )]
     KeyForAnother {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The server that the key is for.
+        /// Server of the stored key.
         kept_for: String,
-        /// The server that is configured.
+        /// Configured server.
         origin: String,
-        /// The environment variable.
+        /// Name of the environment variable.
         variable: String,
     },
     /// The key would be sent without encryption to another machine.
@@ -37,107 +37,107 @@ pub enum ProviderError {
         "the provider {provider} is at {url}, and its API key would travel there in the clear: give an https address as base-url, or take the key out of the provider's section"
     )]
     KeyInTheClear {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// Where the provider is, without credentials.
+        /// URL of the provider, without credentials.
         url: String,
     },
     /// A configured header cannot be sent.
     #[error("the header {header} of the provider {provider} cannot be sent: {reason}")]
     Header {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The header's name.
+        /// Name of the header.
         header: String,
-        /// Why not.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Status 401 or 403.
+    /// The server answered with status 401 or 403.
     #[error("the provider {provider} refused the API key (HTTP {status}): {}", key_advice(.variable.as_deref()))]
     Unauthorized {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// 401 or 403.
+        /// HTTP status, 401 or 403.
         status: u16,
-        /// The environment variable that the key came from, if one was sent; empty: it was kept by `hookhost auth`.
+        /// Environment variable of the key; empty for a key stored by `hookhost auth`; `None` if no key was sent.
         variable: Option<String>,
     },
-    /// Status 429, or the provider said the same in its stream.
+    /// The server answered with status 429, or reported a rate limit in its stream.
     #[error("the provider {provider} limits the rate of requests (HTTP 429): {}", wait_advice(*.retry_after))]
     RateLimited {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// How long the server asks to wait.
+        /// Wait that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// Status 500 to 599, or the provider said the same in its stream.
+    /// The server answered with status 500 to 599, or reported such a failure in its stream.
     #[error("the provider {provider} failed on its side (HTTP {status}): try again later, or choose another provider")]
     Server {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The status, 500 to 599.
+        /// HTTP status, 500 to 599.
         status: u16,
-        /// How long the server asks to wait.
+        /// Wait that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// Any other status that is no success.
+    /// The server answered with any other status that is not a success.
     #[error("the provider {provider} did not accept the request (HTTP {status}): {reason}")]
     Refused {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The status.
+        /// HTTP status.
         status: u16,
-        /// What the provider said, at most 300 characters, or what to check.
+        /// The provider's message, at most 300 characters, or advice for the user.
         reason: String,
     },
-    /// No connection, or no answer in time.
+    /// The connection failed, or no answer came in time.
     #[error("the provider {provider} cannot be reached at {url}: {reason}; check base-url and whether the server runs")]
     Unreachable {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// Where it was looked for, without credentials.
+        /// URL of the provider, without credentials.
         url: String,
-        /// What went wrong.
+        /// Reason of the failure.
         reason: String,
     },
-    /// The program of the provider, or its variant file, cannot be used.
+    /// The provider's program or variant file cannot be used.
     #[error("{program}, which the provider {provider} names, {reason}")]
     Program {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The file.
+        /// Path of the file.
         program: String,
-        /// What is wrong with it, as a clause whose subject is the file.
+        /// Reason, as a clause whose subject is the file.
         reason: String,
     },
-    /// The answer's stream ended before the answer did.
+    /// The stream ended before the answer was complete.
     #[error("the answer of the provider {provider} broke off in the middle ({reason})")]
     BrokenStream {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// How it broke off.
+        /// Reason of the failure.
         reason: String,
     },
-    /// The answer is not what the provider's protocol says.
+    /// The answer does not follow the provider's protocol.
     #[error(
         "the provider {provider} answered something that is not its protocol ({reason}): check base-url and the provider's kind"
     )]
     BadAnswer {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
-    /// A plugin has changed the body of a request into something that is not a request.
+    /// A plugin changed the body of a request into an invalid request.
     #[error(
         "the request to {model} of {provider} is no longer a valid request as plugins changed it ({reason}): fix the plugin that changes it on request-send"
     )]
     ChangedRequest {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The model's name.
+        /// Name of the model.
         model: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
     /// A `scripted` provider cannot play its script.
@@ -146,7 +146,7 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
-    /// Whether the same request may succeed a little later.
+    /// Returns true if the same request may succeed a little later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
@@ -155,7 +155,7 @@ impl ProviderError {
         )
     }
 
-    /// How long the server asks to wait before the next try.
+    /// Returns the wait before the next attempt that the server asks for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

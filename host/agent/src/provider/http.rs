@@ -1,8 +1,7 @@
-//! What the providers of both protocols share: one request, answered by a stream of server-sent events, over HTTP or by a
-//! program.
+//! Transport of both protocols: one request is answered by a stream of server-sent events, from a server or a program.
 //!
-//! Failures become [`ProviderError`]s here. The key is sent to the endpoint it belongs to and shown nowhere:
-//! redirects are not followed, and what a server says of it is masked.
+//! This module turns failures into [`ProviderError`]s. It sends the key only to the endpoint that the key belongs to:
+//! it follows no redirects, and it masks the key in the server's messages.
 
 use super::origin::{carries_a_key, is_in_the_clear, is_loopback};
 use super::{Delta, DeltaStream, Keys, Origin, ProviderError, ProviderProgram};
@@ -15,38 +14,38 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
-/// Longest answer that is read, in bytes on the wire.
+/// Maximum length of an answer, in bytes on the wire.
 const ANSWER_LIMIT: usize = 32 * 1024 * 1024;
-/// Longest part of an error's body that is read, in bytes.
+/// Maximum number of bytes read from an error's body.
 const ERROR_BODY_LIMIT: usize = 64 * 1024;
-/// Longest part of a server's own words in a message, in characters.
+/// Maximum length of a server's words in a message, in characters.
 const REASON_LIMIT: usize = 300;
 
-/// How long a silent server is waited for.
+/// Time limits for a silent server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
-    /// Until the connection is made.
+    /// Time limit for the connection.
     pub connect: Duration,
-    /// Between two pieces of an answer, and before the first.
+    /// Time limit for the first piece of an answer, and between two pieces.
     pub idle: Duration,
 }
 
 impl Default for Timeouts {
-    /// 10 seconds to connect, 5 minutes of silence.
+    /// 10 seconds for the connection, and 5 minutes of silence.
     fn default() -> Self {
         Self { connect: Duration::from_secs(10), idle: Duration::from_secs(300) }
     }
 }
 
-/// An API key. It has no `Display`, and its `Debug` does not show it.
+/// An API key. It has neither `Display` nor `Debug`, so it cannot be printed.
 #[derive(Clone)]
 struct Key {
     variable: String,
     value: String,
 }
 
-/// Where a provider is: a server with the key that opens it, or a program.
+/// Address of a provider: a server with its key, or a program.
 #[derive(Clone)]
 pub struct Endpoint {
     provider: String,
@@ -59,7 +58,7 @@ enum Transport {
     Program { program: Box<ProviderProgram>, description: Option<String>, timeouts: Timeouts },
 }
 
-/// A server, and the key that opens it.
+/// A server and its key.
 #[derive(Clone)]
 struct Server {
     base: Url,
@@ -79,12 +78,12 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint below `base_url`, such as `https://api.openai.com/v1`. Where `key_variable` is
-    /// given, the key is read from that environment variable now; else none is sent.
+    /// Creates an endpoint below `base_url`, such as `https://api.openai.com/v1`. It reads the key from the environment
+    /// variable `key_variable` now; without one, it sends no key.
     ///
     /// # Errors
-    /// If the variable is absent or empty, `base_url` is no http(s) URL, or the key would travel in
-    /// the clear: over http to another machine.
+    /// Returns an error if the variable is absent or empty, if `base_url` is not an http(s) URL, or if the key would be
+    /// sent unencrypted to another machine.
     pub fn new(
         provider: &str,
         base_url: &str,
@@ -94,11 +93,11 @@ impl Endpoint {
         Self::with_keys(provider, base_url, key_variable, &Keys::default(), timeouts)
     }
 
-    /// The same; where the variable is absent or empty, the key is one that the user has stored for this provider and
-    /// this server.
+    /// Creates an endpoint like [`Self::new`]. If the variable is absent or empty, it uses the key that the user has
+    /// stored for this provider and server.
     ///
     /// # Errors
-    /// As [`Self::new`], if there is none either.
+    /// Returns the errors of [`Self::new`]; an absent variable is an error only if no key is stored.
     pub fn with_keys(
         provider: &str,
         base_url: &str,
@@ -132,10 +131,10 @@ impl Endpoint {
         Ok(Self { provider: provider.to_owned(), transport: Transport::Http(Box::new(server)) })
     }
 
-    /// A program in the place of a server, and the line by which it describes itself.
+    /// Creates an endpoint for a program. `description` is the program's own one-line description.
     ///
     /// # Errors
-    /// As [`ProviderProgram::check`].
+    /// Returns the errors of [`ProviderProgram::check`].
     pub fn of_program(
         provider: &str,
         program: ProviderProgram,
@@ -147,10 +146,10 @@ impl Endpoint {
         Ok(Self { provider: provider.to_owned(), transport })
     }
 
-    /// Further headers of each request, such as the name of the program.
+    /// Adds headers to each request.
     ///
     /// # Errors
-    /// If one cannot be a header, or carries a key: a configuration must hold no keys.
+    /// Returns an error for an invalid header, and for one that carries a key: a configuration must not hold keys.
     pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Self, ProviderError> {
         for (name, value) in headers {
             let unusable = |why: &str| ProviderError::Header {
@@ -191,14 +190,14 @@ impl Endpoint {
         self.server()?.base.host_str()
     }
 
-    /// Tells the user that a program answers, with the line by which it describes itself.
+    /// Returns a notice that a program answers, with its description; `None` for a server.
     pub(super) fn notice(&self) -> Option<String> {
         let Transport::Program { description, .. } = &self.transport else { return None };
         let description = description.as_ref().map(|line| format!(": {line}")).unwrap_or_default();
         Some(format!("{} is a program of yours{description}", self.provider))
     }
 
-    /// Posts `body` to `path` below the base URL; the answer's events.
+    /// Posts `body` to `path` below the base URL, or passes it to the program. Returns the pieces of the answer.
     pub(super) async fn post<D: Decoder>(
         &self,
         path: &str,
@@ -231,7 +230,7 @@ impl Endpoint {
 
     fn unreachable(&self, server: &Server, error: &reqwest::Error) -> ProviderError {
         let reason = if error.is_builder() {
-            // A header value that cannot be sent is the key: the reason must not repeat it.
+            // Only the key can be an invalid header value here, so the reason must not repeat it.
             "the request cannot be written; the API key may hold characters that no header can".to_owned()
         } else if error.is_timeout() {
             "no answer in time".to_owned()
@@ -241,7 +240,7 @@ impl Endpoint {
         ProviderError::Unreachable { provider: self.provider.clone(), url: shown(&server.base), reason }
     }
 
-    /// The response, if it is a success and a stream of events.
+    /// Returns the response if it is a success whose content type is neither HTML nor JSON.
     async fn accepted(&self, response: Response) -> Result<Response, ProviderError> {
         let status = response.status();
         let provider = || self.provider.clone();
@@ -269,7 +268,7 @@ impl Endpoint {
         })
     }
 
-    /// What the server says about a request that it did not accept.
+    /// Returns the server's reason for a request that it did not accept.
     async fn reason(&self, response: Response) -> String {
         let status = response.status();
         if status.is_redirection() {
@@ -294,7 +293,7 @@ impl Endpoint {
         }
     }
 
-    /// A server's words, short, on one line, and without the key.
+    /// Shortens a server's words to one line and masks the key.
     pub(super) fn quoted(&self, said: &str) -> String {
         let masked = match self.key() {
             Some(key) => said.replace(key, "[key]"),
@@ -333,7 +332,7 @@ impl Endpoint {
     }
 }
 
-/// The stored key for this provider and this server.
+/// Returns the stored key for this provider and server.
 fn kept_key(provider: &str, base: &Url, variable: &str, keys: &Keys) -> Result<String, ProviderError> {
     let origin = Origin::of_url(base);
     if let Some(kept) = origin.as_ref().and_then(|origin| keys.get(provider, origin)) {
@@ -350,10 +349,11 @@ fn kept_key(provider: &str, base: &Url, variable: &str, keys: &Keys) -> Result<S
 
 /// Turns a protocol's events into deltas.
 pub(super) trait Decoder: Send + 'static {
-    /// One event's data. [`Delta::Stop`] among the answers ends the stream.
+    /// Decodes the data of one event. [`Delta::Stop`] ends the stream.
     fn event(&mut self, data: &str) -> Result<Vec<Delta>, ProviderError>;
 
-    /// The connection has ended without a [`Delta::Stop`]: the last deltas, if the answer was complete nevertheless.
+    /// Called when the connection ends without a [`Delta::Stop`]. Returns the last pieces if the answer was complete
+    /// anyway.
     fn end(&mut self) -> Option<Vec<Delta>>;
 }
 
@@ -407,15 +407,16 @@ where
     }
 }
 
-/// The message of an error body as both protocols write it: `{"error": {"message": "…"}}`, or `{"error": "…"}`.
+/// Returns the message of an error body. Both protocols write `{"error": {"message": "…"}}` or `{"error": "…"}`.
 pub(super) fn said(body: &Value) -> Option<String> {
     let error = body.get("error")?;
     error.get("message").unwrap_or(error).as_str().map(str::to_owned)
 }
 
-/// A client that follows no redirects, since keys would go along, and asks no proxy for what is on this machine.
+/// Creates a client that follows no redirects, since their targets would receive the key, and that uses no proxy for this
+/// machine.
 pub(crate) fn client(base: &Url, timeouts: Timeouts) -> Result<Client, reqwest::Error> {
-    // reqwest is built without a TLS provider of its own. One that the program installed first stays.
+    // reqwest is built without a TLS provider. A provider that the program installed first stays.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
@@ -434,7 +435,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A URL without user, password and query.
+/// Returns a URL without user, password and query.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
@@ -443,7 +444,7 @@ fn shown(url: &Url) -> String {
     url.to_string()
 }
 
-/// The innermost cause: "Connection refused" rather than "error sending request".
+/// Returns the innermost cause, such as "Connection refused" instead of "error sending request".
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause: &(dyn std::error::Error + 'static) = error;
     while let Some(next) = cause.source() {

@@ -1,7 +1,7 @@
-//! Keys of providers that the user has stored: a file that nobody else can read.
+//! Stored keys of providers, in a file that only the user can read.
 //!
-//! A key is kept with the server that it is for, as scheme, host and port, and goes to no other,
-//! whatever a configuration makes of the provider.
+//! Each key is stored with its server (scheme, host and port) and is never sent to another one, whatever the
+//! configuration says.
 
 use super::Origin;
 use hookhost::files::{self, FileError, Guard, Links, Lock, NewFile, Refused};
@@ -11,30 +11,30 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The largest file of keys, in bytes: 1 MiB.
+/// Maximum size of the file, in bytes: 1 MiB.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The keys of a file, by provider.
+/// The stored keys, by provider.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Keys {
     kept: BTreeMap<String, StoredKey>,
 }
 
-/// A key, and the server that it is for.
+/// A key and its server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredKey {
-    /// Such as `https://api.example.com`, or `http://127.0.0.1:8080`.
+    /// Server, such as `https://api.example.com` or `http://127.0.0.1:8080`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
-    /// As earlier versions wrote it: the name alone. It counts for https at port 443.
+    /// Host name, in files of earlier versions. It means https on port 443.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     host: Option<String>,
     key: String,
 }
 
 impl StoredKey {
-    /// The origin that it is for.
+    /// Returns the server of the key.
     fn origin(&self) -> String {
         match (&self.origin, &self.host) {
             (Some(origin), _) => origin.clone(),
@@ -44,30 +44,30 @@ impl StoredKey {
     }
 }
 
-/// Why the keys cannot be had. No message holds a key.
+/// Reasons why the keys cannot be read or changed. No message holds a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
-    /// Somebody else can read or write the file, or put another one in its place; or it is not a regular file.
+    /// Another user can read, write or replace the file, or it is not a regular file.
     #[error(transparent)]
     Open(Refused),
-    /// It is not what `hookhost auth` writes.
+    /// The content of the file is not what `hookhost auth` writes.
     #[error("the file of keys {} is not what `hookhost auth` writes: remove it, and set the keys again", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The system says no.
+    /// The system refused the access.
     #[error("the file of keys {} cannot be {doing}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// "read" or "written".
         doing: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A key that no header can carry.
+    /// The key cannot be a header value.
     #[error("that is no key: it is empty, or has blanks or other characters in it that no key has")]
     NoKey,
 }
@@ -83,10 +83,10 @@ impl KeysError {
 }
 
 impl Keys {
-    /// The keys of a file; none where there is no file.
+    /// Reads the keys of a file; there are none if the file does not exist.
     ///
     /// # Errors
-    /// If anybody else can read or write the file, or it is not a file of keys.
+    /// Returns an error if another user can read or write the file, or if its content is invalid.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         let bytes = match files::read(path, Guard::OnlyMineToRead, Links::Refused, MAX_FILE) {
             Ok(bytes) => bytes,
@@ -102,12 +102,12 @@ impl Keys {
         Ok(Self { kept })
     }
 
-    /// Reads the file, changes the keys and writes it, under the lock of the user whose state is
-    /// kept in `state`: of several changes at the same time none is lost. The file has mode 0600,
-    /// and is written whole or not at all.
+    /// Reads the file, changes the keys and writes it back. It holds the lock of the user's state directory `state`, so
+    /// that no concurrent change is lost. The new file has mode 0600 and is written completely or not at all.
     ///
     /// # Errors
-    /// As [`Self::read`], if `change` fails, and if the file cannot be written; then it is as it was.
+    /// Returns the errors of [`Self::read`] and of `change`, and an error if the file cannot be written. On an error,
+    /// the file is unchanged.
     pub fn change<T, E: From<KeysError>>(
         path: &Path,
         state: &Path,
@@ -129,10 +129,10 @@ impl Keys {
         files::replace(path, text.as_bytes(), NewFile::Private).map_err(failed)
     }
 
-    /// Keeps a key for a provider, in place of one that was there.
+    /// Stores a provider's key in place of an earlier one.
     ///
     /// # Errors
-    /// If it is not a valid name.
+    /// Returns an error if the key is empty or has characters other than visible ASCII.
     pub fn set(&mut self, provider: &str, origin: &Origin, key: &str) -> Result<(), KeysError> {
         let key = key.trim();
         if key.is_empty() || !key.chars().all(|character| character.is_ascii_graphic()) {
@@ -143,22 +143,22 @@ impl Keys {
         Ok(())
     }
 
-    /// Forgets the key of a provider; whether there was one.
+    /// Removes the key of a provider. Returns true if there was one.
     pub fn remove(&mut self, provider: &str) -> bool {
         self.kept.remove(provider).is_some()
     }
 
-    /// The providers that have one, and the server that each is for, such as `https://api.example.com`.
+    /// Iterates over the providers with a key and its server, such as `https://api.example.com`.
     pub fn iter(&self) -> impl Iterator<Item = (&str, String)> {
         self.kept.iter().map(|(provider, kept)| (provider.as_str(), kept.origin()))
     }
 
-    /// The key of a provider, if it is for this server.
+    /// Returns the key of a provider, if it belongs to this server.
     pub(crate) fn get(&self, provider: &str, origin: &Origin) -> Option<&str> {
         self.kept.get(provider).filter(|kept| kept.origin() == origin.to_string()).map(|kept| kept.key.as_str())
     }
 
-    /// The server that the key of a provider is for.
+    /// Returns the server of a provider's key.
     pub(crate) fn kept_for(&self, provider: &str) -> Option<String> {
         self.kept.get(provider).map(StoredKey::origin)
     }

@@ -1,6 +1,6 @@
-//! Where the model's answers come from. One small trait; the loop knows nothing of HTTP or of any provider's dialect.
+//! Sources of model answers behind one small trait. The loop knows nothing of HTTP or of any provider's dialect.
 //!
-//! [`anthropic`] and [`openai`] speak the two streaming protocols that most servers offer; [`scripted`] plays a file.
+//! [`anthropic`] and [`openai`] speak the two streaming protocols that most servers offer; [`scripted`] plays a script.
 
 pub mod anthropic;
 pub(crate) mod builtin;
@@ -35,31 +35,32 @@ use std::fmt::Debug;
 /// A source of model answers.
 #[async_trait]
 pub trait Provider: Send + Sync + Debug {
-    /// The provider's name in the configuration, as plugins and people see it.
+    /// Returns the provider's name in the configuration, which plugins and people see.
     fn name(&self) -> &str;
 
-    /// Notices for the user before the first answer, such as that this is not a real model.
+    /// Returns a notice for the user before the first answer, such as that no real model answers.
     fn notice(&self) -> Option<String> {
         None
     }
 
-    /// Sends one request. The stream yields an answer's pieces as they arrive and ends after its one
-    /// [`Delta::Stop`]; dropping it drops the connection.
+    /// Sends one request. The stream yields the pieces of the answer as they arrive, and ends after its only
+    /// [`Delta::Stop`]. Dropping the stream closes the connection.
     ///
     /// # Errors
-    /// Here, where there is no answer; in the stream, where it breaks off. Nothing follows an error.
+    /// Returns an error if there is no answer. The stream yields an error if the answer breaks off, and nothing after
+    /// it.
     async fn send(&self, request: Request) -> Result<DeltaStream, ProviderError>;
 
-    /// The body of a request as the provider's protocol has it, without headers and keys: what
-    /// plugins see of it. Default: the request itself as JSON.
+    /// Returns the request body in the provider's protocol, without headers and keys, for plugins. Default: the request
+    /// as JSON.
     fn body(&self, request: &Request) -> Value {
         serde_json::to_value(request).unwrap_or_default()
     }
 
-    /// Sends a request whose [`Self::body`] plugins have seen, and may have changed: what is sent is `body`.
+    /// Sends a request with a body that plugins may have changed. `body` is sent, not [`Self::body`] of the request.
     ///
     /// # Errors
-    /// As [`Self::send`], and where `body` is no request any more.
+    /// Returns the errors of [`Self::send`], and an error if `body` is no longer a valid request.
     async fn send_body(&self, request: Request, body: Value) -> Result<DeltaStream, ProviderError> {
         let changed = serde_json::from_value(body).map_err(|error| ProviderError::ChangedRequest {
             provider: self.name().to_owned(),
@@ -70,20 +71,20 @@ pub trait Provider: Send + Sync + Debug {
     }
 }
 
-/// The pieces of one answer.
+/// Stream of the pieces of one answer.
 pub type DeltaStream = BoxStream<'static, Result<Delta, ProviderError>>;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// More text.
+    /// Additional text.
     Text(String),
-    /// A tool call, complete: it comes as soon as nothing can be added to it, which may be long before the answer ends.
+    /// A complete tool call. It comes as soon as the call can no longer change, possibly long before the answer ends.
     ToolCall(ToolUse),
-    /// Something that the model thought, complete. It is kept for the model. What came before it is
-    /// what this stream has said before it.
+    /// A complete piece of thinking, to be sent back to the model. Its place is after everything that the stream has
+    /// yielded before.
     Thinking(Thinking),
-    /// What the call has used so far; a later one replaces it.
+    /// Tokens used by the call so far. A later value replaces an earlier one.
     Usage(TokenUsage),
     /// The answer is complete.
     Stop(StopReason),
@@ -94,26 +95,26 @@ pub enum Delta {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Request {
-    /// The model's name, passed on as it is.
+    /// Name of the model, passed on unchanged.
     pub model: String,
-    /// Instructions before the conversation; none where empty.
+    /// Instructions before the conversation; empty for none.
     pub system_prompt: String,
-    /// The conversation, oldest first.
+    /// Conversation, oldest message first.
     pub messages: Vec<Message>,
-    /// Put after the conversation, in this request only: the messages before them stay the same from request to
-    /// request, and so in the provider's cache.
+    /// Texts after the conversation in this request only. The messages before them stay the same in the next request,
+    /// so the provider's cache can hold them.
     pub reminders: Vec<String>,
-    /// What the model may call.
+    /// Tools that the model may call.
     pub tools: Vec<ToolDefinition>,
-    /// Longest answer, in tokens.
+    /// Maximum length of the answer, in tokens.
     pub max_output_tokens: u32,
-    /// Sampling temperature; absent: the model's own default.
+    /// Sampling temperature. `None`: the model's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
 }
 
 impl Request {
-    /// A request with nothing but the conversation, for an answer of `max_output_tokens` at most.
+    /// Creates a request with only a conversation, for an answer of at most `max_output_tokens`.
     #[must_use]
     pub fn new(model: impl Into<String>, messages: Vec<Message>, max_output_tokens: u32) -> Self {
         Self {
@@ -127,7 +128,7 @@ impl Request {
         }
     }
 
-    /// Leaves out what other models than this one of `provider` have thought.
+    /// Removes thinking that did not come from this model of `provider`.
     pub(crate) fn forget_thoughts_of_others(&mut self, provider: &str) {
         for message in &mut self.messages {
             if let Message::Assistant { thoughts, .. } = message
@@ -138,7 +139,7 @@ impl Request {
         }
     }
 
-    /// A rough size in tokens: a quarter of the bytes.
+    /// Estimates the size in tokens as a quarter of the bytes.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         let messages = self.messages.iter().map(Message::size);
@@ -149,21 +150,21 @@ impl Request {
     }
 }
 
-/// A tool's definition, as the model gets it.
+/// Definition of a tool for the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct ToolDefinition {
-    /// What the model calls it.
+    /// Name of the tool.
     pub name: String,
-    /// What it does and when to use it.
+    /// Description for the model: purpose and use.
     pub description: String,
-    /// A JSON Schema of the arguments object.
+    /// JSON Schema of the arguments object.
     pub input_schema: Value,
 }
 
 impl ToolDefinition {
-    /// The tool of this name and description, with the JSON Schema of its arguments object.
+    /// Creates a definition. `input_schema` is the JSON Schema of the arguments object.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: Value) -> Self {
         Self { name: name.into(), description: description.into(), input_schema }

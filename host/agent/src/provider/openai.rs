@@ -1,14 +1,14 @@
-//! Chat completions as OpenAI defined them, streaming, and as Ollama, llama.cpp, vLLM and many hosted services offer
-//! them: <https://platform.openai.com/docs/api-reference/chat-streaming>.
+//! OpenAI's streaming chat completions, as Ollama, llama.cpp, vLLM and many hosted services also offer them:
+//! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 //!
-//! Where servers differ (no `index`, no call id, no `[DONE]`, usage in the last chunk or after it), all are read.
+//! The decoder accepts the differences between servers: no `index`, no call id, no `[DONE]`, usage in the last chunk or
+//! after it.
 //!
-//! OpenAI itself shows no thinking here. Others have fields for it: `reasoning_content`
-//! (<https://api-docs.deepseek.com/guides/thinking_mode>,
-//! <https://docs.z.ai/guides/capabilities/thinking-mode>), `reasoning`
-//! (<https://console.groq.com/docs/reasoning>) and `reasoning_details`
-//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse names that
-//! are not theirs, so thinking goes back under the one under which it came.
+//! OpenAI itself sends no thinking here. Other servers have fields for it: `reasoning_content`
+//! (<https://api-docs.deepseek.com/guides/thinking_mode>, <https://docs.z.ai/guides/capabilities/thinking-mode>),
+//! `reasoning` (<https://console.groq.com/docs/reasoning>) and `reasoning_details`
+//! (<https://openrouter.ai/docs/guides/best-practices/reasoning-tokens>). Servers refuse unknown fields, so thinking
+//! goes back in the field in which it came.
 
 use super::http::{Decoder, Endpoint, said};
 use super::reasoning::{self, Reasoning};
@@ -19,9 +19,9 @@ use reqwest::header::AUTHORIZATION;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Where OpenAI's API is, unless `base-url` says otherwise.
+/// Default base URL of OpenAI's API.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
-/// The environment variable that holds the key, unless `key-variable` or `base-url` say otherwise.
+/// Default environment variable of the key.
 pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// A server that speaks OpenAI's chat completions.
@@ -31,16 +31,16 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// A provider at `endpoint`.
+    /// Creates a provider at `endpoint`.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint }
     }
 
-    /// OpenAI's own servers, with the key from [`KEY_VARIABLE`].
+    /// Creates a provider for OpenAI's own servers, with the key from [`KEY_VARIABLE`].
     ///
     /// # Errors
-    /// If the variable is absent or empty.
+    /// Returns an error if the variable is absent or empty.
     pub fn from_env() -> Result<Self, ProviderError> {
         Ok(Self::new(Endpoint::new("openai", BASE_URL, Some(KEY_VARIABLE), Timeouts::default())?))
     }
@@ -74,7 +74,7 @@ impl Provider for OpenAi {
     }
 }
 
-/// `openai` and `deepseek` are whether it goes to their own servers.
+/// Builds the request body. `openai` and `deepseek` mean that it goes to that company's own server.
 fn body(request: &Request, openai: bool, deepseek: bool) -> Value {
     let mut body = json!({
         "model": request.model,
@@ -82,7 +82,7 @@ fn body(request: &Request, openai: bool, deepseek: bool) -> Value {
         "stream_options": { "include_usage": true },
         "messages": messages(request, deepseek),
     });
-    // OpenAI's newer models refuse the older name, and other servers often know no newer one.
+    // OpenAI's newer models refuse `max_tokens`, and many other servers know only that.
     let limit = if openai { "max_completion_tokens" } else { "max_tokens" };
     body[limit] = json!(request.max_output_tokens);
     if let Some(temperature) = request.temperature {
@@ -111,7 +111,7 @@ fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
         }
         Message::Assistant { text, tool_calls, thoughts } => {
             let calls = tool_calls.iter().map(|call| {
-                // Servers that render the arguments into a prompt refuse what is no JSON object.
+                // Servers that render the arguments into a prompt refuse anything but a JSON object.
                 let arguments = if call.arguments.is_object() { call.arguments.to_string() } else { "{}".into() };
                 let function = json!({ "name": call.name, "arguments": arguments });
                 json!({ "id": call.id, "type": "function", "function": function })
@@ -119,7 +119,7 @@ fn messages(request: &Request, deepseek: bool) -> Vec<Value> {
             let text = if text.is_empty() { Value::Null } else { json!(text) };
             let mut message = json!({ "role": "assistant", "content": text, "tool_calls": calls.collect::<Vec<_>>() });
             reasoning::write(&mut message, thoughts);
-            // It refuses calls without this field, also those before which nothing was thought.
+            // DeepSeek refuses calls without this field, even if no thinking came before them.
             if deepseek && message.get(reasoning::CONTENT).is_none() {
                 message[reasoning::CONTENT] = json!("");
             }
@@ -198,7 +198,7 @@ struct OpenCall {
     id: String,
     name: String,
     arguments: String,
-    /// It was handed on: another call had begun after it, and its arguments were whole.
+    /// True if the call was handed on, since another call had begun and its arguments were complete.
     is_out: bool,
 }
 
@@ -214,7 +214,7 @@ impl OpenCall {
 
 struct Chunks {
     endpoint: Endpoint,
-    /// Makes ids unique in the conversation where the server sends none.
+    /// Makes identifiers unique in the conversation if the server sends none.
     salt: usize,
     calls: Vec<OpenCall>,
     reasoning: Reasoning,
@@ -226,7 +226,7 @@ impl Chunks {
         Self { endpoint, salt, calls: Vec::new(), reasoning: Reasoning::default(), finish: None }
     }
 
-    /// A piece continues the last call of its index, unless it brings another id.
+    /// Adds a piece of a call. It continues the last call of its index, unless it has a different identifier.
     fn call(&mut self, piece: CallPiece) -> Result<(), ProviderError> {
         let id = piece.id.filter(|id| !id.is_empty());
         let continues = |call: &OpenCall| match (&id, piece.index) {
@@ -243,7 +243,7 @@ impl Chunks {
         if let Some(function) = piece.function {
             let arguments = function.arguments.unwrap_or_default();
             if call.is_out {
-                // It may be running by now.
+                // The call may be running already.
                 return if arguments.trim().is_empty() { Ok(()) } else { Err(self.continued_too_late()) };
             }
             if let Some(name) = function.name.filter(|name| !name.is_empty()) {
@@ -254,7 +254,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// The calls that nothing can be added to: another one has begun, and their arguments are whole. In call order.
+    /// Returns the calls that are complete, in call order: their arguments are whole, and another call has begun.
     fn complete(&mut self) -> Vec<Delta> {
         let Some((_, earlier)) = self.calls.split_last_mut() else { return Vec::new() };
         let mut complete = Vec::new();
@@ -264,7 +264,7 @@ impl Chunks {
                 break;
             }
             call.is_out = true;
-            // What was thought before a call is there with it, also where the answer then breaks off.
+            // Thinking before a call is handed on with it, in case the answer breaks off later.
             complete.extend(reasoning.take());
             let whole = OpenCall { id: call.id.clone(), name: call.name.clone(), ..OpenCall::default() };
             complete.push(OpenCall { arguments: std::mem::take(&mut call.arguments), ..whole }.finish());
@@ -306,7 +306,7 @@ impl Decoder for Chunks {
             return Err(self.failure(&json!({ "error": error })));
         }
         let mut deltas = Vec::new();
-        // Only one choice is ever asked for.
+        // Requests ask for one choice only.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             let piece = choice.delta.unwrap_or_default();
             self.reasoning.push(piece.reasoning);
@@ -324,7 +324,7 @@ impl Decoder for Chunks {
         Ok(deltas)
     }
 
-    /// Some servers close the connection after the finish reason without a `[DONE]`.
+    /// Ends the answer after its finish reason: some servers then close the connection without `[DONE]`.
     fn end(&mut self) -> Option<Vec<Delta>> {
         let reason = self.finish.take()?;
         Some(self.stop(reason))

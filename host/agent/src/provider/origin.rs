@@ -1,15 +1,15 @@
-//! Which server a key is for, and whether it may travel there.
+//! Servers that keys belong to, and checks that a key is encrypted on its way.
 
 use reqwest::Url;
 use std::fmt;
 
-/// A server: scheme, host and port (<https://url.spec.whatwg.org/#origin>). Another port of the same host is another
-/// server, which another user of the machine may run.
+/// A server: scheme, host and port (<https://url.spec.whatwg.org/#origin>). A different port of the same host is a
+/// different server, since another user of the machine may run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
 impl Origin {
-    /// The server of an http or https URL; `None` where it is no such URL.
+    /// Returns the server of an http or https URL; `None` for any other URL.
     #[must_use]
     pub fn of(url: &str) -> Option<Self> {
         Url::parse(url).ok().and_then(|url| Self::of_url(&url))
@@ -26,19 +26,19 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Whether the server is on this machine.
+/// Returns true if the server is on this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a key that is sent there can be read on the way: without TLS, to another machine.
+/// Returns true if a key for this URL could be read in transit: without TLS, to another machine.
 pub(crate) fn is_in_the_clear(url: &Url) -> bool {
     url.scheme() != "https" && !is_loopback(url)
 }
 
-/// Whether the URL itself contains a key.
+/// Returns true if the URL itself contains a key.
 pub(crate) fn carries_a_key(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }

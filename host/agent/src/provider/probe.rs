@@ -1,16 +1,16 @@
-//! Whether a server on this machine is there, and what it serves.
+//! Asks a local server for its models.
 
 use super::{Timeouts, http_client};
 use reqwest::Url;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// How long a server on this machine is waited for. One that is there answers at once.
+/// Time limit for a server on this machine. A running one answers at once.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Longest list of models that is read, in bytes.
+/// Maximum size of a list of models, in bytes.
 const MAX_LIST_BYTES: usize = 256 * 1024;
 
-/// The models that a server of OpenAI's protocol lists; `None` where it does not answer.
+/// Returns the models that a server of OpenAI's protocol lists; `None` if it does not answer in time.
 pub(crate) async fn models(base_url: &str) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct List {

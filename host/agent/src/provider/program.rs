@@ -1,7 +1,7 @@
-//! A program in the place of a server. It gets the body of a request on its standard input, and writes the raw answer of its
-//! protocol, a stream of server-sent events, on its standard output. Flags ask it about itself: `--describe`, `--ready`,
-//! `--defaults`, `--env`. That is the provider protocol of <https://github.com/wedow/harness>; unlike there, a program runs only
-//! if its content has the digest that the configuration names.
+//! A program that answers instead of a server. It reads a request body from standard input and writes the raw answer of
+//! its protocol, a stream of server-sent events, to standard output. The flags `--describe`, `--ready`, `--defaults`
+//! and `--env` ask it about itself. This is the provider protocol of <https://github.com/wedow/harness>, with one
+//! difference: a program runs only if its content has the configured digest.
 
 use super::ProviderError;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
@@ -17,53 +17,55 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-/// Largest program, in bytes: it is read before each start.
+/// Maximum size of a program, in bytes. It is read before each start.
 const MAX_PROGRAM: u64 = 512 << 20;
 
-/// Timeout of a question about the program itself.
+/// Time limit for the answer to a flag.
 const FLAG_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest answer to such a question, and longest error output that is read, in bytes.
+/// Maximum length of the answer to a flag, and of the error output that is kept, in bytes.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
-/// Size of a piece of the answer, in bytes.
+/// Read size for the answer, in bytes.
 const CHUNK_SIZE: usize = 16 * 1024;
 
-/// Environment variables that each program gets. Which others it gets, the configuration or the program itself says.
+/// Environment variables that every program gets. The configuration or the program itself names further ones.
 pub(crate) const COMMON_VARIABLES: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TZ"];
 
-/// A program of the user that answers in the place of a server.
+/// A program of the user that answers instead of a server.
 #[derive(Clone, Debug)]
 pub struct ProviderProgram {
     provider: String,
     file: PathBuf,
     sha256: Option<Digest>,
-    /// The environment variables that it gets beside the common ones; the program is asked where the configuration names none.
+    /// Environment variables that the program gets beside the common ones. If the configuration names none, the program
+    /// is asked.
     variables: OnceCell<Vec<String>>,
 }
 
-/// Facts that a program tells about itself.
+/// A program's own description of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramFacts {
     /// One line for people.
     pub description: Option<String>,
-    /// Its defaults, such as `model`.
+    /// Defaults by name, such as `model`.
     pub defaults: BTreeMap<String, String>,
 }
 
 impl ProviderProgram {
-    /// The program `file` of `provider`, which must be an absolute path. It gets `variables` of the environment beside the common
-    /// ones; without a list, those that it names for `--env`. Nothing is read or started yet.
+    /// Creates a program from an absolute path. It gets `variables` of the environment beside the common ones; with
+    /// `None`, those that its flag `--env` lists. This reads and starts nothing.
     #[must_use]
     pub fn new(provider: &str, file: PathBuf, sha256: Option<Digest>, variables: Option<Vec<String>>) -> Self {
         Self { provider: provider.to_owned(), file, sha256, variables: OnceCell::new_with(variables) }
     }
 
-    /// Checks that the file has the digest that the configuration names.
+    /// Checks that the file has the configured digest.
     ///
     /// # Errors
-    /// If the path is relative, the file cannot be read or others can write it, no digest is named, or another one.
+    /// Returns an error if the path is relative, if the file cannot be read or others can write it, or if its digest is
+    /// missing or different.
     pub fn check(&self) -> Result<(), ProviderError> {
         if !self.file.is_absolute() {
             return Err(self.unusable("must be named by its full path"));
@@ -71,15 +73,16 @@ impl ProviderProgram {
         pinned(&self.file, self.sha256, MAX_PROGRAM).map(drop).map_err(|why| self.unusable(&why))
     }
 
-    /// True if the program says that it can answer, such as that its credentials are there.
+    /// Returns true if the program says that it can answer, for example that its credentials are present.
     pub async fn is_ready(&self) -> bool {
         self.ask("--ready", self.variables().await).await.is_ok()
     }
 
-    /// Asks the program about itself. A flag that it does not know tells nothing.
+    /// Asks the program for its description and defaults. A flag that the program does not know counts as an empty
+    /// answer.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// Returns the errors of [`Self::check`].
     pub async fn facts(&self) -> Result<ProgramFacts, ProviderError> {
         self.check()?;
         let description = self.ask("--describe", &[]).await.unwrap_or_default();
@@ -90,7 +93,8 @@ impl ProviderProgram {
         Ok(ProgramFacts { description, defaults: defaults.lines().filter_map(pair).collect() })
     }
 
-    /// The environment variables that the program gets beside the common ones. The program is asked once.
+    /// Returns the environment variables that the program gets beside the common ones. It asks the program at most
+    /// once.
     async fn variables(&self) -> &[String] {
         let name = |line: &str| {
             let name: String = line.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
@@ -103,11 +107,11 @@ impl ProviderProgram {
             .await
     }
 
-    /// Starts the program with the body of a request; its answer, in pieces. A program that is silent for longer than `idle` is
-    /// ended, and so is one whose answer is dropped.
+    /// Starts the program with a request body and returns its answer in pieces. The program is ended if it is silent
+    /// for longer than `idle`, or if the answer is dropped.
     ///
     /// # Errors
-    /// As [`Self::check`], if it cannot be started, or ends without an answer.
+    /// Returns the errors of [`Self::check`], and an error if the program cannot be started or ends without an answer.
     pub(super) async fn answer(
         &self,
         body: String,
@@ -115,7 +119,7 @@ impl ProviderProgram {
     ) -> Result<BoxStream<'static, io::Result<Vec<u8>>>, ProviderError> {
         let mut running = self.start("--stream", self.variables().await).await?;
         if let Some(mut input) = running.input.take() {
-            // One that reads no further than it needs is no failure.
+            // A program may stop reading before the end of its input.
             tokio::spawn(async move { input.write_all(body.as_bytes()).await });
         }
         let first = running.read(idle).await.map_err(|error| self.unusable(&error.to_string()))?;
@@ -126,7 +130,7 @@ impl ProviderProgram {
         Ok(stream::once(std::future::ready(Ok(first))).chain(rest).boxed())
     }
 
-    /// The output of the program for a flag, if it ends with 0 in time.
+    /// Returns the program's output for a flag, if it exits with 0 in time.
     async fn ask(&self, flag: &str, variables: &[String]) -> Result<String, ProviderError> {
         let mut running = self.start(flag, variables).await?;
         running.input = None;
@@ -159,7 +163,7 @@ impl ProviderProgram {
         let errors = errors.map(|errors| {
             tokio::spawn(async move {
                 let mut said = Vec::new();
-                // The rest must be read, too: a full pipe would stop the program.
+                // The rest must be read too, since a full pipe would block the program.
                 let mut errors = errors;
                 let _ = (&mut errors).take(MAX_OUTPUT).read_to_end(&mut said).await;
                 let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
@@ -176,7 +180,7 @@ impl ProviderProgram {
     }
 }
 
-/// A program that was started.
+/// A running program.
 struct Running {
     group: ProcessGroup,
     input: Option<tokio::process::ChildStdin>,
@@ -185,7 +189,7 @@ struct Running {
 }
 
 impl Running {
-    /// The next piece of the output; `None` at its end, if the program has ended with 0.
+    /// Reads the next piece of the output; `None` at its end, if the program exits with 0.
     async fn read(&mut self, idle: Duration) -> io::Result<Option<Vec<u8>>> {
         let Some(output) = &mut self.output else { return Ok(None) };
         let mut piece = vec![0; CHUNK_SIZE];
@@ -200,7 +204,7 @@ impl Running {
         if status.success() {
             return Ok(None);
         }
-        // What it has started may keep the stream open.
+        // Processes that it started may keep the stream open.
         self.group.kill();
         let said = match &mut self.errors {
             Some(errors) => {
@@ -213,10 +217,10 @@ impl Running {
     }
 }
 
-/// Reads a file that must have this digest.
+/// Reads a file that must have the given digest.
 ///
 /// # Errors
-/// A clause about the file: it cannot be read, no digest is given for it, or another one.
+/// Returns a clause about the file if it cannot be read, or if its digest is missing or different.
 pub(crate) fn pinned(file: &std::path::Path, sha256: Option<Digest>, most: u64) -> Result<Vec<u8>, String> {
     let bytes = files::read(file, Guard::OnlyMineToWrite, Links::Followed, most).map_err(|error| error.to_string())?;
     let actual = Digest::of_bytes(&bytes);

@@ -1,16 +1,16 @@
-//! Thinking in OpenAI's protocol, which has no place for it: the fields that other servers have added.
+//! Thinking in OpenAI's protocol, in the fields that other servers have added to it.
 
 use super::Delta;
 use crate::message::{Thinking, ThinkingKind, Thoughts};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The field of DeepSeek and others.
+/// Field of DeepSeek and others.
 pub(super) const CONTENT: &str = "reasoning_content";
 const REASONING: &str = "reasoning";
 const DETAILS: &str = "reasoning_details";
 
-/// What a chunk has of it. Values of another type are some other server's, and skipped.
+/// Thinking fields of one chunk. Values of unexpected types belong to other servers and are ignored.
 #[derive(Default, Deserialize)]
 pub(super) struct Piece {
     reasoning_content: Option<Value>,
@@ -18,7 +18,7 @@ pub(super) struct Piece {
     reasoning_details: Option<Value>,
 }
 
-/// The part of it that was not handed on.
+/// Thinking that has arrived and was not handed on.
 #[derive(Default)]
 pub(super) struct Reasoning {
     content: String,
@@ -40,7 +40,7 @@ impl Reasoning {
         }
     }
 
-    /// Pieces of one detail follow each other under its index.
+    /// Adds a piece of a detail. Consecutive pieces with the same index and type are joined.
     fn push_detail(&mut self, piece: Map<String, Value>) {
         let same = |key: &str, last: &Map<String, Value>| last.get(key) == piece.get(key);
         match self.details.last_mut() {
@@ -63,7 +63,7 @@ impl Reasoning {
         }
     }
 
-    /// What has come so far. A server that says the same in several fields is understood by one of them.
+    /// Takes the thinking so far. If a server repeats it in several fields, only one of them is used.
     pub(super) fn take(&mut self) -> Option<Delta> {
         let Self { content, reasoning, details } = std::mem::take(self);
         let (kind, text) = if !details.is_empty() {
@@ -77,14 +77,14 @@ impl Reasoning {
     }
 }
 
-/// Puts thoughts into the message that they belong to, under the names under which they came.
+/// Writes thinking into its message, in the fields in which it arrived.
 pub(super) fn write(message: &mut Value, thoughts: &Thoughts) {
     let (mut content, mut reasoning, mut details) = (String::new(), String::new(), Vec::new());
     for Thinking { kind, text, .. } in &thoughts.thinking {
         match kind {
             ThinkingKind::ReasoningContent => content.push_str(text),
             ThinkingKind::Reasoning => reasoning.push_str(text),
-            // Anybody may have edited the file that it was read from.
+            // The text may come from an edited file.
             ThinkingKind::ReasoningDetails => {
                 details.extend(serde_json::from_str::<Vec<Value>>(text).unwrap_or_default());
             }

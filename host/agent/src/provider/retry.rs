@@ -1,37 +1,36 @@
-//! How often, and after which wait, a failed request is sent again. A pure function of the failure.
+//! Policy for retries of failed requests. It depends only on the failure.
 
 use super::ProviderError;
 use std::time::Duration;
 
-/// When to try again. Only failures that may pass ([`ProviderError::is_transient`]) are tried again, and only while
-/// nothing of the answer has arrived.
+/// Number of retries and waits between them. Only temporary failures are retried ([`ProviderError::is_transient`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Tries after the first one. 0: none.
+    /// Maximum number of retries. 0: none.
     pub retries: u32,
-    /// Wait before the second try; it doubles with each further one.
+    /// Wait before the first retry; it doubles with each further one.
     pub first_wait: Duration,
-    /// Longest wait, also where the server asks for a longer one.
+    /// Maximum wait, even if the server asks for a longer one.
     pub longest_wait: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// 3 retries after 1, 2 and 4 seconds; at most 30 seconds where the server asks for more.
+    /// 3 retries after 1, 2 and 4 seconds, or as the server asks, at most 30 seconds.
     fn default() -> Self {
         Self { retries: 3, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(30) }
     }
 }
 
 impl RetryPolicy {
-    /// No second try.
+    /// Creates a policy without retries.
     #[must_use]
     pub fn never() -> Self {
         Self { retries: 0, ..Self::default() }
     }
 
-    /// The wait before the next try, after `failures` (1 or more) failed ones, of which `error` is the last; `None`
-    /// where there is to be none.
+    /// Returns the wait before the next attempt; `None` if there is none. `failures` counts the failed attempts, from
+    /// 1, and `error` is the last failure.
     #[must_use]
     pub fn wait(&self, failures: u32, error: &ProviderError) -> Option<Duration> {
         if failures > self.retries || !error.is_transient() {

@@ -1,19 +1,19 @@
-//! Variants of a provider: files of `key=value` lines that say where a protocol is spoken, as <https://github.com/wedow/harness> has
-//! them (`providers/NAME.conf`).
+//! Variants of a provider: files of `key=value` lines that name a protocol and its server, in the format of
+//! <https://github.com/wedow/harness> (`providers/NAME.conf`).
 
 use crate::config::{Kind, ModelLimits, ProviderSection};
 use std::num::NonZeroU32;
 
-/// Largest file, in bytes.
+/// Maximum size of a file, in bytes.
 pub(crate) const MAX_FILE: u64 = 64 * 1024;
 
-/// Keys that are known and have no effect here: a description for people, and what every provider does anyway.
+/// Keys without an effect here: a description for people, and streaming, which every provider does.
 const WITHOUT_EFFECT: [&str; 2] = ["description", "stream"];
 
-/// Reads a variant into the section that it stands for.
+/// Parses a variant file into a provider section.
 ///
 /// # Errors
-/// A clause about the file: a line or key that cannot be read, or no protocol.
+/// Returns a clause about the file if a line or key is invalid, or if the protocol is missing.
 pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
     let mut section = ProviderSection::default();
     let mut max_tokens = None;
@@ -32,7 +32,7 @@ pub(crate) fn read(text: &str) -> Result<ProviderSection, String> {
                 });
             }
             "model" => section.model = Some(value),
-            // The whole address there, and the address below which the protocol has its paths here.
+            // The file has the whole address; the section needs the base URL.
             "url" => {
                 let base =
                     value.trim_end_matches('/').trim_end_matches("/chat/completions").trim_end_matches("/messages");

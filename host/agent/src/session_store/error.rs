@@ -1,64 +1,64 @@
-//! Why a session cannot be kept, found or continued.
+//! Errors of the session store.
 
 use hookhost::files::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a session cannot be kept, found or continued.
+/// Reasons why a session cannot be stored, found or continued.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionStoreError {
-    /// The session's id cannot be a directory's name.
+    /// The session's id cannot name a directory.
     #[error("the session id `{}` cannot name a directory: use letters, digits, `-`, `_` and `.`, at most 128", .id.escape_debug())]
     Id {
-        /// The id.
+        /// The invalid id.
         id: String,
     },
-    /// There is none.
+    /// No session has this id.
     #[error(
         "there is no session `{}` in {}{}",
         .id.escape_debug(), .directory.display(),
         if .similar.is_empty() { String::new() } else { format!("; its whole id is needed, such as {}", .similar.join(", ")) }
     )]
     NotFound {
-        /// The id.
+        /// The unknown id.
         id: String,
-        /// The directory of the sessions.
+        /// Directory of the sessions.
         directory: PathBuf,
-        /// Some of the sessions whose ids begin with `id`.
+        /// Some ids that begin with `id`.
         similar: Vec<String>,
     },
-    /// Another process writes it.
+    /// Another process writes the session.
     #[error("the session {id} is in use by another process: wait until that has ended, or end it")]
     InUse {
-        /// The session.
+        /// Identifier of the session.
         id: String,
     },
-    /// Another program, which takes no lock, has written a message in between.
+    /// Another program, which takes no lock, has written the message with this number.
     #[error("another program has written to the session at the same time: {} is there already; resume it", .path.display())]
     Overtaken {
-        /// The message's file.
+        /// Path of the message's file.
         path: PathBuf,
     },
-    /// A message's file is damaged.
+    /// The file of a message is damaged.
     #[error("{}: {reason}; repair the file, or remove it and continue without it", .path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
-    /// Another user can have written it.
+    /// Another user may have written the session.
     #[error(transparent)]
     Refused(#[from] hookhost::files::Refused),
-    /// The system says no.
+    /// The system refused the access.
     #[error("the session {} cannot be {doing}: {source}", .path.display())]
     Io {
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// "created", "written", "read", "removed".
+        /// "created", "written", "read", "listed", "locked" or "removed".
         doing: &'static str,
-        /// What the system says.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },

@@ -1,23 +1,22 @@
-//! Lines of a key and a value, as `session.conf` and the front matter of a message have them.
+//! Lines of key and value, in `session.conf` and in the front matter of messages.
 //!
-//! A value that is not a single line of text, such as a path with a line break in it, is
-//! percent-encoded under `key*`, as parameters of HTTP headers are (RFC 8187). So no value can end
-//! the front matter or add a key.
+//! A value with control characters or invalid UTF-8, such as a path with a line break, is percent-encoded under `key*`,
+//! like parameters of HTTP headers (RFC 8187). So no value can end the front matter or add a key.
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// What is encoded: all that could end a line or a word.
+/// Encoded characters: everything that could end a line or a word.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'"').add(b'`');
 
-/// Keys and values, in the order in which they are written.
+/// Keys and values, in writing order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(Vec<(String, Vec<u8>)>);
 
 impl Fields {
-    /// Reads lines; a line without the separator is left out. Of a repeated key, the last value counts.
+    /// Parses lines and skips those without the separator. The last value of a repeated key counts.
     pub(super) fn parse(lines: &str, separator: char) -> Self {
         let mut fields = Self::default();
         for line in lines.split('\n') {
@@ -32,7 +31,7 @@ impl Fields {
         fields
     }
 
-    /// A line for each field.
+    /// Returns one line per field.
     pub(super) fn text(&self, separator: &str) -> String {
         let mut text = String::new();
         for (key, value) in &self.0 {
@@ -63,17 +62,17 @@ impl Fields {
         self.0.retain(|(known, _)| known != key);
     }
 
-    /// The value of a key, where it is UTF-8.
+    /// Returns the value of a key, if it is UTF-8.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(self.bytes(key)?).ok()
     }
 
-    /// The value of a key that is not empty.
+    /// Returns the value of a key, if it is not empty.
     pub(super) fn word(&self, key: &str) -> Option<String> {
         self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// The number under a key; 0 if there is none.
+    /// Returns the number under a key; 0 if there is none.
     pub(super) fn number(&self, key: &str) -> u64 {
         self.get(key).and_then(|value| value.trim().parse().ok()).unwrap_or(0)
     }
@@ -91,7 +90,7 @@ fn is_plain(value: &str) -> bool {
     !value.contains(char::is_control)
 }
 
-/// A word of a fence: `key=value`, or `key*=` and the value encoded, where it is empty or has blanks in it.
+/// Writes a word of a fence: `key=value`, or `key*=` and the encoded value if it is empty or has white space.
 pub(super) fn word(key: &str, value: &str) -> String {
     if !value.is_empty() && is_plain(value) && !value.contains(char::is_whitespace) {
         return format!("{key}={value}");
@@ -99,7 +98,7 @@ pub(super) fn word(key: &str, value: &str) -> String {
     format!("{key}*={}", percent_encode(value.as_bytes(), ENCODED))
 }
 
-/// The value of such a word.
+/// Returns the value of such a word.
 pub(super) fn unword(key: &str, word: &str) -> Option<String> {
     let rest = word.strip_prefix(key)?;
     match rest.strip_prefix("*=") {

@@ -1,9 +1,8 @@
-//! What an answer of the model looks like in its file: its text, and a fenced block for each piece of thinking and each
-//! tool call, with a blank line between them.
+//! Format of a stored answer: its text, and a fenced block for each piece of thinking and each tool call, separated by
+//! blank lines.
 //!
-//! Text can hold anything, also what looks like such a block: a line of it that would be read as
-//! the beginning of one, or of thinking as its end, is indented by a space more than it was. That
-//! is undone when it is read.
+//! The text can contain anything, even lines that look like such a block. A line that would begin a block, or end a
+//! block of thinking, is indented by one additional space, which reading removes.
 
 use super::front_matter::{unword, word};
 use crate::message::{Thinking, ThinkingKind, ToolUse};
@@ -21,10 +20,10 @@ pub(super) struct Body {
     pub(super) tool_calls: Vec<ToolUse>,
 }
 
-/// What is wrong with a body.
+/// A fault in a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BodyError {
-    /// From 1, counted from the body's first line.
+    /// Line of the fault, from 1, counted from the body's first line.
     pub(super) line: usize,
     pub(super) reason: String,
 }
@@ -53,7 +52,7 @@ impl Body {
                 text.push(line);
                 continue;
             };
-            // The blank line between the text and the block.
+            // A blank line separates the text and the block.
             if text.last() == Some(&"") {
                 text.pop();
             }
@@ -115,8 +114,8 @@ impl Opening {
     }
 }
 
-/// The words of a block of thinking. One without `kind=` is what the field knows; of others its
-/// program makes no thinking.
+/// Returns the words of a block of thinking. A block without `kind=` has the original format; the program that defined
+/// it ignores other kinds.
 fn kind_and_signature(Thinking { kind, signature, .. }: &Thinking) -> String {
     match kind {
         ThinkingKind::Thinking => word("signature", signature),
@@ -129,13 +128,13 @@ fn begins_block(line: &str) -> bool {
     line.starts_with(TOOL_CALL) || line.starts_with(THINKING)
 }
 
-/// The text, each line that means something by itself, or would if it were not indented, indented by a space more.
+/// Indents each line that has a meaning by itself, or would have one without its indentation, by one additional space.
 fn indented(text: &str, means: impl Fn(&str) -> bool) -> String {
     let line = |line: &str| if means(line.trim_start_matches(' ')) { format!(" {line}") } else { line.to_owned() };
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The text of these lines as it was; `None` if there are no lines but the blank one after a block.
+/// Returns the original text of these lines; `None` if there are none but the blank line after a block.
 fn unindented(lines: &[&str], behind_block: bool, means: impl Fn(&str) -> bool) -> Option<String> {
     let lines = if behind_block { lines.strip_prefix(&[""]).unwrap_or(lines) } else { lines };
     let line = |line: &&str| match line.strip_prefix(' ') {
@@ -145,7 +144,7 @@ fn unindented(lines: &[&str], behind_block: bool, means: impl Fn(&str) -> bool) 
     (!lines.is_empty()).then(|| lines.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// The arguments object; or, as a JSON string, the text that the model wrote in its place.
+/// Parses the arguments: an object, or a JSON string with the text that the model wrote instead.
 fn arguments(json: &str) -> Result<Value, serde_json::Error> {
     if json.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));

@@ -1,4 +1,4 @@
-//! One message as a Markdown file: its front matter, and its text.
+//! Reads and writes one message as a Markdown file with front matter and text.
 
 use super::front_matter::Fields;
 use super::markdown::Body;
@@ -6,24 +6,24 @@ use super::{Generation, timestamp};
 use crate::message::{Author, Message, Thinking, Thoughts, TokenUsage};
 
 const DELIMITER: &str = "---\n";
-/// The place of thinking in its answer, unless it came first: for each piece `text/calls`.
+/// Key for the places of thinking, as `text/calls` per piece. It is absent if all thinking came first.
 const PLACES: &str = "thinking_behind";
 
-/// A message as it is stored.
+/// A stored message.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredMessage {
-    /// Its place in the session, from 1.
+    /// Number of the message in its session, from 1.
     pub number: u64,
-    /// When it was written, in milliseconds since the Unix epoch, where its file says so.
+    /// Time of writing in milliseconds since the Unix epoch, if recorded.
     pub time: Option<u64>,
     /// The message.
     pub message: Message,
-    /// Where an answer came from, where its file says so.
+    /// Model call of an answer, if recorded.
     pub generation: Option<Generation>,
 }
 
-/// The word for a message in the name of its file and in its front matter.
+/// Returns the word for a message's kind in its file name and front matter.
 pub(super) fn role(message: &Message) -> &'static str {
     match message {
         Message::User { .. } => "user",
@@ -32,12 +32,12 @@ pub(super) fn role(message: &Message) -> &'static str {
     }
 }
 
-/// The name of a message's file.
+/// Returns the name of a message's file.
 pub(super) fn name(number: u64, message: &Message) -> String {
     format!("{number:04}-{}.md", role(message))
 }
 
-/// The number in the name of a message's file; none for another file.
+/// Returns the number in the name of a message's file; `None` for other files.
 pub(super) fn number(name: &str) -> Option<u64> {
     let (number, role) = name.strip_suffix(".md")?.split_once('-')?;
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -84,12 +84,12 @@ impl StoredMessage {
         format!("{DELIMITER}{}{DELIMITER}{body}\n", fields.text(": "))
     }
 
-    /// Reads a file's bytes, or says what is wrong with them.
+    /// Parses a file. The error describes the fault.
     pub(super) fn read(number: u64, bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| format!("it is no UTF-8 text from byte {} on", error.valid_up_to() + 1))?;
         let rest = text.strip_prefix(DELIMITER).ok_or("it has no front matter: its first line must be `---`")?;
-        // An empty front matter ends where it begins.
+        // An empty front matter has no line break before its closing line.
         let (front, body) = match rest.strip_prefix(DELIMITER) {
             Some(body) => ("", body),
             None => rest.split_once("\n---\n").ok_or("its front matter is not closed by a line `---`")?,
@@ -135,7 +135,7 @@ impl StoredMessage {
     }
 }
 
-/// Whose words a message in the user's role is: the user's, unless the file names somebody else.
+/// Returns the author of a message in the user's role; the user by default.
 fn author(fields: &Fields) -> Result<Author, String> {
     let Some(name) = fields.get("author") else { return Ok(Author::User) };
     Author::from_name(name)
@@ -157,7 +157,8 @@ fn put_in_places(thinking: &mut [Thinking], places: &str) {
     }
 }
 
-/// Thinking is of the model that the answer is of; where the file does not say which, of none that will be asked.
+/// Assigns thinking to the model of its answer. If the file names no model, the thinking matches none and is never
+/// sent.
 fn thoughts(thinking: Vec<Thinking>, generation: Option<&Generation>) -> Thoughts {
     let of = |name: fn(&Generation) -> &String| generation.map(name).cloned().unwrap_or_default();
     if thinking.is_empty() {

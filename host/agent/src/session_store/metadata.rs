@@ -1,4 +1,4 @@
-//! `session.conf`: what a session is, and its state.
+//! `session.conf`: facts and state of a session.
 
 use super::front_matter::Fields;
 use super::{Ending, Header, timestamp};
@@ -6,10 +6,10 @@ use crate::message::TokenUsage;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// The name of the file.
+/// Name of the file.
 pub(super) const FILE: &str = "session.conf";
 
-/// What the file says. Keys that are not ours are kept as they are.
+/// Content of the file. Unknown keys are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Metadata(Fields);
 
@@ -22,7 +22,7 @@ impl Metadata {
         self.0.text("=")
     }
 
-    /// A session that begins.
+    /// Creates the content for a new session.
     pub(super) fn new(header: &Header, now: u64) -> Self {
         let mut metadata = Self::default();
         metadata.0.set("id", &header.id);
@@ -34,7 +34,7 @@ impl Metadata {
         metadata
     }
 
-    /// The session is resumed, perhaps with another model: it has no end yet.
+    /// Records a resumed session, which may have another model. It removes the recorded end.
     pub(super) fn take_up(&mut self, header: &Header) {
         self.0.set("model", &header.model);
         self.0.set("provider", &header.provider);
@@ -58,7 +58,7 @@ impl Metadata {
         self.0.set("tokens_cached", &ending.usage.cached_input_tokens);
     }
 
-    /// The session in the directory of this name.
+    /// Returns the facts of the session with this id.
     pub(super) fn header(&self, id: &str) -> Header {
         Header {
             id: id.to_owned(),
@@ -73,13 +73,13 @@ impl Metadata {
         self.0.get("created").and_then(timestamp::parse)
     }
 
-    /// How it ended; none where it was killed, or still runs.
+    /// Returns the end; `None` if the session was killed or still runs.
     pub(super) fn ending(&self) -> Option<Ending> {
         let Used { turns, subagent_turns, usage } = self.used();
         Some(Ending { status: self.0.word("status")?, reason: self.0.word("reason"), turns, subagent_turns, usage })
     }
 
-    /// What it had used when it last ended.
+    /// Returns the counts at the last recorded end.
     pub(super) fn used(&self) -> Used {
         let usage = TokenUsage {
             input_tokens: self.0.number("tokens_in"),
@@ -91,7 +91,7 @@ impl Metadata {
     }
 }
 
-/// Model calls, those of sub-agents beside the others, and what all of them used.
+/// Numbers of model calls, those of sub-agents separately, and tokens of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) turns: u32,
@@ -99,13 +99,13 @@ pub(super) struct Used {
     pub(super) usage: TokenUsage,
 }
 
-/// Whether a session could have this name.
+/// Returns true if a session can have this id.
 pub(super) fn is_id(id: &str) -> bool {
     let named = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     !id.is_empty() && id.len() <= 128 && id.chars().all(named) && !id.starts_with('.')
 }
 
-/// The name of a session's directory; none for another one.
+/// Returns the id in a directory's name; `None` for other directories.
 pub(super) fn id_of(name: &OsStr) -> Option<&str> {
     name.to_str().filter(|name| is_id(name))
 }

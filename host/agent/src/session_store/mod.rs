@@ -1,16 +1,17 @@
-//! Sessions on disk, a directory each, as they happen: one Markdown file a message, each whole and synced before the run
-//! continues. People read them, and so does the program whose layout it is (docs/decisions/0015-sessions.md).
+//! Stores each session in a directory as it happens, one Markdown file per message. Each file is complete and synced
+//! before the run continues. People read these files, and so does the program that defined the layout
+//! (docs/decisions/0015-sessions.md).
 //!
 //! ```text
-//! <id>/session.conf                   what the session is, and how it ended
+//! <id>/session.conf                   facts and end of the session
 //! <id>/messages/0001-user.md          front matter and text
 //! <id>/messages/0002-assistant.md     text and fenced tool calls
 //! <id>/messages/0003-tool_result.md
-//! <id>/reminders.json                 what plugins want the model to be reminded of, where they do
+//! <id>/reminders.json                 reminders of plugins, if there are any
 //! ```
 //!
-//! A process that is killed at any time leaves a session that can be read and continued. Only one process at a time
-//! writes to one, held by a lock that ends with it.
+//! A process may be killed at any time: its session can still be read and continued. A lock that ends with the process
+//! lets only one process write to a session.
 
 mod error;
 mod front_matter;
@@ -35,55 +36,55 @@ use hookhost::files;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How the names of directories begin whose session is being removed.
+/// Prefix of directories whose session is being removed.
 const REMOVED: &str = ".removed-";
 
-/// Maximum ids that are proposed for one that is the beginning of others.
+/// Maximum number of ids in the message about an incomplete id.
 const MAX_SIMILAR: usize = 5;
 
-/// The facts of a session.
+/// Facts of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
-    /// The session's id, also the directory's name.
+    /// Identifier of the session, and name of its directory.
     pub id: String,
-    /// The provider's name as configured.
+    /// Name of the provider in the configuration.
     pub provider: String,
-    /// The model's name as configured.
+    /// Name of the model in the configuration.
     pub model: String,
-    /// Root of the project that the agent works on.
+    /// Root of the agent's project.
     pub workspace: PathBuf,
-    /// The session that started this one.
+    /// Identifier of the session that started this one.
     pub parent: Option<String>,
 }
 
-/// Where an answer came from.
+/// The model call that an answer came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Generation {
-    /// The provider's name as configured.
+    /// Name of the provider in the configuration.
     pub provider: String,
-    /// The model's name as configured.
+    /// Name of the model in the configuration.
     pub model: String,
-    /// Why it ended: `end`, `tool_calls`, `length`, or another word.
+    /// Reason why the answer ended: `end`, `tool_calls`, `length`, or another word.
     pub stop: String,
-    /// What it used.
+    /// Tokens of the call.
     pub usage: TokenUsage,
 }
 
-/// How a session ended. One that was killed has none.
+/// End of a session. A killed session has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ending {
-    /// `success`, `rejected`, `max-turns`, `error` or `cancelled`.
+    /// `success`, `rejected`, `max-turns`, `max-tokens`, `max-time`, `error` or `cancelled`.
     pub status: String,
-    /// Why, where it is no success.
+    /// Reason of a status other than success.
     pub reason: Option<String>,
-    /// Model calls of the session, without those of its sub-agents.
+    /// Number of model calls, without those of sub-agents.
     pub turns: u32,
-    /// Model calls of its sub-agents.
+    /// Number of model calls by sub-agents.
     pub subagent_turns: u32,
-    /// What the session used, its sub-agents included.
+    /// Tokens used, sub-agents included.
     pub usage: TokenUsage,
 }
 
@@ -91,34 +92,34 @@ pub struct Ending {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Resumed {
-    /// Writes what follows.
+    /// Writer for the following messages.
     pub writer: SessionWriter,
-    /// What it is so far. Its messages are valid for any provider, except the calls of the last answer, which may be
-    /// without results.
+    /// The session so far. Its messages are valid for any provider, except that calls of the last answer may have no
+    /// results.
     pub session: StoredSession,
-    /// What plugins wanted the model to be reminded of, each with the model calls before which that was.
+    /// Reminders that plugins set for the model, each with the number of model calls before it.
     pub reminders: Vec<(u32, Reminder)>,
-    /// A sentence for each thing that its files lacked.
+    /// One sentence for each fault of the files.
     pub notices: Vec<String>,
 }
 
-/// The directory in which sessions are kept.
+/// Directory of the stored sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStore {
     directory: PathBuf,
 }
 
 impl SessionStore {
-    /// Sessions in `directory`, which is made when the first one is.
+    /// Creates a store in `directory`. The directory is created with its first session.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Begins a session. Only the user can read it: it holds everything that the tools saw.
+    /// Creates a session that only the user can read, since it holds everything that the tools saw.
     ///
     /// # Errors
-    /// If the id cannot name a directory, there is one already, or it cannot be written.
+    /// Returns an error if the id cannot name a directory, if the directory exists, or if it cannot be written.
     pub fn create(&self, header: &Header) -> Result<SessionWriter, SessionStoreError> {
         SessionWriter::create(&self.directory, header)
     }
@@ -126,10 +127,11 @@ impl SessionStore {
     /// Continues a session.
     ///
     /// # Errors
-    /// If there is no session of this id, another process writes it, a message of it is damaged, or it cannot be read.
+    /// Returns an error if the session does not exist, is in use by another process, has a damaged message, or cannot
+    /// be read.
     pub fn resume(&self, id: &str) -> Result<Resumed, SessionStoreError> {
         let writer = SessionWriter::resume(&self.existing(id)?, id)?;
-        // Under the lock: nobody adds to it meanwhile.
+        // The lock is held, so no other process adds messages meanwhile.
         let mut session = self.read(id)?;
         if let Some(Damage { path, reason }) = session.damaged.first().cloned() {
             return Err(SessionStoreError::Damaged { path, reason });
@@ -146,18 +148,18 @@ impl SessionStore {
         Ok(Resumed { writer, session, reminders, notices })
     }
 
-    /// Reads a session, also one that another process writes.
+    /// Reads a session, even while another process writes it.
     ///
     /// # Errors
-    /// If there is no session of this id, or it cannot be read. A damaged message is reported beside the others.
+    /// Returns an error if the session does not exist or cannot be read. Damaged messages are part of the result.
     pub fn read(&self, id: &str) -> Result<StoredSession, SessionStoreError> {
         StoredSession::read(&self.existing(id)?)
     }
 
-    /// All sessions, the last used first. Other directories are skipped.
+    /// Lists all sessions, the last used first. Other directories are skipped.
     ///
     /// # Errors
-    /// If the directory cannot be read. One that is not there has none.
+    /// Returns an error if the directory cannot be read. If it does not exist, the list is empty.
     pub fn list(&self) -> Result<Vec<Summary>, SessionStoreError> {
         let mut sessions: Vec<Summary> =
             self.ids()?.iter().filter_map(|id| Summary::read(&self.existing(id).ok()?)).collect();
@@ -168,11 +170,11 @@ impl SessionStore {
     /// Removes a session and its messages.
     ///
     /// # Errors
-    /// If there is no session of this id, another process writes it, or it cannot be removed.
+    /// Returns an error if the session does not exist, is in use by another process, or cannot be removed.
     pub fn remove(&self, id: &str) -> Result<(), SessionStoreError> {
         let path = self.existing(id)?;
         let _lock = writer::lock(&path, id)?;
-        // Under another name it is no session any more, however far the removal gets.
+        // After the rename, it is no longer a session, even if the removal is interrupted.
         let removed = self.directory.join(format!("{REMOVED}{id}"));
         std::fs::rename(&path, &removed)
             .and_then(|()| std::fs::remove_dir_all(&removed))
@@ -181,7 +183,7 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Removes what a process left that was killed while it removed a session.
+    /// Completes removals that killed processes had begun.
     fn finish_removals(&self) {
         for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(REMOVED) {
@@ -217,21 +219,21 @@ impl SessionStore {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(SessionStoreError::io(&self.directory, "listed"))?,
         };
-        // Others could have put sessions in it, which would be resumed as the user's.
+        // Other users could have added sessions, which would be resumed as the user's.
         files::check_kept_directory(&self.directory).map_err(SessionStoreError::directory(&self.directory))?;
         let id =
             |entry: std::io::Result<std::fs::DirEntry>| Some(metadata::id_of(&entry.ok()?.file_name())?.to_owned());
-        // A refused one is reported when it is named.
+        // A session with refused permissions is reported when it is opened.
         Ok(entries.filter_map(id).filter(|id| self.is_session(id)).collect())
     }
 }
 
-/// A sentence about a message that is not there.
+/// Returns a sentence about a missing message.
 fn missing(id: &str, number: u64) -> String {
     format!("the session {id} has no message {number:04}: its file was removed, and the model does not know of it")
 }
 
-/// Milliseconds since the Unix epoch.
+/// Returns the time in milliseconds since the Unix epoch.
 fn now() -> u64 {
     millis(SystemTime::now())
 }

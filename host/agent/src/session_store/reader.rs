@@ -1,4 +1,4 @@
-//! Reads a session from disk, also one that another program wrote or whose files have changed since.
+//! Reads a session from disk, even if another program wrote it or its files have changed.
 
 use super::metadata::{self, Metadata, Used};
 use super::{Ending, Header, SessionStoreError, StoredMessage, message_file, messages_directory, millis};
@@ -8,74 +8,74 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a prompt that are read for its first words.
+/// Number of bytes that are read for the beginning of a prompt.
 const FIRST_WORDS: u64 = 4096;
 
-/// The largest file of a message that is read: 64 MiB. What tools and models say is bounded to less.
+/// Maximum size of a message's file: 64 MiB. Messages of tools and models are limited to less.
 const MAX_MESSAGE: u64 = 64 << 20;
 
-/// The largest file of what a session is: 1 MiB.
+/// Maximum size of `session.conf`: 1 MiB.
 const MAX_METADATA: u64 = 1 << 20;
 
-/// A session as its files describe it.
+/// A session as described by its files.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredSession {
-    /// What the session is.
+    /// Facts of the session.
     pub header: Header,
-    /// When it began, in milliseconds since the Unix epoch, where its file says so.
+    /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
-    /// The messages that can be read, oldest first.
+    /// Readable messages, oldest first.
     pub messages: Vec<StoredMessage>,
-    /// The conversation, oldest first.
+    /// Conversation, oldest message first.
     pub conversation: Vec<Message>,
-    /// Files that are no messages, or no longer.
+    /// Files of messages that cannot be read.
     pub damaged: Vec<Damage>,
-    /// Numbers between others of which there is no file.
+    /// Missing numbers in the sequence of messages, at most 100.
     pub missing: Vec<u64>,
-    /// How it ended; `None` where it was killed, or still runs.
+    /// End of the session; `None` if it was killed or still runs.
     pub ending: Option<Ending>,
-    /// Model calls so far, without those of its sub-agents.
+    /// Number of model calls so far, without those of sub-agents.
     pub turns: u32,
-    /// Model calls of its sub-agents, as far as it is known: since its last end they are not.
+    /// Number of model calls by sub-agents up to the last recorded end; later ones are unknown.
     pub subagent_turns: u32,
-    /// What both used.
+    /// Tokens used, as far as the files record them.
     pub usage: TokenUsage,
 }
 
-/// A message's file that cannot be read.
+/// A message file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub reason: String,
 }
 
-/// The summary of a session in a list.
+/// An entry in a list of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// What the session is.
+    /// Facts of the session.
     pub header: Header,
-    /// When it began, in milliseconds since the Unix epoch, where its file says so.
+    /// Start of the session in milliseconds since the Unix epoch, if recorded.
     pub created: Option<u64>,
-    /// When its last message was written.
+    /// Time of its last message, in milliseconds since the Unix epoch.
     pub updated: u64,
-    /// How many messages it has.
+    /// Number of its messages.
     pub messages: usize,
-    /// The beginning of its first prompt, where that can be read.
+    /// Beginning of its first prompt, if readable.
     pub prompt: Option<String>,
-    /// How it ended; `None` where it was killed, or still runs.
+    /// End of the session; `None` if it was killed or still runs.
     pub ending: Option<Ending>,
 }
 
 impl StoredSession {
-    /// Reads the session in a directory of its own.
+    /// Reads the session in `directory`.
     ///
     /// # Errors
-    /// If the system does not let it be read. Problems of single messages are reported beside the others.
+    /// Returns an error if the system refuses access. Faults of single messages are part of the result.
     pub fn read(directory: &Path) -> Result<Self, SessionStoreError> {
         let metadata = metadata(directory)?;
         let (mut messages, mut damaged) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ impl StoredSession {
         // The first message has the number 1.
         let numbers: Vec<u64> = std::iter::once(0).chain(files.iter().map(|(number, _)| *number)).collect();
         let missing = numbers.windows(2).flat_map(|pair| pair[0] + 1..pair[1]).take(100);
-        // The last end counts what failed calls used; the messages since then are not in it.
+        // The counts of the last end include failed calls, but not the messages since then.
         let Used { mut turns, subagent_turns, mut usage } = metadata.used();
         let generations: Vec<_> = messages.iter().filter_map(|message| message.generation.as_ref()).collect();
         let mut counted = TokenUsage::default();
@@ -119,7 +119,7 @@ impl StoredSession {
 }
 
 impl Summary {
-    /// Of the session in a directory of its own; none where that cannot be read.
+    /// Reads the entry of the session in `directory`; `None` if it cannot be read.
     pub(super) fn read(directory: &Path) -> Option<Self> {
         let metadata = metadata(directory).ok()?;
         let files = message_files(directory).ok()?;
@@ -147,7 +147,8 @@ pub(super) fn metadata(directory: &Path) -> Result<Metadata, SessionStoreError> 
     Ok(Metadata::parse(&String::from_utf8_lossy(&bytes)))
 }
 
-/// The files of the messages by number. Two of one number, which a program without a lock can leave, both count.
+/// Returns the message files by number. Two files with one number, which a program without a lock can leave, are both
+/// included.
 pub(super) fn message_files(directory: &Path) -> Result<Vec<(u64, PathBuf)>, SessionStoreError> {
     let directory = messages_directory(directory);
     let mut files = BTreeMap::new();
@@ -161,12 +162,12 @@ pub(super) fn message_files(directory: &Path) -> Result<Vec<(u64, PathBuf)>, Ses
     Ok(files.into_iter().map(|((number, _), path)| (number, path)).collect())
 }
 
-/// The beginning of a prompt; none where the file is no prompt.
+/// Returns the beginning of a prompt; `None` if the file is not a prompt.
 fn first_words(number: u64, path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = files::open(path, Guard::OnlyMineToWrite, Links::Followed).ok()?;
     file.take(FIRST_WORDS).read_to_end(&mut bytes).ok()?;
-    // What is read may end within a character.
+    // The limit may cut a character.
     let end = match std::str::from_utf8(&bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => bytes.len(),

@@ -1,4 +1,4 @@
-//! What plugins want the model to be reminded of, beside a session's messages, so that it outlives the process.
+//! Stores the reminders of plugins beside a session's messages, so that they outlive the process.
 
 use hookhost::capability::Reminder;
 use hookhost::files::{self, Guard, Links};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 pub(super) const FILE: &str = "reminders.json";
 
-/// The largest file that is read: 16 MiB.
+/// Maximum size of the file: 16 MiB.
 const MAX: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct StoredReminder {
-    /// Model calls before which it was given.
+    /// Number of model calls before the reminder.
     turn: u32,
     #[serde(flatten)]
     reminder: Reminder,
@@ -24,7 +24,8 @@ pub(super) fn text(reminders: &[(u32, Reminder)]) -> String {
     serde_json::to_string_pretty(&kept.collect::<Vec<_>>()).unwrap_or_default() + "\n"
 }
 
-/// Those of a session's directory; none where it has no such file. What has become of it otherwise is one sentence.
+/// Reads the reminders of a session's directory; none if the file does not exist. An error is one sentence for the
+/// user.
 pub(super) fn read(directory: &Path) -> Result<Vec<(u32, Reminder)>, String> {
     let path = directory.join(FILE);
     let bytes = match files::read(&path, Guard::OnlyMineToWrite, Links::Followed, MAX) {

@@ -1,17 +1,17 @@
-//! Makes a conversation valid for every provider, whatever its files lack: each call has one result before the next
-//! message, and each result a call.
+//! Makes a conversation valid for every provider, whatever its files lack: each call gets one result before the next
+//! message, and each result needs a call.
 
 use crate::message::{Message, ToolUse};
 
-/// The result of a call of which nobody knows how it ended.
+/// Result of a call whose outcome is unknown.
 pub const INTERRUPTED: &str =
     "interrupted: the session ended before this call had its result; it may have been carried out, in part or in whole";
 
-/// Replaces a lost beginning: providers want the user to begin.
+/// Replaces a lost beginning, since providers require a first message in the user's role.
 const NO_BEGINNING: &str = "(The beginning of this conversation is lost.)";
 
-/// The conversation, and a sentence for each thing that was left out of it or added to it. The calls of the last answer
-/// may still be without results: the caller that continues the session gives and stores them.
+/// Returns the repaired conversation, and one sentence for each change. Calls of the last answer may still have no
+/// results: the caller that continues the session adds and stores them.
 pub(super) fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<String>) {
     let mut repaired: Vec<Message> = Vec::with_capacity(messages.len());
     let mut notices = Vec::new();

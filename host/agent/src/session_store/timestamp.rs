@@ -1,15 +1,15 @@
-//! Points in time as the files have them: RFC 3339, `2026-07-01T14:03:22.123+00:00`; in memory, milliseconds since the
+//! Timestamps in files: RFC 3339, such as `2026-07-01T14:03:22.123+00:00`. In memory, they are milliseconds since the
 //! Unix epoch.
 
 use jiff::Timestamp;
 
-/// A time in UTC. A later one than any calendar has is the last.
+/// Formats a time in UTC. A time beyond the calendar becomes its last one.
 pub(super) fn format(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
     time.unwrap_or(Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%S.%3f+00:00").to_string()
 }
 
-/// A time of any offset; none where it is not written so, or is before the epoch.
+/// Parses a time with any offset; `None` if it is invalid or before the epoch.
 pub(super) fn parse(text: &str) -> Option<u64> {
     u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
 }

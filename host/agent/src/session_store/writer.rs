@@ -1,4 +1,4 @@
-//! Writes a session. A file appears whole, under its final name, or not at all.
+//! Writes a session. Each file appears complete under its final name, or not at all.
 
 use super::message_file::{self, StoredMessage};
 use super::metadata::{self, Metadata};
@@ -11,10 +11,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// How the names of files begin that are not whole yet.
+/// Prefix of incomplete files.
 const UNFINISHED: &str = ".unfinished-";
 
-/// Writes a session. As long as it is there, no other process can.
+/// Writes a session. While it exists, no other process can write the session.
 #[derive(Debug)]
 pub struct SessionWriter {
     directory: PathBuf,
@@ -23,8 +23,8 @@ pub struct SessionWriter {
     _lock: SessionLock,
 }
 
-/// A session is locked while this lives. The lock is given back by name: a program that is just
-/// being started has a copy of the file's handle, which would keep it.
+/// Lock of a session, held while this exists. Dropping it unlocks explicitly, since a program that is just being
+/// started has a copy of the file descriptor, which would keep the lock.
 #[derive(Debug)]
 pub(super) struct SessionLock(File);
 
@@ -53,25 +53,25 @@ impl SessionWriter {
         Ok(Self { directory: directory.to_owned(), metadata, next: last.saturating_add(1), _lock: lock })
     }
 
-    /// The session's directory.
+    /// Returns the session's directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// Records the model and the workspace with which the session continues.
+    /// Records the model and the workspace of a continued session.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn take_up(&mut self, header: &Header) -> Result<(), SessionStoreError> {
         self.metadata.take_up(header);
         self.write_metadata()
     }
 
-    /// Adds a message. It is on disk when this returns.
+    /// Adds a message. The message is on disk when this returns.
     ///
     /// # Errors
-    /// If it cannot be written, or another program has written one in its place.
+    /// Returns an error if the file cannot be written, or if another program has written a message with this number.
     pub fn append(&mut self, message: &Message, generation: Option<Generation>) -> Result<(), SessionStoreError> {
         let name = message_file::name(self.next, message);
         let stored = StoredMessage { number: self.next, time: Some(now()), message: message.clone(), generation };
@@ -87,19 +87,19 @@ impl SessionWriter {
         Ok(())
     }
 
-    /// Says how the session ended.
+    /// Records the end of the session.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn end(&mut self, ending: &Ending) -> Result<(), SessionStoreError> {
         self.metadata.end(ending, now());
         self.write_metadata()
     }
 
-    /// Says what plugins want the model to be reminded of, in place of what it said before.
+    /// Replaces the stored reminders of plugins.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn remind(&mut self, reminders: &[(u32, Reminder)]) -> Result<(), SessionStoreError> {
         let text = reminders::text(reminders);
         unfinished(&self.directory, text.as_bytes())
@@ -116,7 +116,7 @@ impl SessionWriter {
     }
 }
 
-/// Makes the directory of a session, which appears whole; the session's lock.
+/// Creates the directory of a session in one step. Returns the session's lock.
 fn make(store: &Path, directory: &Path, metadata: &Metadata) -> io::Result<SessionLock> {
     DirBuilder::new().recursive(true).mode(0o700).create(store)?;
     files::check_kept_directory(store)?;
@@ -131,13 +131,13 @@ fn make(store: &Path, directory: &Path, metadata: &Metadata) -> io::Result<Sessi
     lock.try_lock()?;
     let lock = SessionLock(lock);
     std::fs::rename(new.path(), directory)?;
-    // It has another name now: there is nothing to clean up.
+    // The directory has been renamed, so there is nothing to clean up.
     let _ = new.keep();
     sync(store)?;
     Ok(lock)
 }
 
-/// A file in `directory` that only the user can read, written and synced, that does not have its name yet.
+/// Creates a private file in `directory` with synced content and a temporary name.
 fn unfinished(directory: &Path, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
     file.write_all(content)?;
@@ -145,12 +145,12 @@ fn unfinished(directory: &Path, content: &[u8]) -> io::Result<tempfile::NamedTem
     Ok(file)
 }
 
-/// Makes the names in a directory last.
+/// Syncs a directory, so that new names in it survive a crash.
 fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// What a process left that was killed while it wrote.
+/// Removes incomplete files of killed processes.
 fn remove_unfinished(directory: &Path) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
@@ -159,7 +159,7 @@ fn remove_unfinished(directory: &Path) {
     }
 }
 
-/// Locks a session against other processes. The lock ends with what is returned, and so with the process.
+/// Locks a session against other processes, until the lock is dropped or the process ends.
 pub(super) fn lock(directory: &Path, id: &str) -> Result<SessionLock, SessionStoreError> {
     let file = open_lock(directory).map_err(SessionStoreError::io(directory, "locked"))?;
     match file.try_lock() {

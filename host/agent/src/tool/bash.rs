@@ -1,8 +1,7 @@
-//! `bash`: a command line, under a time limit, with its output capped.
+//! The tool `bash`: runs a command line with a time limit and capped output.
 //!
-//! The command and all it starts form one process group, which dies as a whole: at the time limit, when the run is
-//! cancelled, when the call is dropped, and when the shell has ended with something still running in the background. It has no
-//! terminal.
+//! The command and its children form one process group without a terminal. The whole group is killed at the time limit,
+//! on cancellation, when the call is dropped, and when the shell ends while something still runs in the background.
 
 use super::capped_output::CappedOutput;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
@@ -21,23 +20,23 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-/// How long output is waited for once the shell has ended, where something still holds the pipe.
+/// Time limit for the remaining output after the shell has ended or was killed: another process may hold the pipe.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// Runs command lines.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Bash {
-    /// Time limit where a call does not ask for another one.
+    /// Default time limit of a call.
     pub timeout: Duration,
-    /// The longest time limit that a call can ask for.
+    /// Maximum time limit that a call can ask for.
     pub longest_timeout: Duration,
-    /// Output that is kept, in bytes: half from the beginning, half from the end.
+    /// Maximum size of the output that is kept, in bytes: half from the beginning, half from the end.
     pub output_cap: usize,
 }
 
 impl Default for Bash {
-    /// 2 minutes, at most 10; 64 KiB.
+    /// Time limit of 2 minutes by default and 10 at most; 64 KiB of output.
     fn default() -> Self {
         Self { timeout: Duration::from_secs(120), longest_timeout: Duration::from_secs(600), output_cap: 64 * 1024 }
     }
@@ -96,7 +95,7 @@ impl Tool for Bash {
             end = run(&mut group, &mut pipe, &mut output, limit) => Some(end.map_err(failed)?),
         };
         let Some(end) = end else {
-            // What the command had written by then is still in the pipe.
+            // The pipe may still hold earlier output.
             let _ = timeout(GRACE, drain(&mut pipe, &mut output, &mut vec![0; 16 * 1024])).await;
             let output = output.into_text();
             return Err(if output.is_empty() { ToolError::Aborted } else { ToolError::Interrupted { output } });
@@ -106,7 +105,7 @@ impl Tool for Bash {
     }
 }
 
-/// Both output streams share one pipe, so that their order stays.
+/// Starts the command. Both output streams share one pipe, which preserves their order.
 fn start(command: &str, context: &ToolContext) -> io::Result<(ProcessGroup, Receiver)> {
     let (reader, writer) = io::pipe()?;
     let mut bash = Command::new("bash");
@@ -117,7 +116,7 @@ fn start(command: &str, context: &ToolContext) -> io::Result<(ProcessGroup, Rece
         bash.env_remove(variable);
     }
     let group = ProcessGroup::start(&mut bash)?;
-    // `bash` holds the pipe's other end until here.
+    // `bash` holds the pipe's writing end until here.
     drop(bash);
     Ok((group, Receiver::from_owned_fd(OwnedFd::from(reader))?))
 }
@@ -136,7 +135,7 @@ async fn run(
         tokio::select! {
             () = &mut deadline => {
                 group.kill();
-                // What the command had written by then is still in the pipe.
+                // The pipe may still hold earlier output.
                 let _ = timeout(GRACE, drain(pipe, output, &mut chunk)).await;
                 return Ok(End::TimedOut(limit));
             }

@@ -1,4 +1,5 @@
-//! Output of unknown length in bounded memory: the beginning and the end are kept, what lies between is counted.
+//! Keeps output of unknown length in bounded memory: the beginning and the end are kept, and the bytes between them are
+//! counted.
 
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ impl CappedOutput {
         self.cut += over;
     }
 
-    /// The text, with a line that counts what was cut. Bytes that are no UTF-8 become U+FFFD.
+    /// Returns the text, with a line that counts the cut bytes. Invalid UTF-8 becomes U+FFFD.
     pub(super) fn into_text(self) -> String {
         let tail: Vec<u8> = self.tail.into();
         if self.cut == 0 {
@@ -38,7 +39,7 @@ impl CappedOutput {
     }
 }
 
-/// A text of `cap` bytes at most, and a line that counts what was cut.
+/// Cuts a text to `cap` bytes and adds a line that counts the cut bytes.
 pub(crate) fn capped(text: String, cap: usize) -> String {
     if text.len() <= cap {
         return text;

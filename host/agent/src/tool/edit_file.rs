@@ -1,4 +1,4 @@
-//! `edit_file`: replaces a text that occurs exactly once in a file of the workspace.
+//! The tool `edit_file`: replaces a text that occurs exactly once in a file of the workspace.
 
 use super::read_file::read_text;
 use super::workspace::file_error;
@@ -62,7 +62,7 @@ impl Tool for EditFile {
     }
 }
 
-/// `text` with the only `old` in it replaced by `new`.
+/// Returns `text` with the only occurrence of `old` replaced by `new`.
 fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
     if old == new {
         return Err("old_text and new_text are the same".into());
@@ -70,7 +70,7 @@ fn edited(text: &str, old: &str, new: &str) -> Result<String, String> {
     let Some(place) = text.find(old) else {
         return Err("old_text does not occur in it; read the file again and copy the text exactly".into());
     };
-    // From the next character on, not after the text: either of two overlapping places could be meant.
+    // The search continues one character later, not after the match: two overlapping matches would be ambiguous, too.
     let next = place + old.chars().next().map_or(0, char::len_utf8);
     let second = text[next..].contains(old);
     if second {

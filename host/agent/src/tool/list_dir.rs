@@ -1,4 +1,4 @@
-//! `list_dir`: what is in a directory of the workspace.
+//! The tool `list_dir`: lists a directory of the workspace.
 
 use super::workspace::file_error;
 use super::{Tool, ToolContext, ToolError, ToolOutput};
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Most entries of an answer.
+/// Maximum number of entries in an answer.
 const ENTRIES: usize = 1000;
 
 /// Lists a directory.

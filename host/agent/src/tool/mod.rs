@@ -1,8 +1,8 @@
-//! What the agent can do. A [`Tool`] gets arguments that fit its schema and a [`ToolContext`]; a [`Toolbox`] holds the
-//! tools of a session and checks what the model asks for.
+//! Tools of the agent. A [`Tool`] gets arguments that fit its schema and a [`ToolContext`]. A [`Toolbox`] holds the
+//! tools of a session and checks the model's calls.
 //!
-//! File tools reach the workspace through a capability and cannot leave it, whatever links are in it; `bash` is as
-//! free as the user is. What a call may do is for plugins to say, before it starts.
+//! File tools reach the workspace through a capability and cannot leave it, whatever links it contains; `bash` can do
+//! all that the user can. Plugins decide on a call before it starts.
 
 mod bash;
 mod capped_output;
@@ -34,50 +34,50 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Something that the model can call.
+/// A tool that the model can call.
 #[async_trait]
 pub trait Tool: Send + Sync + Debug {
-    /// What the model calls it; unique in its [`Toolbox`].
+    /// Returns the tool's name, unique in its [`Toolbox`].
     fn name(&self) -> &str;
 
-    /// What it does and when to use it, for the model.
+    /// Returns the description for the model: purpose and use.
     fn description(&self) -> &str;
 
-    /// A JSON Schema of the arguments object. `additionalProperties: false` keeps what a plugin sees and what the tool
-    /// reads the same.
+    /// Returns a JSON Schema of the arguments object. With `additionalProperties: false`, plugins see exactly what the
+    /// tool reads.
     fn input_schema(&self) -> Value;
 
-    /// Who brought the tool.
+    /// Returns the origin of the tool.
     fn origin(&self) -> ToolOrigin {
         ToolOrigin::Builtin
     }
 
-    /// Does it. `arguments` fit [`Self::input_schema`]. Dropping the future stops what the call started; so does the
-    /// context's cancellation.
+    /// Runs the call. `arguments` fit [`Self::input_schema`]. Dropping the future, or cancelling the context, stops
+    /// everything that the call started.
     ///
     /// # Errors
-    /// If it could not be done; the model reads the error as the call's result.
+    /// Returns an error if the call failed. The model reads it as the call's result.
     async fn call(&self, arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolError>;
 }
 
-/// Where and under which conditions a tool runs.
+/// Environment of a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolContext {
-    /// The project that the agent works on.
+    /// Project of the agent.
     pub workspace: Arc<Workspace>,
     /// Environment variables that commands must not inherit, such as the provider's API key.
     pub hidden_variables: Arc<[String]>,
-    /// Cancelled when the call is to end now.
+    /// Cancelled when the call must end at once.
     pub cancel: CancellationToken,
     /// Identifier of the call.
     pub call: String,
-    /// The tools of plugins, in the session of the run.
+    /// Tools of plugins, in the session of the run.
     pub plugin_tools: Option<PluginTools>,
 }
 
 impl ToolContext {
-    /// A context in `workspace`, with nothing hidden, that nobody cancels, outside of any session.
+    /// Creates a context outside of a session, with no hidden variables and a new cancellation token.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
         Self {
@@ -90,112 +90,112 @@ impl ToolContext {
     }
 }
 
-/// What a tool answers.
+/// Result of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// Text for the model.
     pub text: String,
-    /// Whether the model is to take it as a failure.
+    /// True if the model must take the result as a failure.
     pub is_error: bool,
-    /// The whole result where it is more than text, such as images; for plugins.
+    /// Whole result, for plugins, if it is more than text, such as images.
     pub raw: Option<Value>,
 }
 
 impl ToolOutput {
-    /// A success.
+    /// Creates a successful result.
     #[must_use]
     pub fn success(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: false, raw: None }
     }
 
-    /// What the model is to take as a failure.
+    /// Creates a result that the model must take as a failure.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true, raw: None }
     }
 }
 
-/// Why a tool did not do what it was asked; the model reads this.
+/// Reasons why a call failed. The model reads the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// There is no such tool.
+    /// The tool does not exist.
     #[error("there is no tool `{name}`; the tools are: {known}")]
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// What there is.
+        /// Names of the existing tools.
         known: String,
     },
     /// The arguments do not fit the tool's schema.
     #[error("the arguments do not fit the tool `{tool}`: {problems}")]
     Arguments {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
-        /// Each problem with the argument that it is about.
+        /// Problems, each with its argument.
         problems: String,
     },
     /// A path leads out of the workspace.
     #[error("the path `{path}` is outside of the workspace, where file tools cannot go")]
     Outside {
-        /// As it was given.
+        /// Path in the call.
         path: String,
     },
-    /// The system says no.
+    /// The system or the tool refused the access.
     #[error("`{path}` cannot be {doing}: {reason}")]
     File {
-        /// As it was given.
+        /// Path in the call.
         path: String,
-        /// "read", "written", "listed".
+        /// "read", "written", "listed" or "edited".
         doing: &'static str,
-        /// What the system, or the tool, says.
+        /// Reason from the system or the tool.
         reason: String,
     },
-    /// The text to be replaced is not there exactly once.
+    /// The text to replace does not occur exactly once, or is the same as its replacement.
     #[error("`{path}` was not changed: {reason}")]
     NoEdit {
-        /// As it was given.
+        /// Path in the call.
         path: String,
-        /// What to do differently.
+        /// Reason, with advice for the model.
         reason: String,
     },
     /// A command could not be started.
     #[error("the command could not be started: {reason}")]
     Start {
-        /// What the system says.
+        /// Reason from the system.
         reason: String,
     },
-    /// A plugin's or a server's tool gave no result.
+    /// A tool of a plugin or of an MCP server gave no result.
     #[error("{reason}")]
     Failed {
-        /// Who failed and how, a whole sentence.
+        /// A whole sentence that names the culprit and the failure.
         reason: String,
     },
-    /// The tool has a bug.
+    /// The tool panicked.
     #[error("the tool `{tool}` failed inside: try something else")]
     Panicked {
-        /// The tool.
+        /// Name of the tool.
         tool: String,
     },
     /// The run was cancelled.
     #[error("aborted: the run was cancelled before the tool had finished")]
     Aborted,
-    /// The run was cancelled while the tool had answered in part.
+    /// The run was cancelled after the tool had produced some output.
     #[error("aborted: the run was cancelled before the tool had finished; it had printed:\n{output}")]
     Interrupted {
-        /// What there was of its answer.
+        /// Output so far.
         output: String,
     },
 }
 
-/// The arguments as the tool's own type.
+/// Parses the arguments into the tool's own type.
 pub(crate) fn parsed<T: serde::de::DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments)
         .map_err(|error| ToolError::Arguments { tool: tool.to_owned(), problems: error.to_string() })
 }
 
-/// Runs file work beside the async tasks. Once started it is finished, so that no file is half written.
+/// Runs file work on a blocking thread. Once started, the work is finished, so that no file is half written.
 async fn blocking<F>(context: &ToolContext, work: F) -> Result<ToolOutput, ToolError>
 where
     F: FnOnce(&Workspace) -> Result<ToolOutput, ToolError> + Send + 'static,

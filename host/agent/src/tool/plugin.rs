@@ -1,4 +1,4 @@
-//! Tools that plugins bring: they run in the sandbox, and their calls pass the same events as any tool's.
+//! Tools of plugins. They run in the sandbox, and their calls pass the same events as those of any tool.
 
 use super::{Tool, ToolContext, ToolError, ToolOutput};
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ pub struct PluginTool {
 }
 
 impl PluginTool {
-    /// The tool that a host lists ([`hookhost::Host::tools`]).
+    /// Wraps a tool from [`hookhost::Host::tools`].
     #[must_use]
     pub fn new(tool: plugin::PluginTool) -> Self {
         Self { tool }
@@ -50,7 +50,7 @@ impl Tool for PluginTool {
         };
         let ToolResult { text, is_error, raw } =
             called.map_err(|error| ToolError::Failed { reason: error.to_string() })?;
-        // The engine takes no `raw` that is not JSON.
+        // The engine accepts only JSON as `raw`.
         Ok(ToolOutput { text, is_error, raw: raw.and_then(|raw| raw.read().ok()) })
     }
 }

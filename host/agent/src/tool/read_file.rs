@@ -1,4 +1,4 @@
-//! `read_file`: lines of a text file of the workspace.
+//! The tool `read_file`: reads lines of a text file of the workspace.
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Read as _;
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const FILE_LIMIT: u64 = 10 * 1024 * 1024;
-/// Largest answer, in bytes.
+/// Maximum size of an answer, in bytes.
 const ANSWER_LIMIT: usize = 128 * 1024;
-/// Lines of an answer where the call does not say.
+/// Default number of lines in an answer.
 const LINES: usize = 2000;
 
 /// Reads a text file.
@@ -62,7 +62,7 @@ impl Tool for ReadFile {
     }
 }
 
-/// A whole text file. `doing` is what the caller is about, for the error.
+/// Reads a whole text file. `doing` is the caller's action for error messages.
 pub(super) fn read_text(workspace: &Workspace, path: &str, doing: &'static str) -> Result<String, ToolError> {
     let refused = |reason: &str| ToolError::File { path: path.to_owned(), doing, reason: reason.to_owned() };
     let relative = workspace.relative(path)?;
@@ -80,7 +80,7 @@ pub(super) fn read_text(workspace: &Workspace, path: &str, doing: &'static str) 
     String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8 text"))
 }
 
-/// `limit` lines from line `offset` (from 1), and what to ask for next where there are more.
+/// Returns `limit` lines from line `offset` (from 1), and a hint how to continue if there are more.
 fn lines(text: &str, offset: usize, limit: usize) -> String {
     let total = text.lines().count();
     if offset > total && total > 0 {

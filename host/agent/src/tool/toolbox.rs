@@ -1,4 +1,4 @@
-//! The tools of a session: their names are unique, and what the model asks for is checked against their schemas.
+//! The tools of a session. Their names are unique, and calls are checked against their schemas.
 
 use super::{Bash, EditFile, ListDir, PluginTool, ReadFile, Tool, ToolError, WriteFile};
 use crate::provider::ToolDefinition;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// The tools that a model is offered, in the order in which they were added.
+/// Tools for the model, in the order in which they were added.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: Vec<ToolEntry>,
@@ -21,37 +21,37 @@ struct ToolEntry {
     checks: Schema,
 }
 
-/// Why a tool cannot be added.
+/// Reasons why a tool cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolboxError {
-    /// Two tools of one name.
+    /// Two tools have the same name.
     #[error("there are two tools named `{name}`: rename one of them")]
     Duplicate {
-        /// The name.
+        /// The shared name.
         name: String,
     },
-    /// A tool's input schema cannot be used.
+    /// The input schema of a tool is unusable.
     #[error("the input schema of the tool `{name}` {reason}")]
     Schema {
-        /// The tool.
+        /// Name of the tool.
         name: String,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
 }
 
 impl Toolbox {
-    /// No tools.
+    /// Creates a toolbox without tools.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// `bash`, `read_file`, `write_file`, `edit_file` and `list_dir`.
+    /// Creates a toolbox with `bash`, `read_file`, `write_file`, `edit_file` and `list_dir`.
     ///
     /// # Errors
-    /// Never for the tools as they are; the schemas are checked like anybody's.
+    /// Returns no error with the current tools; their schemas are checked like all others.
     pub fn builtin() -> Result<Self, ToolboxError> {
         Self::empty()
             .with(Arc::new(Bash::default()))?
@@ -61,18 +61,18 @@ impl Toolbox {
             .with(Arc::new(ListDir))
     }
 
-    /// The tools that the plugins of `host` bring, too.
+    /// Adds the tools of the plugins of `host`.
     ///
     /// # Errors
-    /// If a name is taken by a tool that is not a plugin's.
+    /// Returns the errors of [`Self::with`].
     pub fn with_plugins(self, host: &Host) -> Result<Self, ToolboxError> {
         host.tools().into_iter().try_fold(self, |tools, tool| tools.with(Arc::new(PluginTool::new(tool))))
     }
 
-    /// One tool more.
+    /// Adds a tool.
     ///
     /// # Errors
-    /// If the name is taken, or the tool's input schema cannot be used: see [`hookhost::schema`].
+    /// Returns an error if the name is taken, or if the tool's input schema is unusable: see [`hookhost::schema`].
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Result<Self, ToolboxError> {
         let name = tool.name().to_owned();
         if self.get(&name).is_some() {
@@ -85,18 +85,18 @@ impl Toolbox {
         Ok(self)
     }
 
-    /// The tool of that name.
+    /// Returns the tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.entry(name).map(|entry| &entry.tool)
     }
 
-    /// The tools' names, in order.
+    /// Returns the tools' names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|entry| entry.tool.name())
     }
 
-    /// The tools' definitions, as a model gets them.
+    /// Returns the tools' definitions for the model.
     pub fn definitions(&self) -> impl Iterator<Item = ToolDefinition> {
         self.tools.iter().map(|entry| ToolDefinition {
             name: entry.tool.name().to_owned(),
@@ -105,10 +105,10 @@ impl Toolbox {
         })
     }
 
-    /// The tool that a call names, if its arguments fit.
+    /// Returns the tool of a call, if the arguments fit its schema.
     ///
     /// # Errors
-    /// If there is no such tool, or the arguments do not fit its schema.
+    /// Returns an error if the tool does not exist, or if the arguments do not fit its schema.
     pub fn check(&self, name: &str, arguments: &Value) -> Result<Arc<dyn Tool>, ToolError> {
         let Some(entry) = self.entry(name) else {
             let known = self.names().collect::<Vec<_>>().join(", ");

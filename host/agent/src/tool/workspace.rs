@@ -1,5 +1,5 @@
-//! The directory that file tools work in, as a capability: a handle from which every path is resolved, so that neither
-//! `..` nor a symbolic link, not even one made in the meantime, leads out of it.
+//! The directory of the file tools, as a capability: every path is resolved from one handle, so that neither `..` nor a
+//! symbolic link leads out of it, not even a link that is made meanwhile.
 
 use super::ToolError;
 use cap_std::ambient_authority;
@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The project that an agent works on.
+/// Project directory of an agent.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     given: PathBuf,
@@ -16,14 +16,14 @@ pub struct Workspace {
     directory: Arc<Dir>,
 }
 
-/// Why a directory cannot be a workspace.
+/// Error of opening a workspace.
 #[derive(Debug, thiserror::Error)]
 #[error("the workspace {} cannot be opened: {source}", .path.display())]
 #[non_exhaustive]
 pub struct WorkspaceError {
-    /// The directory.
+    /// Path of the directory.
     pub path: PathBuf,
-    /// What the system says.
+    /// Error of the system.
     #[source]
     pub source: io::Error,
 }
@@ -32,7 +32,7 @@ impl Workspace {
     /// Opens a directory.
     ///
     /// # Errors
-    /// If it is not there, is no directory, or must not be read.
+    /// Returns an error if the path does not exist, is not a directory, or cannot be read.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         let error = |source| WorkspaceError { path: path.to_owned(), source };
         let root = path.canonicalize().map_err(error)?;
@@ -41,7 +41,7 @@ impl Workspace {
         Ok(Self { given, root, directory: Arc::new(directory) })
     }
 
-    /// The directory's canonical path.
+    /// Returns the directory's canonical path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -51,8 +51,8 @@ impl Workspace {
         &self.directory
     }
 
-    /// `path` relative to the workspace. Only absolute paths are looked at: what a relative one reaches is decided when
-    /// it is opened.
+    /// Makes `path` relative to the workspace. It checks absolute paths only; a relative one is checked when it is
+    /// opened.
     pub(super) fn relative(&self, path: &str) -> Result<PathBuf, ToolError> {
         let asked = Path::new(path);
         let relative = if asked.is_absolute() {
@@ -65,7 +65,7 @@ impl Workspace {
         Ok(if empty { PathBuf::from(".") } else { relative.to_owned() })
     }
 
-    /// Opens a regular file. Never waits, not even for the writer of a pipe.
+    /// Opens a regular file. It never blocks, not even for the writer of a pipe.
     pub(super) fn open_file(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
         let file = self.directory.open_with(path, options.custom_flags(nonblocking))?;
@@ -80,7 +80,8 @@ impl Workspace {
     }
 }
 
-/// The tool's error for a system's. cap-std reports a path that leads out as a permission problem of its own.
+/// Converts a system error to the tool's error. cap-std reports a path that leads out as a permission error without a
+/// system error number.
 pub(super) fn file_error(path: &str, doing: &'static str, error: &io::Error) -> ToolError {
     let escaped = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     if escaped {

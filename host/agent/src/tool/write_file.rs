@@ -1,4 +1,4 @@
-//! `write_file`: a file of the workspace, new or replaced, with the directories that lead to it.
+//! The tool `write_file`: creates or replaces a file of the workspace, with missing parent directories.
 
 use super::workspace::{Workspace, file_error};
 use super::{Tool, ToolContext, ToolError, ToolOutput};
@@ -49,7 +49,8 @@ impl Tool for WriteFile {
             let relative = workspace.relative(&path)?;
             let mut written = write(workspace, &relative, &content);
             if let (Err(error), Some(parent)) = (&written, relative.parent()) {
-                // Only now: where the path leads out, nothing must be made on the way.
+                // Directories are created only after a failed write: if the path leads out of the workspace, nothing
+                // must be created.
                 if error.kind() == ErrorKind::NotFound {
                     written = workspace
                         .directory()
@@ -64,7 +65,7 @@ impl Tool for WriteFile {
     }
 }
 
-/// Replaces a file's content; its permissions stay.
+/// Replaces a file's content and keeps its permissions.
 pub(super) fn write(workspace: &Workspace, relative: &Path, content: &str) -> std::io::Result<()> {
     let mut file = workspace.open_file(relative, OpenOptions::new().write(true).create(true).truncate(true))?;
     file.write_all(content.as_bytes())

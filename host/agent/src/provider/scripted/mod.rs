@@ -1,6 +1,6 @@
 //! A provider that plays a TOML script instead of asking a model: for demos and tests.
 //!
-//! It says so through [`Provider::notice`]. Turn n of the script answers request n; a script that has run out is an
+//! Its [`Provider::notice`] says so. Turn n of the script answers request n. A request beyond the last turn is an
 //! error, never a silent success.
 //!
 //! ```toml
@@ -24,7 +24,7 @@ use futures_util::{StreamExt as _, stream};
 use script::Turn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Text arrives in pieces of about this many characters, as from a model.
+/// Number of characters per piece of text, as a model would send it.
 const PIECE: usize = 12;
 
 /// A provider that plays a [`Script`].
@@ -35,7 +35,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A provider at the beginning of `script`.
+    /// Creates a provider at the beginning of `script`.
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { script, next: AtomicUsize::new(0) }

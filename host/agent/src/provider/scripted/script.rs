@@ -1,4 +1,4 @@
-//! The file that a scripted provider plays. Errors name file, line and column.
+//! Parses the script of a scripted provider. Errors name file, line and column.
 
 use crate::message::TokenUsage;
 use hookhost::files::{self, Guard, Links};
@@ -7,17 +7,17 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Upper bound of a script, in bytes: 16 MiB.
+/// Maximum size of a script, in bytes: 16 MiB.
 const MAX_SCRIPT: u64 = 16 << 20;
 
-/// The turns of a script, checked.
+/// A valid script.
 #[derive(Clone, Debug)]
 pub struct Script {
     file: PathBuf,
     turns: Vec<Turn>,
 }
 
-/// What one request is answered with.
+/// The answer to one request.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) text: String,
@@ -32,37 +32,37 @@ pub(super) struct Call {
     pub(super) arguments: Value,
 }
 
-/// Why a script cannot be played.
+/// Reasons why a script cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("the script {} cannot be read: {reason}", .file.display())]
     Unreadable {
-        /// The script.
+        /// Path of the script.
         file: PathBuf,
-        /// What the system says.
+        /// Reason from the system.
         reason: String,
     },
-    /// The file is no script.
+    /// The file is not a valid script.
     #[error("{}:{line}:{column}: {reason}", .file.display())]
     Invalid {
-        /// The script.
+        /// Path of the script.
         file: PathBuf,
         /// Line of the error, from 1.
         line: usize,
         /// Column of the error in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// Description of the error.
         reason: String,
     },
-    /// More answers were asked for than the script has.
+    /// The agent sent more requests than the script has turns.
     #[error("the script {} has run out: it has {turns} turn{}, and the agent asks for turn {}; add a [[turn]]",
         .file.display(), if *.turns == 1 { "" } else { "s" }, .turns + 1)]
     RunOut {
-        /// The script.
+        /// Path of the script.
         file: PathBuf,
-        /// How many turns it has.
+        /// Number of turns of the script.
         turns: usize,
     },
 }
@@ -106,7 +106,7 @@ impl Script {
     /// Reads a script from disk.
     ///
     /// # Errors
-    /// If the file cannot be read or is no script.
+    /// Returns an error if the file cannot be read or is not a valid script.
     pub fn open(file: &Path) -> Result<Self, ScriptError> {
         let unreadable = |reason| ScriptError::Unreadable { file: file.to_owned(), reason };
         let bytes = files::read(file, Guard::Anybodys, Links::Followed, MAX_SCRIPT);
@@ -115,10 +115,11 @@ impl Script {
         Self::parse(&text, file)
     }
 
-    /// Reads a script from text; `file` is only its name.
+    /// Parses a script; `file` is only its name in messages.
     ///
     /// # Errors
-    /// If it is no TOML, has an unknown key, has no turn, or a turn of it does nothing.
+    /// Returns an error if the text is not TOML, has an unknown key or no turn, or if a turn has neither text nor
+    /// calls.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ScriptError> {
         let invalid = |offset: usize, reason: String| {
             let (line, column) = place(text, offset);
@@ -146,20 +147,20 @@ impl Script {
         Ok(Self { file: file.to_owned(), turns: turns.collect::<Result<_, _>>()? })
     }
 
-    /// The script's name.
+    /// Returns the script's path.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Turn `number`, from 0.
+    /// Returns turn `number`, counted from 0.
     pub(super) fn turn(&self, number: usize) -> Result<&Turn, ScriptError> {
         let run_out = || ScriptError::RunOut { file: self.file.clone(), turns: self.turns.len() };
         self.turns.get(number).ok_or_else(run_out)
     }
 }
 
-/// Line and column, from 1, of a byte offset; the end of the text if it lies after it.
+/// Returns line and column of a byte offset, both from 1; an offset beyond the end gives the end of the text.
 fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
