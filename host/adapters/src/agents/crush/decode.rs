@@ -1,4 +1,4 @@
-//! Crush's messages: Claude Code's shape, with `event`.
+//! Decodes Crush's messages: Claude Code's shape, with `event`.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};
