@@ -1,4 +1,4 @@
-//! OpenHands' messages: Claude Code's shape, with `event_type`, `working_dir` and `message`.
+//! Decodes OpenHands' messages: Claude Code's shape, with `event_type`, `working_dir` and `message`.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,4 +1,4 @@
-//! pi's events: one object each, with `type`.
+//! Decodes pi's events: one object each, with `type`.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
@@ -45,7 +45,7 @@ fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(fields.id(&["toolCallId"])?, fields.text("toolName")?, fields.arguments("input")?))
 }
 
-/// The texts of a content, which may also have images.
+/// Joins the texts of a content, which may also have images.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
