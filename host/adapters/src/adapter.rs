@@ -23,8 +23,8 @@ pub trait Adapter: Sync {
     /// If the message is not one of this agent, or lacks a field that its hook point needs.
     fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable>;
 
-    /// Encodes the reply that makes the agent carry out `outcome`. The caller has already removed everything that the
-    /// agent cannot express at this hook point ([`degrade`](crate::degrade())).
+    /// Encodes the reply that makes the agent carry out `outcome`. [`degrade`](crate::degrade()) has already replaced
+    /// what the agent cannot express.
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply;
 
     /// Encodes the reply to a call that could not be settled in time. Like [`fail`](Self::fail), but in the format of
@@ -52,7 +52,7 @@ pub trait Adapter: Sync {
     /// If the agent has no such files in this scope.
     fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable>;
 
-    /// Returns the dialect of JSON that the agent accepts in its configuration files.
+    /// Returns the JSON dialect of the agent's files.
     fn json_dialect(&self) -> JsonDialect {
         JsonDialect::Strict
     }

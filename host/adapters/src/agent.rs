@@ -166,7 +166,7 @@ pub enum Covered {
 }
 
 impl Covered {
-    /// Returns the name, as documentation and the command line print it.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

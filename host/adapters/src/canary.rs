@@ -1,7 +1,6 @@
 //! The calls by which `hookhost doctor --prove` shows that an agent calls its hook and obeys it.
 
-/// A harmless shell command that the resident host always rejects, under any rules. If it runs nevertheless, it creates
-/// the file [`TRACE`].
+/// A harmless shell command that the resident host rejects under any rules. If it runs, it creates the file [`TRACE`].
 pub const DENIED: &str = "echo hookhost-canary-denied > hookhost-canary-denied";
 
 /// The file that [`DENIED`] creates in its working directory.

@@ -86,7 +86,7 @@ impl Directories {
         Self { config, state, cache, home }
     }
 
-    /// Fills in unknown directories from `other`.
+    /// Fills unknown directories from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

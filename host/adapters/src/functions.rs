@@ -80,7 +80,7 @@ impl Functions {
         Self { encode_all: Some(encode_all), ..self }
     }
 
-    /// Sets the function that determines the abilities for a call. Default: the abilities of its hook point.
+    /// Makes the abilities depend on the call. Default: those of its hook point.
     pub(crate) const fn abilities(self, abilities: fn(&HookCall) -> Abilities) -> Self {
         Self { abilities: Some(abilities), ..self }
     }

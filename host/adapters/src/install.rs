@@ -64,8 +64,8 @@ pub struct Context<'a> {
     pub program: &'a Path,
     /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
-    /// Directories that the hook's command fixes in [`Scope::User`]; `None` if the environment decides. The other
-    /// scopes ignore them, because a file of a project or of the machine serves several users.
+    /// Directories that the hook's command fixes in [`Scope::User`]; `None` if the environment decides. Other scopes
+    /// ignore them, because their files serve several users.
     pub directories: Option<&'a Directories>,
     /// Reads a variable of the user's environment, such as `CODEX_HOME`.
     pub variable: &'a dyn Fn(&str) -> Option<PathBuf>,
@@ -119,18 +119,18 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The required contents of an agent's files, and the steps that a person has to take.
+/// The required contents of an agent's files, and the steps for a person.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
     /// The files.
     pub files: Vec<FilePlan>,
-    /// Steps that only a person can take, one sentence each, such as to restart the agent or to trust the hook.
+    /// Steps for a person, one sentence each, such as to restart the agent or to trust the hook.
     pub steps: Vec<String>,
 }
 
 impl Plan {
-    /// Creates a plan with these files and no steps.
+    /// Creates a plan with these files.
     #[must_use]
     pub fn new(files: Vec<FilePlan>) -> Self {
         Self { files, steps: Vec::new() }

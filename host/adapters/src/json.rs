@@ -65,7 +65,7 @@ pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
     if has_long_number(text) { Cow::Owned(Rewritten::of(text, false).text) } else { Cow::Borrowed(text) }
 }
 
-/// Parts of a message that readers could read differently.
+/// The ambiguous parts of a message: readers could read them differently.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Doubts {
     /// True if a number was read as a string.
@@ -446,7 +446,7 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Returns the parts of the message that readers could read differently.
+    /// Returns the ambiguous parts of the message.
     pub(crate) fn doubts(&self) -> &Doubts {
         &self.doubts
     }

@@ -4,16 +4,16 @@
 //! The crate is pure: it reads no file, opens no socket and asks no plugin. So it is small enough for the hook program,
 //! which can deny a call in the agent's own format even if no resident host answers.
 //!
-//! A module uses those above it, except that [`json`] takes its error type from [`message`]:
+//! A module uses those above it, except that [`event`] and `checks` use each other:
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`json`] | reads messages as JSON objects, and notes what readers could read differently |
-//! | `checks` | checks that messages of all agents have to pass |
 //! | [`message`] | an agent's message and its origin |
+//! | [`json`] | reads messages as JSON objects, and notes what readers could read differently |
 //! | [`event`] | the event that a message reports |
 //! | [`outcome`] | the outcome of an event, as far as an agent can express it |
 //! | [`agent`] | data about an agent: its hook points, its abilities at each, its coverage |
+//! | `checks` | checks that messages of all agents have to pass |
 //! | [`reason`] | sentences for models and users |
 //! | [`canary`] | the calls that prove that an agent obeys its hook |
 //! | [`mod@degrade`] | replaces outcomes that an agent cannot express by stricter ones |

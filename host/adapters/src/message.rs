@@ -33,7 +33,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Creates a message without hook point, variables and timeout.
+    /// Creates a message with defaults.
     #[must_use]
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
         Self { bytes, point: None, directory, variables: &[], within: None }

@@ -19,7 +19,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Creates an outcome that has only an answer.
+    /// Creates an outcome with this answer alone.
     #[must_use]
     pub fn new(answer: Answer) -> Self {
         Self { answer, context: Vec::new(), notices: Vec::new(), rules: String::new() }

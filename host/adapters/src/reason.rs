@@ -1,11 +1,10 @@
-//! Sentences for models and users. They name the rule's plugin, say that the rule is final, and say what may be done
-//! instead.
+//! Sentences for models and users: the rule's plugin, its finality, and the alternative.
 
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// Returns the text for model or user about an event that could not be settled: the first line of the reason as one
-/// sentence, and the command that says more.
+/// Returns the text about an event that could not be settled: the first line of the reason, and the command that says
+/// more.
 #[must_use]
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());

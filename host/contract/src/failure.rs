@@ -34,7 +34,7 @@ pub enum FailureKind {
     /// may have.
     CapabilityCalls,
     /// The event is larger than `limits.input`, or it has at least 8 KiB and used up the plugin's compute, memory or
-    /// output limit. This does not count towards tripping, because it is not the plugin's fault.
+    /// output limit. It is not the plugin's fault and does not count towards tripping.
     #[serde(alias = "input-too-large")]
     Oversized,
     /// The answer is larger than `limits.output`.
@@ -46,8 +46,8 @@ pub enum FailureKind {
     NotInstantiated,
     /// The plugin failed several times in a row, and is not called until it is tried again.
     Tripped,
-    /// The machine had no instance slot or no processor for the plugin in time. This does not count towards tripping,
-    /// because it is not the plugin's fault; the event can be sent again.
+    /// The machine had no instance slot or no processor for the plugin in time. It is not the plugin's fault and does
+    /// not count towards tripping; the event can be sent again.
     Overloaded,
 }
 

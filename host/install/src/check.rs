@@ -43,17 +43,17 @@ pub struct Check {
 }
 
 impl Check {
-    /// Creates the result of a check that found no problem.
+    /// Creates a check without a problem.
     pub fn ok(about: &'static str, says: impl Into<String>) -> Self {
         Self { about, state: State::Ok, says: says.into(), next: None }
     }
 
-    /// Creates the result of a check that found a problem; `next` says what to do.
+    /// Creates a check with a problem; `next` is the remedy.
     pub fn problem(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: State::Problem, says: says.into(), next: Some(next.into()) }
     }
 
-    /// Creates the result of a check that found out nothing; `next` says what to do.
+    /// Creates an inconclusive check; `next` is the remedy.
     pub fn unknown(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: State::Unknown, says: says.into(), next: Some(next.into()) }
     }

@@ -48,7 +48,7 @@ pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<Pat
     let is_of_project = |directory: &PathBuf| !home.starts_with(&project) && real(directory).starts_with(&project);
     let (left_out, searched): (Vec<PathBuf>, Vec<PathBuf>) =
         std::env::split_paths(path).partition(|directory| !directory.is_absolute() || is_of_project(directory));
-    // The parts of a split `PATH` can always be joined again.
+    // Split parts can always be joined again.
     (std::env::join_paths(searched).unwrap_or_default(), left_out)
 }
 

@@ -69,8 +69,7 @@ pub enum Share {
     Part,
 }
 
-/// Returns the share of an element that is the hook of this agent. A group that also has other hooks counts as
-/// [`Share::Part`].
+/// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Share::Part`].
 #[must_use]
 pub fn share(element: &Value, agent: &str) -> Share {
     if !is_ours(element, agent) {

@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 /// Maximum size of a program or settings file for a digest, in bytes: 256 MiB.
 const MAX_DIGESTED: u64 = 256 << 20;
 
-/// Maximum number of characters that are kept of the hook's output.
+/// Maximum length of the kept output, in characters.
 const MAX_SAID: usize = 300;
 
 /// The hook's reaction to one canary call.

@@ -117,8 +117,7 @@ impl<'a> Installation<'a> {
         Self { agent, scope, project }
     }
 
-    /// Returns the project's root in the scope of a project. No link of its files may lead out of it, because others
-    /// have written them.
+    /// Returns the project's root. No link of its files may leave it, because others have written them.
     pub(crate) fn root(&self) -> Option<&'a Path> {
         (self.scope == Scope::Project).then_some(self.project)
     }
@@ -181,7 +180,7 @@ impl Receipts {
         write_private(&path, receipt).map_err(|error| Refused::io(&path, "written", &error))
     }
 
-    /// Removes a receipt. A missing one is no error.
+    /// Removes a receipt, if there is one.
     ///
     /// # Errors
     /// If the receipt cannot be removed.

@@ -135,8 +135,8 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Makes the command start a new session. The group's id is then the leader's id, as with `process_group(0)`, which
-/// cannot be combined with a new session.
+/// Makes the command start a new session. The group's id is the leader's, as with `process_group(0)`, which cannot be
+/// combined with it.
 fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.

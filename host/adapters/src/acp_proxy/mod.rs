@@ -123,7 +123,7 @@ const PERMISSION: Abilities =
 /// The proxy can change the request. The approval queue asks a person.
 const REQUEST: Abilities = Abilities { rejects: true, changes: true, tells_user: true, ..Abilities::NONE };
 
-/// The proxy cannot change the request, because a change of one reading would leave the other unchanged.
+/// A change of one reading would not change the other.
 const REJECTS: Abilities = Abilities { changes: false, ..REQUEST };
 
 /// Another text can replace the text.

@@ -7,7 +7,7 @@
 use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, IN_EDITORS, MOVED, folded};
 use serde_json::{Map, Value, json};
 
-/// Values of `command` by which an editing tool names its operation; they are no shell commands.
+/// Values of an editing tool's `command`, which are no shell commands.
 const OF_EDITORS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
 
 /// Kinds of call that write files.

@@ -180,7 +180,7 @@ pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
             }
         }
     }
-    // Several texts can break the same rule, whose sentence is then given once.
+    // Several texts can break the same rule.
     refused.dedup();
     match (refused.is_empty(), replaced.is_empty()) {
         (false, _) => Decided::Refused(refused.join("\n")),

@@ -118,7 +118,7 @@ impl Presence {
     }
 }
 
-/// Returns the project's root in the scope of a project; no link of its files may lead out of it.
+/// Returns the project's root, which no link of its files may leave.
 pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> {
     (scope == Scope::Project).then_some(context.project)
 }

@@ -21,7 +21,7 @@ use hookhost_adapters::install::{Context, Plan, Scope};
 use hookhost_adapters::{Adapter, Agent};
 use std::ffi::OsStr;
 
-/// Maximum number of characters that are shown of a command of somebody else.
+/// Maximum length of a shown command, in characters.
 const MAX_SHOWN: usize = 200;
 
 /// The findings about an agent.

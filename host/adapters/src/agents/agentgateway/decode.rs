@@ -1,4 +1,4 @@
-//! Decodes agentgateway's messages: `body.messages` of a request, `body.choices` of a response.
+//! agentgateway's messages: `body.messages` of a request, `body.choices` of a response.
 
 use crate::agents::gateway::{Piece, Spoken, call, call_of, calls_of};
 use crate::event::{AgentSession, HookCall, HookEvent};

@@ -1,4 +1,4 @@
-//! Encodes replies to agentgateway. The keys of `action` distinguish an approval, a changed body and a denial.
+//! Replies to agentgateway. The keys of `action` distinguish an approval, a changed body and a denial.
 
 use super::decode::pieces;
 use crate::agents::gateway::{Decided, decide};

@@ -1,4 +1,4 @@
-//! Decodes Amp's events: one object each. The hookhost plugin adds `type`.
+//! Amp's events: one object each. The hookhost plugin adds `type`.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};

@@ -1,4 +1,4 @@
-//! Decodes Antigravity's messages. They do not name their hook point; the command line does.
+//! Antigravity's messages. They do not name their hook point; the command line does.
 
 use super::AGENT;
 use crate::agents::claude_shape::{absolute, first, point_of, result, text};

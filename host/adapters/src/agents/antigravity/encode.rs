@@ -1,5 +1,5 @@
-//! Encodes replies to Antigravity: one object with `decision`. After a reply without `decision`, Antigravity asks its
-//! user about each call.
+//! Replies to Antigravity: one object with `decision`. After a reply without `decision`, Antigravity asks its user
+//! about each call.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, deny_twice, filled, point_of, strictest};

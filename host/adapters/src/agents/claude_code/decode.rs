@@ -1,4 +1,4 @@
-//! Decodes Claude Code's messages: one object with `hook_event_name`, keys in snake case.
+//! Claude Code's messages: one object with `hook_event_name`, keys in snake case.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,4 +1,4 @@
-//! Encodes replies to Claude Code.
+//! Replies to Claude Code.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Dialect, No};

@@ -1,5 +1,5 @@
-//! Decodes the events of mods. Claude Code puts a call's arguments beside the tool's name; the hookhost mod puts them
-//! into `input`.
+//! The events of mods. Claude Code puts a call's arguments beside the tool's name; the hookhost mod puts them into
+//! `input`.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};

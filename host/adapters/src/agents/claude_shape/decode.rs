@@ -1,4 +1,4 @@
-//! Decodes messages in the shape of Claude Code: one object, whose keys may have another spelling.
+//! Messages in the shape of Claude Code: one object, whose keys may have another spelling.
 
 use super::result;
 use crate::agent::{Agent, HookPoint};

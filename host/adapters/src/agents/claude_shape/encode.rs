@@ -1,6 +1,6 @@
-//! Encodes replies in the shape of Claude Code. A denial is JSON with exit code 0, because with exit code 2 the model
-//! would read the path of the hook. The whole reply is built before it is written, because an incomplete reply lets the
-//! call run.
+//! Replies in the shape of Claude Code. A denial is JSON with exit code 0, because with exit code 2 the model would
+//! read the path of the hook. The whole reply is built before it is written, because an incomplete reply lets the call
+//! run.
 
 use super::draft::{Draft, filled};
 use super::strictest::{Strictest, strictest};

@@ -11,7 +11,7 @@ const PLACES: &[&str] =
 /// it.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
-/// Maximum length of a kind, in bytes. A longer text below one of [`KINDS`] is content.
+/// Maximum length of a kind, in bytes; a longer text is content.
 const MAX_KIND: usize = 32;
 
 /// Keys of copies of the output, which the agent would show in place of the replaced output.

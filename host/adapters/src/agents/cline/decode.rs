@@ -1,4 +1,4 @@
-//! Decodes Cline's messages: one object with `hookName`, and an object with the name of the hook point.
+//! Cline's messages: one object with `hookName`, and an object with the name of the hook point.
 
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::{Arguments, Fields, value};

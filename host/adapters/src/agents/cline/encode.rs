@@ -1,4 +1,4 @@
-//! Encodes replies to Cline: always an object with `cancel`, and exit code 0. Cline ignores exit codes.
+//! Replies to Cline: always an object with `cancel`, and exit code 0. Cline ignores exit codes.
 
 use super::AGENT;
 use crate::event::HookCall;

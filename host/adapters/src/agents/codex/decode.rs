@@ -1,4 +1,4 @@
-//! Decodes Codex's messages: Claude Code's shape, with `turn_id` and `model`.
+//! Codex's messages: Claude Code's shape, with `turn_id` and `model`.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,5 +1,5 @@
-//! Encodes replies to Codex. Codex treats a reply with a key that its schemas do not know, or with an empty reason, as
-//! a failed hook, and the call runs.
+//! Replies to Codex. Codex treats a reply with a key that its schemas do not know, or with an empty reason, as a failed
+//! hook, and the call runs.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Dialect, No};

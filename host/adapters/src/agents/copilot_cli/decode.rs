@@ -1,4 +1,4 @@
-//! Decodes Copilot's messages, in two dialects. Only the dialect in snake case always names its hook point.
+//! Copilot's messages, in two dialects. Only the dialect in snake case always names its hook point.
 
 use super::AGENT;
 use crate::checks::misplaced_call;
@@ -78,7 +78,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         "sessionEnd" | "SessionEnd" => HookEvent::SessionEnd,
         "userPromptSubmitted" | "UserPromptSubmit" => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
-        // The text for the model: the prompt, and what the agent put around it.
+        // The prompt, and the agent's text around it.
         "userPromptTransformed" => HookEvent::PromptSubmit { prompt: fields.text("transformedPrompt")? },
         "preToolUse" | "PreToolUse" => HookEvent::BeforeToolCall(call(fields)?),
         "permissionRequest" | "PermissionRequest" => HookEvent::PermissionRequest(call(fields)?),

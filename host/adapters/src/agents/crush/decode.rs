@@ -1,4 +1,4 @@
-//! Decodes Crush's messages: Claude Code's shape, with `event`.
+//! Crush's messages: Claude Code's shape, with `event`.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,4 +1,4 @@
-//! Decodes Cursor's messages: one object with `hook_event_name` in camel case, the other keys in snake case.
+//! Cursor's messages: one object with `hook_event_name` in camel case, the other keys in snake case.
 
 use super::COMPATIBLE;
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};

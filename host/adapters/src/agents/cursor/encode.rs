@@ -1,5 +1,5 @@
-//! Encodes replies to Cursor: JSON with exit code 0. A gate whose entry has `failClosed` treats an empty reply as a
-//! failure, so its reply is never empty.
+//! Replies to Cursor: JSON with exit code 0. A gate whose entry has `failClosed` treats an empty reply as a failure, so
+//! its reply is never empty.
 
 use super::COMPATIBLE;
 use crate::agents::claude_shape::prompts;

@@ -1,4 +1,4 @@
-//! Encodes replies to Droid, which accepts those of Claude Code.
+//! Replies to Droid, which accepts those of Claude Code.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Dialect, No};

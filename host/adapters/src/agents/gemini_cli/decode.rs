@@ -1,4 +1,4 @@
-//! Decodes Gemini CLI's messages: Claude Code's shape under other names, and requests to the model.
+//! Gemini CLI's messages: Claude Code's shape under other names, and requests to the model.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys, point_of};

@@ -1,5 +1,5 @@
-//! Encodes replies to Gemini CLI. Exit code 2 without a text would let the call run, so every reply but one is JSON
-//! with exit code 0: the denial at an unknown hook point.
+//! Replies to Gemini CLI. Exit code 2 without a text would let the call run, so every reply but one is JSON with exit
+//! code 0: the denial at an unknown hook point.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Draft, Strictest, filled, in_place, prompts, strictest};

@@ -5,7 +5,7 @@ use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, 
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Milliseconds per second. Gemini CLI's timeouts are in milliseconds.
+/// Milliseconds per second, for timeouts.
 const PER_SECOND: u32 = 1000;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -1,4 +1,4 @@
-//! Decodes goose's messages: one object with `event`, keys in snake case.
+//! goose's messages: one object with `event`, keys in snake case.
 
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;

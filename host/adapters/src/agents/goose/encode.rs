@@ -1,5 +1,5 @@
-//! Encodes replies to goose. Exit code 2 denies, with the reason on the standard error. goose treats output other than
-//! a decision as a failed hook, so the neutral reply is empty.
+//! Replies to goose. Exit code 2 denies, with the reason on the standard error. goose treats output other than a
+//! decision as a failed hook, so the neutral reply is empty.
 
 use super::AGENT;
 use crate::agents::claude_shape::{denies_by_decision, prompts};

@@ -1,4 +1,4 @@
-//! Decodes Grok Build's messages: Claude Code's shape with keys in camel case, and hook points in snake case.
+//! Grok Build's messages: Claude Code's shape with keys in camel case, and hook points in snake case.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

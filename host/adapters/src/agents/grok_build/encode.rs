@@ -1,5 +1,4 @@
-//! Encodes replies to Grok Build. A denial is exit code 2 and `decision: "deny"`. `allow` means the same as an empty
-//! reply.
+//! Replies to Grok Build. A denial is exit code 2 and `decision: "deny"`. `allow` means the same as an empty reply.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, denies_by_decision, deny_twice, strictest};

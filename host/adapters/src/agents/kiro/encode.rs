@@ -1,5 +1,5 @@
-//! Encodes replies to Kiro. A denial is exit code 2 with the reason on the standard error. At some hook points the
-//! model reads what the hook prints with exit code 0.
+//! Replies to Kiro. A denial is exit code 2 with the reason on the standard error. At some hook points the model reads
+//! what the hook prints with exit code 0.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, filled, strictest};

@@ -1,5 +1,4 @@
-//! Decodes LiteLLM's messages: `texts` has the texts of all messages, in order; `structured_messages` has the speaker
-//! of each.
+//! LiteLLM's messages: `texts` has the texts of all messages, in order; `structured_messages` has the speaker of each.
 
 use crate::agents::gateway::{Piece, Spoken, call, call_of, calls_of};
 use crate::event::{AgentSession, HookCall, HookEvent};
@@ -72,8 +71,8 @@ fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
     }
 }
 
-/// Returns for each message the positions of its texts in `texts`. `None` unless `texts` consists of texts of the
-/// messages in their order, because then the speakers are unknown.
+/// Returns for each message the positions of its texts in `texts`. `None` if `texts` has another text or another order than the
+/// messages, because the speakers are then unknown.
 fn place(texts: &[&str], spoken: &[Spoken<'_>]) -> Option<Vec<Vec<usize>>> {
     let mut next = 0;
     let mut placed = vec![Vec::new(); spoken.len()];

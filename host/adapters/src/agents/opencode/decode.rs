@@ -1,4 +1,4 @@
-//! Decodes OpenCode's events: the `input` and `output` that it passes to a plugin.
+//! OpenCode's events: the `input` and `output` that it passes to a plugin.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};

@@ -1,4 +1,4 @@
-//! Encodes replies to the hookhost plugin, in the format that all such plugins share.
+//! Replies to the hookhost plugin, in the format that all such plugins share.
 
 use super::AGENT;
 use crate::agents::own_plugin;

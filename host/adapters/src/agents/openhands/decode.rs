@@ -1,4 +1,4 @@
-//! Decodes OpenHands' messages: Claude Code's shape, with `event_type`, `working_dir` and `message`.
+//! OpenHands' messages: Claude Code's shape, with `event_type`, `working_dir` and `message`.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,4 +1,4 @@
-//! Encodes replies to OpenHands. A denial is exit code 2 with the reason on standard output and standard error, because
+//! Replies to OpenHands. A denial is exit code 2 with the reason on standard output and standard error, because
 //! versions differ in which they read.
 
 use super::AGENT;

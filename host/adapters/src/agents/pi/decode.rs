@@ -1,4 +1,4 @@
-//! Decodes pi's events: one object each, with `type`.
+//! pi's events: one object each, with `type`.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};

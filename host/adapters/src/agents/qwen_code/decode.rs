@@ -1,4 +1,4 @@
-//! Decodes Qwen Code's messages: Claude Code's shape, with `timestamp` and `tool_call_id`.
+//! Qwen Code's messages: Claude Code's shape, with `timestamp` and `tool_call_id`.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,4 +1,4 @@
-//! Decodes Windsurf's messages: `agent_action_name` is the hook point, `tool_info` has its data.
+//! Windsurf's messages: `agent_action_name` is the hook point, `tool_info` has its data.
 
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;

@@ -1,4 +1,4 @@
-//! Encodes replies to Windsurf, which reads exit codes: 2 denies, with the reason on the standard error.
+//! Replies to Windsurf, which reads exit codes: 2 denies, with the reason on the standard error.
 
 use super::AGENT;
 use crate::event::HookCall;
