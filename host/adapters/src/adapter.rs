@@ -1,4 +1,4 @@
-//! The trait that each agent implements.
+//! The trait that each agent's adapter implements.
 
 use crate::agent::{Abilities, Agent};
 use crate::event::HookCall;
@@ -8,63 +8,66 @@ use crate::outcome::Outcome;
 use crate::reply::Reply;
 use std::path::Path;
 
-/// An agent: how its messages are read and answered, and where its hook is named. Its directory has the same files as that of
-/// each other agent: `mod.rs` (what is known of it), `decode.rs`, `encode.rs`, `install.rs`, and `canary.rs` where its hook is a
-/// command. What its tools do is in the table of the contract (`hookhost_contract::action`).
+/// The adapter of one agent: decodes its messages, encodes its replies, and plans the installation of its hook.
+///
+/// Each agent's directory has the same files: `mod.rs` (the [`Agent`] data), `decode.rs`, `encode.rs`, `install.rs`,
+/// and `canary.rs` if the hook is a command. The contract's table (`hookhost_contract::action`) maps the agent's tools
+/// to actions.
 pub trait Adapter: Sync {
-    /// What is known of the agent.
+    /// Returns the static data of the agent.
     fn agent(&self) -> &'static Agent;
 
-    /// Reads a message. A hook point that is unknown becomes [`Custom`](crate::HookEvent::Custom).
+    /// Decodes a message. An unknown hook point becomes [`Custom`](crate::HookEvent::Custom).
     ///
     /// # Errors
-    /// If the message is not one of this agent, or misses what its hook point needs.
+    /// If the message is not one of this agent, or lacks a field that its hook point needs.
     fn decode(&self, message: &Message<'_>) -> Result<HookCall, Unreadable>;
 
-    /// The reply that makes the agent do what the outcome says. The outcome holds nothing that the agent cannot do there
-    /// ([`degrade`](crate::degrade())).
+    /// Encodes the reply that makes the agent carry out `outcome`. [`degrade`](crate::degrade()) has already replaced
+    /// what the agent cannot express.
     fn encode(&self, call: &HookCall, outcome: &Outcome) -> Reply;
 
-    /// The reply to a call about which nothing could be settled in time: as [`fail`](Self::fail), but in the shape of what
-    /// the agent told, where it takes a no in no other.
+    /// Encodes the reply to a call that could not be settled in time. Like [`fail`](Self::fail), but in the format of
+    /// this call's hook point, for agents that accept a denial only there.
     fn unsettled(&self, call: &HookCall, why: &str) -> Reply;
 
-    /// What the agent can do with the reply to this call: what its hook point says, unless it depends on the call.
+    /// Returns the abilities of the agent for this call. By default, these are the abilities of its hook point.
     fn abilities(&self, call: &HookCall) -> Abilities;
 
-    /// The reply to a message that means several events ([`HookCall::parts`]), with an outcome for each, in their order.
+    /// Encodes one reply to a message with several events ([`HookCall::parts`]). `outcomes` has one outcome per event,
+    /// in order.
     fn encode_all(&self, call: &HookCall, outcomes: &[Outcome]) -> Reply;
 
-    /// The reply to a message that could not be read: a no where the agent takes one, and otherwise the neutral reply.
-    /// `point` is what is known of the hook point; at an unknown one of a message
-    /// that nobody could read the strictest reply counts.
+    /// Encodes the reply to a message that could not be read: a denial if the agent accepts one, otherwise the neutral
+    /// reply. `point` is the hook point if it is known. The strictest reply is used if an unreadable message has an
+    /// unknown hook point.
     fn fail(&self, point: Option<&str>, why: &str) -> Reply;
 
-    /// The reply that says nothing: the agent continues as it would without a hook.
+    /// Encodes the neutral reply: the agent continues as if it had no hook.
     fn neutral(&self, point: Option<&str>) -> Reply;
 
-    /// What has to be in which of the agent's files.
+    /// Returns the files that the agent needs, and their contents.
     ///
     /// # Errors
     /// If the agent has no such files in this scope.
     fn install(&self, context: &Context<'_>) -> Result<Plan, NotInstallable>;
 
-    /// What the agent reads in its JSON files.
+    /// Returns the JSON dialect of the agent's files.
     fn json_dialect(&self) -> JsonDialect {
         JsonDialect::Strict
     }
 
-    /// The hook point before a tool runs, and the message with which the agent would tell there that its model wants to run
-    /// this shell command in this directory; `hookhost doctor --prove` hands it to the hook that the agent's file names. The
-    /// session that it names is [`canary::SESSION`](crate::canary::SESSION). Absent where no process is called: then only the
-    /// agent itself can prove that it asks.
+    /// Returns the hook point before a tool call, and a message such as the agent sends there if its model wants to run
+    /// this shell command in this directory. `hookhost doctor --prove` passes the message to the hook that the agent's
+    /// file names. The message names the session [`canary::SESSION`](crate::canary::SESSION). `None` if the agent
+    /// starts no process for its hook: then only a run of the agent itself proves that it calls the hook.
     fn canary(&self, command: &str, directory: &Path) -> Option<(&'static str, Vec<u8>)>;
 
-    /// Whether the agent takes a reply at a hook point for a no: the call does not run, and the agent has not merely met a hook
-    /// that failed. It is asked only of agents that have a [`canary`](Self::canary).
+    /// Returns true if the agent treats this reply as a denial, so that the call does not run, and not as a failed
+    /// hook. Only called for agents that have a [`canary`](Self::canary).
     fn denies(&self, point: &str, reply: &Reply) -> bool;
 
-    /// The words of a command, the program first, by which the agent does what `prompt` says without a person, and may use
-    /// its shell tool for that. Absent where no such command is known.
+    /// Returns the command line, program first, by which the agent carries out `prompt` unattended with permission to
+    /// use its shell tool. `None` if no such command is known.
     fn headless(&self, prompt: &str) -> Option<Vec<String>>;
 }

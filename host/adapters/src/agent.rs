@@ -1,119 +1,120 @@
-//! What is known of an agent.
+//! Static data about an agent.
 
 use hookhost_contract::EventKind;
 
-/// An agent, as far as it is data.
+/// The static data of an agent.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Agent {
-    /// Its name: on the command line, in `session.agent`, and in the table of its tools.
+    /// Name on the command line, in `session.agent`, and in the table of tools.
     pub name: &'static str,
-    /// Its name for people.
+    /// Name for people.
     pub title: &'static str,
-    /// Its programs, by which it is found on the `PATH`.
+    /// Names of the agent's programs, by which it is found on the `PATH`.
     pub programs: &'static [&'static str],
-    /// The versions that the adapter is made for: the oldest and the newest that was tried. Empty texts where none is known.
+    /// The oldest and the newest version that the adapter was tested with. Empty strings if unknown.
     pub versions: (&'static str, &'static str),
-    /// Its hook points.
+    /// The agent's hook points.
     pub points: &'static [HookPoint],
-    /// What of it is covered, by kind of tool.
+    /// Coverage of the agent, by kind of tool.
     pub coverage: &'static [Coverage],
-    /// What cannot be closed when the hook fails, a sentence each.
+    /// Gaps that remain if the hook fails, one sentence each.
     pub gaps: &'static [&'static str],
 }
 
 impl Agent {
-    /// The hook point of this name.
+    /// Returns the hook point of this name.
     #[must_use]
     pub fn point(&self, name: &str) -> Option<&'static HookPoint> {
         self.points.iter().find(|point| point.name == name)
     }
 
-    /// How long the agent waits for the hook at a hook point, in seconds.
+    /// Returns the time that the agent waits for the hook at a hook point, in seconds.
     #[must_use]
     pub fn timeout(&self, point: &str) -> u16 {
         self.point(point).map_or(TIMEOUT, |point| point.timeout)
     }
 
-    /// What the agent can do at a hook point; at an unknown one nothing.
+    /// Returns the abilities of the agent at a hook point; none at an unknown hook point.
     #[must_use]
     pub fn abilities(&self, point: &str) -> Abilities {
         self.point(point).map_or(Abilities::NONE, |point| point.abilities)
     }
 }
 
-/// A place in an agent's life where it calls hooks.
+/// A point in an agent's life at which it calls hooks.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct HookPoint {
-    /// The agent's own name of it.
+    /// The agent's own name of the hook point.
     pub name: &'static str,
-    /// The event that plugins are asked about; `custom-event` where there is no counterpart.
+    /// The event that plugins get; `custom-event` if there is no counterpart.
     pub event: EventKind,
-    /// What the agent can do there.
+    /// The abilities of the agent at this hook point.
     pub abilities: Abilities,
-    /// Whether `hookhost install` registers the hook there.
+    /// True if `hookhost install` registers the hook at this hook point.
     pub installed: bool,
-    /// How long the agent waits for the hook, in seconds, as `hookhost install` writes it or the agent fixes it. A person has
-    /// less time to answer.
+    /// Timeout of the hook, in seconds: the value that `hookhost install` writes, or the agent's fixed value. A person
+    /// has less time to answer.
     pub timeout: u16,
 }
 
-/// How long an agent waits for its hook where that can be chosen, in seconds: longer than a person has for an answer.
+/// Timeout of a hook if it can be chosen, in seconds. It is longer than the time that a person has to answer.
 pub const TIMEOUT: u16 = 330;
 
 impl HookPoint {
-    /// A hook point that `hookhost install` registers.
+    /// Returns a hook point that `hookhost install` registers.
     #[must_use]
     pub const fn new(name: &'static str, event: EventKind, abilities: Abilities) -> Self {
         Self { name, event, abilities, installed: true, timeout: TIMEOUT }
     }
 
-    /// The same, where `hookhost install` does not register the hook.
+    /// Returns the same hook point, not registered by `hookhost install`.
     #[must_use]
     pub const fn not_installed(self) -> Self {
         Self { installed: false, ..self }
     }
 
-    /// The same, where the agent waits for so many seconds.
+    /// Returns the same hook point with this timeout in seconds.
     #[must_use]
     pub const fn timeout(self, seconds: u16) -> Self {
         Self { timeout: seconds, ..self }
     }
 }
 
-/// What an agent can do with the reply at one hook point. What it cannot do is made stricter before ([`crate::degrade()`]).
+/// The abilities of an agent with a reply at one hook point. An outcome that needs another ability is first replaced by
+/// a stricter one ([`crate::degrade()`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Abilities {
-    /// It does not do what was rejected; of a result or a text: it does not use it.
+    /// The agent does not perform a rejected call, and does not use a rejected result or text.
     pub rejects: bool,
-    /// It takes other arguments for a call.
+    /// The agent accepts changed arguments for a call.
     pub changes: bool,
-    /// It lays the other arguments over those of the call, so that one that is left out stays as it was.
+    /// The agent merges changed arguments into those of the call: an argument that is left out keeps its value.
     pub merges: bool,
-    /// It takes other arguments only where a text `command` stays one.
+    /// The agent accepts changed arguments only if a `command` that is a string stays a string.
     pub keeps_command: bool,
-    /// It takes a result in place of running the call.
+    /// The agent accepts a result in place of running the call.
     pub responds: bool,
-    /// It asks its user, and does not continue without a yes, also where nobody is there.
+    /// The agent asks its user, and does not continue without approval, even if no user is present.
     pub asks: bool,
-    /// It takes another text or result in place of the one that it has.
+    /// The agent accepts another text or result in place of its own.
     pub replaces: bool,
-    /// It need not ask its user where the reply approves.
+    /// The agent can skip its own question if the reply approves the call.
     pub approves: bool,
-    /// Its model reads a text beside the answer.
+    /// The agent's model reads a text that is added to the reply.
     pub adds_context: bool,
-    /// Its user reads a text.
+    /// The agent's user reads a text.
     pub tells_user: bool,
-    /// It continues with another task.
+    /// The agent continues with another task.
     pub goes_on: bool,
-    /// It ends its run.
+    /// The agent ends its run.
     pub stops: bool,
 }
 
 impl Abilities {
-    /// Nothing: it only tells.
+    /// No abilities: the agent only reports.
     pub const NONE: Self = Self {
         rejects: false,
         changes: false,
@@ -129,43 +130,43 @@ impl Abilities {
         stops: false,
     };
 
-    /// Rejections alone.
+    /// Only the ability to reject.
     pub const REJECTS: Self = Self { rejects: true, ..Self::NONE };
 }
 
-/// What of an agent is covered, for one kind of tool.
+/// Coverage of one kind of tool of an agent.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Coverage {
     /// The kind of tool, such as `shell commands`.
     pub tools: &'static str,
-    /// How far.
+    /// Degree of coverage.
     pub covered: Covered,
-    /// What one has to know about it; may be empty.
+    /// Limits of the coverage; may be empty.
     pub note: &'static str,
 }
 
 impl Coverage {
-    /// A kind of tool, and how far it is covered.
+    /// Returns the coverage of one kind of tool.
     #[must_use]
     pub const fn new(tools: &'static str, covered: Covered, note: &'static str) -> Self {
         Self { tools, covered, note }
     }
 }
 
-/// How far a kind of tool is covered.
+/// Degree to which a kind of tool is covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Covered {
-    /// Plugins are asked before, and their no holds.
+    /// The agent asks plugins before each call, and obeys a rejection.
     Gated,
-    /// Plugins are told, and cannot hinder it.
+    /// The agent reports calls to plugins, which cannot prevent them.
     Observed,
-    /// The agent does not say anything about it.
+    /// The agent reports nothing about these calls.
     Blind,
 }
 
 impl Covered {
-    /// The word.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

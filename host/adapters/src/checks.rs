@@ -1,5 +1,5 @@
-//! What each message has to be, whichever agent wrote it: what agent and rules could read differently is refused before a tool runs,
-//! and withheld or read leniently once it has run.
+//! Checks that every message has to pass, for any agent. A message that agent and rules could read differently is
+//! refused before a tool runs. After the tool has run, its result is withheld or read leniently.
 
 use crate::agent::Agent;
 use crate::event::{HookCall, HookEvent, ToolUse};
@@ -9,7 +9,7 @@ use hookhost_contract::EventKind;
 use hookhost_contract::action::ActionMap;
 use serde_json::{Map, Value};
 
-/// The keys by which messages of any agent show that they have a call of a tool.
+/// Keys that occur in messages about a tool call, for all agents.
 const CALLS: &[&str] = &[
     "tool_name",
     "toolName",
@@ -22,12 +22,13 @@ const CALLS: &[&str] = &[
     "preToolUse",
 ];
 
-/// Whether a message has a call of a tool, also in the words of another agent.
+/// Returns true if a message contains a tool call, also in the format of another agent.
 pub(crate) fn has_call(fields: &Fields) -> bool {
     CALLS.iter().any(|key| fields.get(key).is_some_and(|value| !value.is_null()))
 }
 
-/// Why a message that was sent to a hook point which has no call is not one of that point. It is answered as a call is.
+/// Returns the error for a tool call at a hook point that has none. The reply is that of the agent's hook point before
+/// a tool call.
 pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     let is_gate = |event: EventKind, rejects: bool| event == EventKind::BeforeToolCall && rejects;
     let gate = agent.points.iter().find(|point| is_gate(point.event, point.abilities.rejects));
@@ -36,10 +37,10 @@ pub(crate) fn misplaced_call(agent: &Agent, point: &str) -> Unreadable {
     Unreadable::new(why).at(gate.map_or(point, |gate| gate.name))
 }
 
-/// The call that a decoder has read, once it is clear that all read the same.
+/// Returns the decoded call after checking that agent and rules read the same message.
 ///
 /// # Errors
-/// If agent and rules could read different things of what is about to happen.
+/// If agent and rules could read a different action.
 pub(crate) fn checked(
     agent: &Agent,
     message: &Message<'_>,
@@ -90,10 +91,10 @@ pub(crate) fn checked(
     Ok(call)
 }
 
-/// Makes an object of arguments that the agent wrote in another way.
+/// Converts the arguments into an object if the agent wrote them in another form.
 ///
 /// # Errors
-/// If there are none and the tool needs some, or it is not clear which argument a text is.
+/// If the tool needs arguments and has none, or if a text does not show which argument it is.
 fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
     let actions = ActionMap::default();
     let actions = actions.of(agent.name);
@@ -112,7 +113,7 @@ fn complete(agent: &Agent, tool: &mut ToolUse) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// Whether a message says itself that it is of this hook point.
+/// Returns true if the message itself names this hook point.
 fn is_named(fields: &Fields, point: &str) -> bool {
     let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let point = folded(point);
@@ -120,7 +121,7 @@ fn is_named(fields: &Fields, point: &str) -> bool {
     is_named(fields) || is_named(&fields.within("hookhost"))
 }
 
-/// Whether a path begins with a drive of Windows, or with one of its shares.
+/// Returns true if a path begins with a Windows drive or a Windows share.
 pub(crate) fn is_of_windows(path: &str) -> bool {
     let has_drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     has_drive || path.starts_with(r"\\")

@@ -1,5 +1,4 @@
-//! Outcomes that an agent cannot express, made stricter. Nothing is passed in silence: each change of an outcome is returned,
-//! for the log.
+//! Replaces an outcome that an agent cannot express by a stricter one. Every replacement is returned for the log.
 
 use crate::agent::Abilities;
 use crate::event::{HookCall, HookEvent};
@@ -9,35 +8,35 @@ use hookhost_contract::{Cause, Refusal, Rejection};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What an agent could not be told, and what it is told in its place.
+/// A part of an outcome that an agent cannot express, and its replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Degradation {
-    /// It takes no other arguments: the call is rejected, and the reason has the changed one.
+    /// The agent accepts no changed arguments: the call is rejected, and the reason contains the changed call.
     ChangeToRejection,
-    /// It takes no result in place of the tool's: the call is rejected, and the reason has the result.
+    /// The agent accepts no result in place of the tool's: the call is rejected, and the reason contains the result.
     ResponseToRejection,
-    /// It cannot ask dependably, and nobody else answered: the call is rejected.
+    /// The agent cannot ask its user dependably, and nobody else answered: the call is rejected.
     QuestionToRejection,
-    /// It does what was rejected: the rejection is recorded, and the user is told where that is possible.
+    /// The agent ignores rejections here: the rejection is recorded, and the user is told if possible.
     RejectionNotPossible,
-    /// It uses the text or the result that was to be replaced or withheld.
+    /// The agent uses the text or the result that should be replaced or withheld.
     ReplacementNotPossible,
-    /// It asks its user nevertheless.
+    /// The agent asks its user although a plugin approved the call.
     ApprovalNotPossible,
-    /// Its model does not read what plugins remind it of.
+    /// The agent's model does not read the reminders of plugins.
     ContextNotPossible,
-    /// Its user does not read what plugins say.
+    /// The agent's user does not read the notices of plugins.
     NoticeNotPossible,
-    /// It does not continue with the tasks of plugins.
+    /// The agent does not continue with the tasks of plugins.
     TasksNotPossible,
-    /// It does not end its run; the call is rejected.
+    /// The agent does not end its run; the call is rejected.
     StopNotPossible,
 }
 
 impl Degradation {
-    /// One sentence for people.
+    /// Returns one sentence for people.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -61,7 +60,8 @@ impl Degradation {
     }
 }
 
-/// Makes of an outcome one that an agent with these abilities can express, at the place of `call`.
+/// Replaces the parts of `outcome` that an agent with the abilities `can` cannot express for `call`. Returns the new
+/// outcome and the list of replacements.
 #[must_use]
 pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, Vec<Degradation>) {
     let mut lost = Vec::new();
@@ -105,7 +105,7 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
         other => other,
     };
     let answer = match answer {
-        // A text that a plugin withholds is not left as it is where the agent takes another one.
+        // The agent would use a withheld text unless another text takes its place.
         Answer::Rejected(rejection) if !can.rejects && can.replaces && is_text(call) => {
             lost.push(Degradation::RejectionNotPossible);
             if rejection.ends.is_some() {
@@ -140,13 +140,13 @@ pub fn degrade(call: &HookCall, outcome: Outcome, can: Abilities) -> (Outcome, V
     (Outcome { answer, context, notices, rules }, lost)
 }
 
-/// Whether the event is about a text that is there already.
+/// Returns true if the event is about a text that exists already.
 fn is_text(call: &HookCall) -> bool {
     matches!(call.event, HookEvent::AfterCompaction { .. } | HookEvent::FinalText { .. })
 }
 
-/// Whether a call of the agent can get exactly these arguments: what a plugin took out of them would stay where they are
-/// merged.
+/// Returns true if the agent can run the call with exactly these arguments. An agent that merges arguments would keep
+/// one that a plugin removed.
 fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
     let (HookEvent::BeforeToolCall(tool) | HookEvent::PermissionRequest(tool)) = &call.event else {
         return can.changes;
@@ -157,8 +157,8 @@ fn can_change(call: &HookCall, arguments: &Value, can: Abilities) -> bool {
     can.changes && tool.is_exact && (!can.merges || stays()) && (!can.keeps_command || keeps_command())
 }
 
-/// What happens to a value that must not be used as it is, where the agent cannot take another one: it is withheld, or else
-/// the user is told.
+/// Returns the answer for a value that should be replaced if the agent accepts no replacement: the value is rejected if
+/// possible, otherwise the user is told.
 fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<String>) -> Answer {
     if can.rejects {
         let what = match call.event {
@@ -173,7 +173,8 @@ fn stricter_than_replacing(call: &HookCall, can: Abilities, notices: &mut Vec<St
     Answer::Neutral
 }
 
-/// A no that stands for another outcome. Its reason is not cut: a model that gets half of a call would make half of it.
+/// Returns a rejection that stands for another outcome. The reason is not shortened: a model that reads half of a call
+/// would make that half.
 fn rejected(by: Vec<String>, refusal: Refusal) -> Answer {
     let mut rejection = Rejection::host(by, Cause::Verdict, String::new());
     rejection.refusal = refusal;

@@ -1,12 +1,13 @@
-//! The directories of hookhost's own files: the variables that lead to them, and how a hook's command line fixes them.
+//! The directories of hookhost's own files: the variables that set them, and the flags of a hook's command line that
+//! fix them.
 //!
-//! A project can set variables of the agent that works in it, and so of the hook that the agent starts. A command line in the user's
-//! own file is out of its reach.
+//! A project can set variables for the agent that works in it, and so for the hook that the agent starts. It cannot
+//! change a command line in the user's own file.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The variables that say where hookhost's files are.
+/// The variables that determine the directories of hookhost's files.
 pub const DIRECTORY_VARIABLES: [&str; 7] = [
     "HOOKHOST_CONFIG_DIR",
     "HOOKHOST_STATE_DIR",
@@ -17,31 +18,31 @@ pub const DIRECTORY_VARIABLES: [&str; 7] = [
     "HOME",
 ];
 
-/// Reads a variable of an environment.
+/// A function that reads a variable of an environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The directories of a user, as far as they are known.
+/// The directories of a user; `None` if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directories {
-    /// The directory of the user's own `hookhost.toml`.
+    /// Directory of the user's own `hookhost.toml`.
     pub config: Option<PathBuf>,
-    /// The directory of the log, of approvals and of the resident host's socket.
+    /// Directory of the log, of approvals and of the resident host's socket.
     pub state: Option<PathBuf>,
-    /// The directory of compiled code.
+    /// Directory of compiled code.
     pub cache: Option<PathBuf>,
-    /// The home directory, which is `~` in the user's rules.
+    /// Home directory, for `~` in the user's rules.
     pub home: Option<PathBuf>,
 }
 
-/// A variable that leads hookhost to another directory than the one of the command line.
+/// A variable that sets another directory than the hook's command line does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contradiction {
     /// The variable.
     pub variable: &'static str,
-    /// The directory to which it leads.
+    /// The directory that the variable sets.
     pub leads_to: PathBuf,
-    /// The directory of the command line.
+    /// The directory on the command line.
     pub fixed: PathBuf,
 }
 
@@ -61,14 +62,14 @@ const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    /// Returns the directory to which an environment leads, and the variable that decides it.
+    /// Returns the directory that an environment sets, and the variable that decides it.
     fn of_environment(&self, environment: Environment<'_>) -> Option<(PathBuf, &'static str)> {
         let path = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(named) = path(self.variable) {
             return Some((named, self.variable));
         }
         let (variable, default) = self.base?;
-        // A relative path in it is invalid, and ignored: XDG Base Directory Specification.
+        // The XDG Base Directory Specification says that a relative path is invalid and must be ignored.
         let base = path(variable).filter(|path| path.is_absolute()).map(|path| (path, variable));
         let (base, variable) = base.or_else(|| Some((path("HOME")?.join(default), "HOME")))?;
         Some((base.join("hookhost"), variable))
@@ -76,8 +77,8 @@ impl Kind {
 }
 
 impl Directories {
-    /// Returns the directories to which an environment leads. The system's list of users, which knows the home of somebody
-    /// without `HOME`, is not asked.
+    /// Returns the directories that an environment sets. It does not ask the system's user database, which knows the
+    /// home directory of a user without `HOME`.
     #[must_use]
     pub fn of_environment(environment: Environment<'_>) -> Self {
         let [config, state, cache, home] =
@@ -85,7 +86,7 @@ impl Directories {
         Self { config, state, cache, home }
     }
 
-    /// Returns these directories, and those of `other` where these are not known.
+    /// Fills unknown directories from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -96,16 +97,16 @@ impl Directories {
         }
     }
 
-    /// Returns the words of a hook's command line that fix these directories. A path that is not UTF-8 cannot be written into an agent's
-    /// file, and one that does not begin at the root means another directory for each hook: both are left out.
+    /// Returns the flags of a hook's command line that fix these directories. It leaves out a path that is not UTF-8,
+    /// which cannot be written into an agent's file, and a relative path, which would mean another directory for each
+    /// hook.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let whole = self.texts().filter(|(_, directory)| Path::new(directory).is_absolute());
         whole.map(|(kind, directory)| format!("{}={directory}", kind.flag)).collect()
     }
 
-    /// Takes a word of a hook's command line. Returns false where it is no flag of a directory, or its path does not begin at the
-    /// root.
+    /// Reads a flag of a hook's command line. Returns false if `word` is no directory flag or its path is relative.
     pub fn take_flag(&mut self, word: &str) -> bool {
         let Self { config, state, cache, home } = self;
         let mut directories = KINDS.iter().zip([config, state, cache, home]);
@@ -117,18 +118,18 @@ impl Directories {
         true
     }
 
-    /// Returns the variables by which a program finds these directories, with their values.
+    /// Returns the variables that make a program use these directories, with their values.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
         self.texts().map(|(kind, directory)| (kind.variable.to_owned(), directory.to_owned())).collect()
     }
 
-    /// Returns the first variable by which an environment leads to another directory than one of these.
+    /// Returns the first variable of an environment that sets another directory than these.
     #[must_use]
     pub fn contradiction(&self, environment: Environment<'_>) -> Option<Contradiction> {
         self.known().find_map(|(kind, fixed)| {
             let (leads_to, variable) = kind.of_environment(environment)?;
-            // An environment with the same home that lacks a variable of the one in which the hook was installed.
+            // The environment has the same home, and lacks a variable that was set when the hook was installed.
             let has_same_home = variable == "HOME"
                 && environment("HOME").is_some_and(|home| self.home.as_deref() == Some(Path::new(&home)));
             (leads_to != *fixed && !has_same_home).then(|| Contradiction {

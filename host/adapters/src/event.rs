@@ -1,4 +1,4 @@
-//! The event that a message means.
+//! The event that an agent's message reports.
 
 use crate::checks::is_of_windows;
 use crate::json::Arguments;
@@ -6,48 +6,49 @@ use hookhost_contract::{EventKind, Inference, Json, ToolOrigin, ToolResult};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// A message of an agent as it is understood.
+/// A decoded message of an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HookCall {
     /// The agent's own name of the hook point, such as `PreToolUse`.
     pub point: String,
-    /// In which of its sessions.
+    /// The agent's session.
     pub session: AgentSession,
-    /// What happens there.
+    /// The event.
     pub event: HookEvent,
-    /// The message itself, a JSON text. Nothing of it is lost.
+    /// The message itself as JSON, unchanged.
     pub raw: Json,
-    /// What tells the event from all others of its session, where it has no identifier and its agent reports it more than once: a
-    /// gateway sees each prompt again with every later request.
+    /// Key of the event within its session, for an event without identifier that its agent reports repeatedly. For
+    /// example, a gateway reports each prompt again with every later request.
     pub once: Option<String>,
-    /// What else the message means, in order: one request to a gateway carries prompts and results, one response texts and calls.
+    /// The further events of the message, in order. For example, a request to a gateway contains prompts and results,
+    /// and a response contains texts and calls.
     pub further: Vec<FurtherEvent>,
-    /// Why two readers could read different results in the message. Then the result is one of them, and is withheld where the agent
-    /// takes another one in its place.
+    /// The reason why two readers could read different results in the message. The result is then one of the possible
+    /// ones, and is withheld if the agent accepts a replacement.
     pub unclear: Option<String>,
 }
 
-/// One more event of a message.
+/// A further event of a message.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FurtherEvent {
-    /// Its hook point.
+    /// The hook point of the event.
     pub point: String,
-    /// As [`HookCall::once`].
+    /// Like [`HookCall::once`].
     pub once: Option<String>,
-    /// What happens there.
+    /// The event.
     pub event: HookEvent,
 }
 
 impl FurtherEvent {
-    /// What else happens, at `point`.
+    /// Creates a further event at `point`.
     #[must_use]
     pub fn new(point: impl Into<String>, event: HookEvent) -> Self {
         Self { point: point.into(), once: None, event }
     }
 
-    /// The same, with what tells it from all others of its session.
+    /// Sets the key of the event within its session.
     #[must_use]
     pub fn once(mut self, once: impl Into<String>) -> Self {
         self.once = Some(once.into());
@@ -56,14 +57,14 @@ impl FurtherEvent {
 }
 
 impl HookCall {
-    /// What happens at `point` in `session`.
+    /// Creates a call with the event at `point` in `session`.
     #[must_use]
     pub fn new(point: impl Into<String>, session: AgentSession, event: HookEvent, raw: Json) -> Self {
         Self { point: point.into(), session, event, raw, once: None, further: Vec::new(), unclear: None }
     }
 
-    /// Each event of the message as a call of its own, in order, to be settled and degraded one by one. The first has the
-    /// message; each later one says which part of it it is.
+    /// Splits the message into one call per event, in order; each is settled and degraded separately. The first has the
+    /// whole message as `raw`, each later one its part number.
     #[must_use]
     pub fn parts(&self) -> Vec<Self> {
         let mut first = self.clone();
@@ -77,9 +78,9 @@ impl HookCall {
         std::iter::once(first).chain(later).collect()
     }
 
-    /// What tells this call from all others of its session: two reports with the same one are of the same call, which two
-    /// hook files or two programs of the agent may make. Tool calls that the agent numbers have one, and what a gateway
-    /// sees again with each request ([`once`](Self::once)).
+    /// Returns the kind and the key of this call within its session. Two reports with the same key are about the same
+    /// call; two hook files or two programs of the agent can cause them. Numbered tool calls have a key, and so do the
+    /// events that a gateway repeats with each request ([`once`](Self::once)).
     #[must_use]
     pub fn key(&self) -> Option<(&'static str, &str)> {
         let (kind, call) = match &self.event {
@@ -92,32 +93,32 @@ impl HookCall {
     }
 }
 
-/// A session of an agent, as the agent names it.
+/// A session of an agent, in the agent's own terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentSession {
-    /// The agent's own identifier of it; absent where the agent says none.
+    /// The agent's own identifier of the session; `None` if the agent sends none.
     pub id: Option<String>,
-    /// The sub-agent in which it happens, by the agent's identifier; absent for the agent that the user talks to.
+    /// The agent's identifier of the sub-agent; `None` for the main agent.
     pub subagent: Option<String>,
     /// Working directory, an absolute path.
     pub cwd: PathBuf,
     /// Root of the project, an absolute path.
     pub workspace: PathBuf,
-    /// The agent's own version, where the message says it.
+    /// The agent's version, if the message contains it.
     pub version: Option<String>,
-    /// Whether a person is there, as far as the message says.
+    /// True if a person is present, as far as the message says.
     pub interactive: bool,
 }
 
 impl AgentSession {
-    /// The session `id` in `cwd`, which is also the project's root.
+    /// Creates the session `id` in `cwd`, which is also the project's root.
     #[must_use]
     pub fn new(id: Option<String>, cwd: PathBuf) -> Self {
         Self { id, subagent: None, workspace: cwd.clone(), cwd, version: None, interactive: true }
     }
 
-    /// Why nothing can be settled in its directory, if that is one of another operating system than this one.
+    /// Returns an error text if the working directory belongs to Windows and this hookhost runs on another system.
     #[must_use]
     pub fn is_elsewhere(&self) -> Option<String> {
         let shown = self.cwd.to_string_lossy();
@@ -131,47 +132,47 @@ impl AgentSession {
     }
 }
 
-/// What happens in an agent.
+/// An event in an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HookEvent {
-    /// The session begins; or continues, where it was interrupted.
+    /// The session begins, or continues after an interruption.
     SessionStart {
-        /// Whether the agent says that it continues.
+        /// True if the agent says that the session continues.
         is_resumed: bool,
     },
     /// The session ends.
     SessionEnd,
     /// The user has sent a prompt.
     PromptSubmit {
-        /// Its text.
+        /// Text of the prompt.
         prompt: String,
     },
     /// A tool is about to be called.
     BeforeToolCall(ToolUse),
-    /// The agent is about to ask its user about a call, which it has told before, or not.
+    /// The agent is about to ask its user about a call, which it may have reported before.
     PermissionRequest(ToolUse),
     /// A tool has been called.
     AfterToolCall {
         /// The call, as the agent made it.
         call: ToolUse,
-        /// What it answered.
+        /// The tool's result.
         result: ToolResult,
     },
     /// A sub-agent is about to be started.
     SubagentStart {
-        /// The agent's identifier of it.
+        /// The agent's identifier of the sub-agent.
         id: String,
-        /// Its task, or its kind where the agent says no more.
+        /// Task of the sub-agent, or its kind if the agent says no more.
         prompt: String,
     },
     /// A sub-agent is about to end.
     SubagentEnd {
-        /// The agent's identifier of it.
+        /// The agent's identifier of the sub-agent.
         id: String,
-        /// Its final text.
+        /// Final text of the sub-agent.
         text: String,
-        /// Whether a hook has kept it going before.
+        /// True if a hook has already made it continue.
         is_continued: bool,
     },
     /// The agent is about to send a request to its model.
@@ -188,32 +189,32 @@ pub enum HookEvent {
         /// The summary.
         summary: String,
     },
-    /// A text is about to be shown to the user, whole.
+    /// A complete text is about to be shown to the user.
     FinalText {
         /// The text.
         text: String,
     },
-    /// The agent is about to stop: nothing is left to do.
+    /// The agent is about to stop because no work is left.
     Stop {
-        /// Its last text, where the agent says it.
+        /// The agent's last text, if the message contains it.
         text: Option<String>,
-        /// Whether a hook has kept it going before.
+        /// True if a hook has already made the agent continue.
         is_continued: bool,
     },
     /// The agent could not continue.
     AgentError {
-        /// Why.
+        /// Error message.
         message: String,
     },
-    /// Something that has no counterpart; plugins observe it as the custom event `AGENT/POINT`.
+    /// An event without counterpart; plugins observe it as the custom event `AGENT/POINT`.
     Custom {
-        /// What the agent said about it.
+        /// The agent's data about the event.
         payload: Value,
     },
 }
 
 impl HookEvent {
-    /// The event that plugins are asked about.
+    /// Returns the kind of event that plugins get.
     #[must_use]
     pub fn kind(&self) -> EventKind {
         match self {
@@ -236,24 +237,25 @@ impl HookEvent {
     }
 }
 
-/// A call of a tool, as the agent names it.
+/// A tool call, in the agent's own terms.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolUse {
-    /// The agent's identifier of the call, where it has one.
+    /// The agent's identifier of the call, if it has one.
     pub id: Option<String>,
-    /// The tool's name, as the agent's table of tools has it.
+    /// Name of the tool, as in the agent's table of tools.
     pub name: String,
-    /// Its arguments, an object.
+    /// The arguments, an object.
     pub arguments: Value,
-    /// Whether the arguments would be the same if they were written again: otherwise no changed call can take the place of this one.
+    /// True if the arguments can be written again without change. Otherwise no changed call can replace this one.
     pub is_exact: bool,
-    /// Who brought the tool.
+    /// The provider of the tool.
     pub origin: ToolOrigin,
 }
 
 impl ToolUse {
-    /// A call of the agent's own tool `name`. One that is called `mcp__SERVER__TOOL` is of that server.
+    /// Creates a call of the agent's own tool `name`. A name such as `mcp__SERVER__TOOL` makes it a tool of that MCP
+    /// server.
     #[must_use]
     pub fn new(id: Option<String>, name: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
         let name = name.into();
@@ -263,7 +265,7 @@ impl ToolUse {
         Self { id, name, arguments, is_exact, origin }
     }
 
-    /// The same of this MCP server.
+    /// Sets the MCP server that provides the tool.
     #[must_use]
     pub fn of_server(mut self, server: impl Into<String>) -> Self {
         self.origin = ToolOrigin::Mcp(server.into());

@@ -1,4 +1,4 @@
-//! An adapter as the functions in the files of its agent's directory.
+//! An adapter that consists of the functions in its agent's directory.
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent};
@@ -12,7 +12,7 @@ use crate::reply::Reply;
 use serde_json::Value;
 use std::path::Path;
 
-/// Reads a message whose fields have been read.
+/// Decodes a message whose fields have been read.
 type Decode = fn(&Message<'_>, &Fields) -> Result<HookCall, Unreadable>;
 type Encode = fn(&HookCall, &Outcome) -> Reply;
 type EncodeAll = fn(&HookCall, &[Outcome]) -> Reply;
@@ -23,10 +23,10 @@ type Install = fn(&Context<'_>) -> Result<Plan, NotInstallable>;
 type Canary = fn(&str, &Path) -> (&'static str, Value);
 type Denies = fn(&str, &Reply) -> bool;
 
-/// Where the prompt is among the words of a command without a person.
+/// Placeholder for the prompt in a headless command line.
 pub(crate) const TASK: &str = "TASK";
 
-/// An adapter. What most agents do is what it does unless told otherwise.
+/// An adapter made of functions. The defaults fit most agents.
 pub(crate) struct Functions {
     agent: &'static Agent,
     decode: Decode,
@@ -42,7 +42,7 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    /// What each agent has. Its neutral reply is an empty one.
+    /// Creates an adapter with the functions that each agent has. The default neutral reply is empty.
     pub(crate) const fn new(
         agent: &'static Agent,
         decode: Decode,
@@ -65,32 +65,33 @@ impl Functions {
         }
     }
 
-    /// Its neutral reply is this one.
+    /// Sets the neutral reply.
     pub(crate) const fn neutral(self, neutral: Neutral) -> Self {
         Self { neutral, ..self }
     }
 
-    /// What nobody settled has this reply, and not that of a message that nobody could read.
+    /// Sets the reply for calls that were read but not settled. Default: the `fail` reply.
     pub(crate) const fn unsettled(self, unsettled: Unsettled) -> Self {
         Self { unsettled: Some(unsettled), ..self }
     }
 
-    /// A message can mean several events.
+    /// Sets the encoder for messages with several events.
     pub(crate) const fn encode_all(self, encode_all: EncodeAll) -> Self {
         Self { encode_all: Some(encode_all), ..self }
     }
 
-    /// What it can do depends on the call.
+    /// Makes the abilities depend on the call. Default: those of its hook point.
     pub(crate) const fn abilities(self, abilities: fn(&HookCall) -> Abilities) -> Self {
         Self { abilities: Some(abilities), ..self }
     }
 
-    /// Its hook is a command, which can be proven: its message about a shell command, and whether it takes a reply for a no.
+    /// Sets the canary message for a shell command, and the function that recognises a denial. For agents whose hook is
+    /// a command.
     pub(crate) const fn canary(self, message: Canary, denies: Denies) -> Self {
         Self { canary: Some((message, denies)), ..self }
     }
 
-    /// It can be run without a person, by these words; [`TASK`] is one of them.
+    /// Sets the headless command line. One of its words is [`TASK`].
     pub(crate) const fn headless(self, words: &'static [&'static str]) -> Self {
         Self { headless: words, ..self }
     }
@@ -126,7 +127,7 @@ impl Adapter for Functions {
         if let Some(encode_all) = self.encode_all {
             return encode_all(call, outcomes);
         }
-        // Most agents tell one event at a time; should one of them not, one rejection rejects the whole message.
+        // Most agents report one event per message. For any other message, one rejection rejects the whole message.
         let rejected = outcomes.iter().find(|outcome| matches!(outcome.answer, Answer::Rejected(_)));
         match rejected.or(outcomes.first()) {
             Some(outcome) => self.encode(call, outcome),

@@ -1,48 +1,51 @@
-//! What decides under which rules an agent runs, beside the files that [`install`](crate::install) writes and those that name MCP
-//! servers ([`mcp_servers`](crate::mcp_servers)): further files, variables, and words with which an agent starts without its hooks.
+//! Files, variables and command-line words that determine an agent's rules, in addition to the files that
+//! [`install`](crate::install) writes and the files that name MCP servers ([`mcp_servers`](crate::mcp_servers)).
 //!
-//! This is data. The table of guarded files (`example-plugins/shell-syntax/guarded.toml`) and parts of the rules about it
-//! (`example-plugins/shell-guard/rules/catalogues/self-defence.toml`) are generated from it; a test says where they are stale.
+//! This module is data. The table of guarded files (`example-plugins/shell-syntax/guarded.toml`) and parts of the rules
+//! about it (`example-plugins/shell-guard/rules/catalogues/self-defence.toml`) are generated from it; a test fails if
+//! they are stale.
 //!
-//! A path is a row of names, anywhere: `.claude/settings*.json` is that file of the user, of this project and of any other. With a
-//! slash in front it is a path from the root. `*` stands for any part of a name, `/**` at the end for a directory with everything in it.
+//! A path is a sequence of names at any depth: `.claude/settings*.json` means that file of the user, of this project
+//! and of any other project. A leading slash makes it a path from the root. `*` matches any part of a name. `/**` at
+//! the end matches a directory with everything in it.
 
-/// What of one owner is guarded.
+/// The guarded files, variables and words of one owner.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Guarded {
-    /// `hookhost`, an agent by its name, or `environment`.
+    /// `hookhost`, the name of an agent, `editors`, or `environment`.
     pub owner: &'static str,
-    /// Where this comes from.
+    /// Source of this data.
     pub source: &'static str,
-    /// Files that go with the directories above them.
+    /// Files that are guarded together with the directories above them.
     pub files: &'static [&'static str],
-    /// Files of a user: their directories count only where they lie in a home.
+    /// Files of a user. Their directories are guarded only in a home directory.
     pub in_home: &'static [&'static str],
     /// Files whose directories may be removed.
     pub alone: &'static [&'static str],
-    /// Files whose names are so common that they count only outside of the workspace.
+    /// Files with common names, which are guarded only outside of the workspace.
     pub outside: &'static [&'static str],
-    /// Files that count only where one of the variables is written into them.
+    /// Files that are guarded only against writing one of the variables into them.
     pub variables_in: &'static [&'static str],
-    /// Variables that lead the owner to other settings or to none, and the directory below `~` that each replaces; empty where there is none.
+    /// Variables that make the owner use other settings or none. Each has the directory below `~` that it replaces;
+    /// empty if there is none.
     pub variables: &'static [(&'static str, &'static str)],
-    /// Packages that are run by their own name, such as `claude-code` of `npx @anthropic-ai/claude-code`.
+    /// Packages that are run by name, such as `claude-code` in `npx @anthropic-ai/claude-code`.
     pub packages: &'static [&'static str],
-    /// How the agent starts without its hooks, or with others.
+    /// Ways to start the agent without its hooks, or with others.
     pub unhooked: &'static [Unhooked],
 }
 
-/// A way to start an agent without its hooks, or with others than those of its usual files.
+/// A way to start an agent without its hooks, or with other hooks than those in its usual files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unhooked {
-    /// An option, with a value or without.
+    /// An option, with or without a value.
     Option(&'static str),
     /// The first operands.
     Operands(&'static str),
-    /// A regular expression that a word fits.
+    /// A regular expression that matches one word.
     Word(&'static str),
-    /// A regular expression that the words together fit, with a blank between them.
+    /// A regular expression that matches the words joined by spaces.
     Words(&'static str),
 }
 
@@ -59,7 +62,7 @@ const NOTHING: Guarded = Guarded {
     unhooked: &[],
 };
 
-/// All owners, in the order of their names, `hookhost` first.
+/// Returns all owners: `hookhost` first, then the agents by name, then `editors` and `environment`.
 #[must_use]
 pub fn all() -> &'static [Guarded] {
     ALL
@@ -76,7 +79,7 @@ static ALL: &[Guarded] = &[
             "AppData/Roaming/hookhost/**",
             "AppData/Local/hookhost/**",
             "Library/Application Support/hookhost/**",
-            // The keys, and the programs with the directories in which they are usually installed.
+            // The keys, and the programs in their usual installation directories.
             ".config/hookhost/keys.toml",
             "AppData/Roaming/hookhost/keys.toml",
             "Library/Application Support/hookhost/keys.toml",
@@ -143,7 +146,7 @@ static ALL: &[Guarded] = &[
             "C:/ProgramData/ClaudeCode/**",
             "C:/Program Files/ClaudeCode/**",
         ],
-        // The last two disable its hooks.
+        // The last two disable the agent's hooks.
         variables: &[("CLAUDE_CONFIG_DIR", "~/.claude"), ("CLAUDE_CODE_SIMPLE", ""), ("CLAUDE_CODE_SAFE_MODE", "")],
         packages: &["claude-code"],
         unhooked: &[
@@ -151,7 +154,7 @@ static ALL: &[Guarded] = &[
             Unhooked::Option("--safe-mode"),
             Unhooked::Option("--setting-sources"),
             Unhooked::Word(r#"^(--settings=)?\s*\{[^}]*"disableAllHooks"\s*:\s*true"#),
-            // What a substitution prints is not known.
+            // The output of a process substitution is unknown.
             Unhooked::Words(r" --settings[ =]/(dev/fd|proc/[^/ ]+/fd)/"),
         ],
         ..NOTHING

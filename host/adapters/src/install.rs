@@ -1,14 +1,14 @@
-//! Which files of an agent have to name the hook. This is data: anyone who installs writes the files.
+//! The files of an agent that have to name the hook. This is data: the installer writes the files.
 
 use crate::agent::Agent;
 use crate::directories::Directories;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The name of the small hook program. An entry of an agent's file that names it is ours.
+/// Name of the small hook program. An entry in an agent's file belongs to hookhost if it names this program.
 pub const PROGRAM: &str = "hookhost-hook";
 
-/// For whom the hook is installed.
+/// Scope of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The user's own files.
@@ -20,7 +20,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The word.
+    /// Returns the name of the scope.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Scope {
         }
     }
 
-    /// The flag of `hookhost install`, after a space; nothing for the user's own files.
+    /// Returns the flag of `hookhost install` with a leading space; empty for the user's own files.
     #[must_use]
     pub const fn flag(self) -> &'static str {
         match self {
@@ -41,20 +41,20 @@ impl Scope {
     }
 }
 
-/// What an agent's hook does where nobody answers it.
+/// Reply of an agent's hook if no resident host answers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// It says no.
+    /// The hook denies the call.
     #[default]
     Deny,
-    /// It lets the agent continue, since the operator chose so (`on-failure = "allow"`).
+    /// The hook lets the agent continue, because the operator chose it (`on-failure = "allow"`).
     Allow,
 }
 
-/// Where and for whom the hook is installed.
+/// The scope and the paths of an installation.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// For whom.
+    /// The scope.
     pub scope: Scope,
     /// The user's home directory.
     pub home: &'a Path,
@@ -62,17 +62,17 @@ pub struct Context<'a> {
     pub project: &'a Path,
     /// The hook program, an absolute path.
     pub program: &'a Path,
-    /// What the hook does where nobody answers.
+    /// Reply of the hook if no resident host answers.
     pub on_failure: OnFailure,
-    /// The directories that the hook's command fixes in [`Scope::User`]; absent where the environment decides. A project's file, or
-    /// the machine's, is for several users.
+    /// Directories that the hook's command fixes in [`Scope::User`]; `None` if the environment decides. Other scopes
+    /// ignore them, because their files serve several users.
     pub directories: Option<&'a Directories>,
     /// Reads a variable of the user's environment, such as `CODEX_HOME`.
     pub variable: &'a dyn Fn(&str) -> Option<PathBuf>,
 }
 
 impl Context<'_> {
-    /// The words of the hook's command, the program first.
+    /// Returns the hook's command line, program first.
     #[must_use]
     pub fn words(&self, agent: &Agent, point: &str) -> Vec<String> {
         let mut words = vec![self.program.to_string_lossy().into_owned(), agent.name.to_owned(), point.to_owned()];
@@ -80,7 +80,7 @@ impl Context<'_> {
         words
     }
 
-    /// The words of the hook's command after the hook point.
+    /// Returns the flags of the hook's command line, which follow the hook point.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let directories = self.directories.filter(|_| self.scope == Scope::User);
@@ -91,13 +91,14 @@ impl Context<'_> {
         flags
     }
 
-    /// The hook's command for a shell. A path with other characters than letters, digits and `/._-` is quoted.
+    /// Returns the hook's command line for a shell. A word with other characters than letters, digits and `/._-=+:@` is
+    /// quoted.
     #[must_use]
     pub fn command(&self, agent: &Agent, point: &str) -> String {
         self.words(agent, point).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The directory that a variable names, else this one in the user's home.
+    /// Returns the directory that a variable names, otherwise `in_home` in the user's home directory.
     #[must_use]
     pub fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
         (self.variable)(variable).unwrap_or_else(|| self.home.join(in_home))
@@ -118,24 +119,24 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What has to be in which files, and what a person has to do.
+/// The required contents of an agent's files, and the steps for a person.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
     /// The files.
     pub files: Vec<FilePlan>,
-    /// What only a person can do, a sentence each: restart the agent, trust the hook.
+    /// Steps for a person, one sentence each, such as to restart the agent or to trust the hook.
     pub steps: Vec<String>,
 }
 
 impl Plan {
-    /// These files.
+    /// Creates a plan with these files.
     #[must_use]
     pub fn new(files: Vec<FilePlan>) -> Self {
         Self { files, steps: Vec::new() }
     }
 
-    /// And this step for a person.
+    /// Adds a step for a person.
     #[must_use]
     pub fn step(mut self, step: impl Into<String>) -> Self {
         self.steps.push(step.into());
@@ -143,22 +144,22 @@ impl Plan {
     }
 }
 
-/// What has to be in a file.
+/// The required contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FilePlan {
-    /// The whole file is ours.
+    /// A file that belongs to hookhost as a whole.
     Whole {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What is in it.
+        /// Content of the file.
         content: String,
-        /// Whether it is a program.
+        /// True if the file is a program.
         is_program: bool,
     },
-    /// A JSON file of the user's, perhaps with comments, in which these entries are ours.
+    /// A JSON file of the user, perhaps with comments, in which these entries belong to hookhost.
     Json {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
         /// The entries.
         entries: Vec<JsonEntry>,
@@ -166,7 +167,7 @@ pub enum FilePlan {
 }
 
 impl FilePlan {
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -175,15 +176,16 @@ impl FilePlan {
     }
 }
 
-/// What an agent reads beyond strict JSON. A file with more than that is broken for it, and none of its hooks run.
+/// The JSON dialect that an agent accepts. The agent cannot read a file that uses more than its dialect, and then runs
+/// none of its hooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonDialect {
-    /// Nothing.
+    /// Strict JSON.
     #[default]
     Strict,
-    /// Comments.
+    /// JSON with comments.
     Comments,
-    /// Comments, and commas after the last element.
+    /// JSON with comments and trailing commas.
     CommentsAndCommas,
 }
 
@@ -191,15 +193,15 @@ pub enum JsonDialect {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum JsonEntry {
-    /// An element of the array at these keys, which is made where it is missing. An element that names [`PROGRAM`] is ours,
-    /// and is replaced.
+    /// An element of the array at these keys. A missing array is created. An element that names [`PROGRAM`] belongs to
+    /// hookhost and is replaced.
     Element {
         /// The keys that lead to the array, outermost first.
         at: Vec<String>,
         /// The element.
         value: Value,
     },
-    /// A member that has to have this value where it is missing; one that is there stays as it is.
+    /// A member that gets this value if it is missing. An existing member stays unchanged.
     Default {
         /// The keys that lead to the member, outermost first.
         at: Vec<String>,
@@ -209,32 +211,32 @@ pub enum JsonEntry {
 }
 
 impl JsonEntry {
-    /// An element of the array at these keys.
+    /// Creates an element of the array at these keys.
     #[must_use]
     pub fn element(at: &[&str], value: Value) -> Self {
         Self::Element { at: at.iter().map(|&key| key.to_owned()).collect(), value }
     }
 
-    /// A member that has this value unless it is there.
+    /// Creates a member that gets this value if it is missing.
     #[must_use]
     pub fn default(at: &[&str], value: Value) -> Self {
         Self::Default { at: at.iter().map(|&key| key.to_owned()).collect(), value }
     }
 }
 
-/// Why a hook cannot be installed there.
+/// The reason why a hook cannot be installed in this scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotInstallable(pub String);
 
-/// The entries of an agent whose file has groups of hooks below each hook point, as that of Claude Code:
+/// Returns the entries of an agent whose file has groups of hooks for each hook point, like that of Claude Code:
 /// `{"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [HOOK]}]}}`.
 #[must_use]
 pub fn groups(agent: &Agent, matcher: Option<&str>, hook: impl Fn(&str) -> Value) -> Vec<JsonEntry> {
     groups_at(agent, &["hooks"], matcher, hook)
 }
 
-/// The same where the hook points are below other keys, outermost first.
+/// Like [`groups`], with the hook points below other keys, outermost first.
 #[must_use]
 pub fn groups_at(agent: &Agent, at: &[&str], matcher: Option<&str>, hook: impl Fn(&str) -> Value) -> Vec<JsonEntry> {
     let installed = agent.points.iter().filter(|point| point.installed);

@@ -1,4 +1,5 @@
-//! Messages as JSON objects. What two readers could read differently is an error, or is read in one way and noted as a doubt.
+//! Reads messages as JSON objects. A message that two readers could read differently is an error, or is read in one way
+//! and noted as a doubt.
 
 use crate::message::Unreadable;
 use hookhost_contract::Json;
@@ -9,43 +10,47 @@ use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Upper bound of a message, in bytes: 16 MiB.
+/// Maximum size of a message, in bytes: 16 MiB.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Keys with which the JSON library marks values of its own. A reader that knows them takes the object for another value.
+/// Keys with which the JSON library marks values of its own. A reader that knows these keys takes the object for
+/// another value.
 const RESERVED_KEYS: &[&str] = &["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
-/// The marker that some agents write before their JSON.
+/// The byte order mark that some agents write before their JSON.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Objects within a message whose keys say what the message is. Of a key that they have twice, nobody can tell which one counts.
+/// Objects within a message whose keys describe the message. A key that occurs twice in them is an error, because
+/// nobody can tell which value counts.
 const ENVELOPES: &[&str] = &["hookhost", "metadata"];
 
-/// Depth below which a value is read as its JSON text, where a message is read with tolerance.
+/// Depth below which a tolerant reader keeps a value as its JSON text.
 const MAX_DEPTH: usize = 100;
 
-/// Reads a message: one JSON object in UTF-8, nested at most 128 deep, without a key that occurs twice in one object. A byte
-/// order mark before it is read past. A number that no `i64`, `u64` or `f64` holds is read as its digits, a text.
+/// Reads a message: one JSON object in UTF-8, nested at most 128 levels deep, without duplicate keys in an object. A
+/// leading byte order mark is skipped. A number that does not fit an `i64`, `u64` or `f64` becomes a string of its
+/// digits.
 ///
 /// # Errors
-/// One sentence on why it is not such an object.
+/// One sentence that says why the message is not such an object.
 pub fn object(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     let text = std::str::from_utf8(body(bytes)?).map_err(|error| format!("the message is not UTF-8: {error}"))?;
     into_object(value(text)?)
 }
 
-/// Reads a JSON value in which no object has a key twice. A number that no `i64`, `u64` or `f64` holds is read as its digits, a text.
+/// Reads a JSON value without duplicate keys in an object. A number that does not fit an `i64`, `u64` or `f64` becomes
+/// a string of its digits.
 ///
 /// # Errors
-/// One sentence on why it is not one.
+/// One sentence that says why the text is not such a value.
 pub fn value(text: &str) -> Result<Value, String> {
     read(text, None).map(|(value, _)| value)
 }
 
-/// Reads a JSON value as [`value`] does, without any number that would be read as a text.
+/// Reads a JSON value like [`value`], and refuses a number that would become a string.
 ///
 /// # Errors
-/// One sentence on why it is not one.
+/// One sentence that says why the text is not such a value.
 pub fn exact(text: &str) -> Result<Value, String> {
     let (value, has_long_numbers) = read(text, None)?;
     if has_long_numbers {
@@ -54,24 +59,24 @@ pub fn exact(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// A valid JSON text in which each number that no `i64`, `u64` or `f64` holds is a text.
+/// Returns a valid JSON text with each number that does not fit an `i64`, `u64` or `f64` turned into a string.
 #[must_use]
 pub fn with_long_numbers_as_texts(text: &str) -> Cow<'_, str> {
     if has_long_number(text) { Cow::Owned(Rewritten::of(text, false).text) } else { Cow::Borrowed(text) }
 }
 
-/// What a message has that not every reader reads alike.
+/// The ambiguous parts of a message: readers could read them differently.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Doubts {
-    /// It has a number that was read as a text.
+    /// True if a number was read as a string.
     pub(crate) has_long_numbers: bool,
-    /// It has bytes or escapes that are no characters: why. Each was read as U+FFFD.
+    /// The reason if some bytes or escapes are no characters. Each was read as U+FFFD.
     pub(crate) half: Option<String>,
-    /// Two readers could read different values: why.
+    /// The reason if two readers could read different values.
     pub(crate) unclear: Option<String>,
 }
 
-/// The bytes of a message without a byte order mark.
+/// Returns the bytes of a message without a byte order mark. Refuses a message that is empty or too long.
 fn body(bytes: &[u8]) -> Result<&[u8], String> {
     if bytes.len() > MAX_BYTES {
         return Err(format!("the message has {} bytes, and {MAX_BYTES} are the most that is read", bytes.len()));
@@ -90,7 +95,7 @@ fn into_object(value: Value) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads a value, and says whether a number in it was read as a text. With `doubts`, what two readers could read differently is read
+/// Reads a value, and returns true beside it if a number was read as a string. With `doubts`, an ambiguous part is read
 /// in one way and noted there.
 fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), String> {
     let strict = parse(text, &mut None);
@@ -99,7 +104,7 @@ fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), St
     {
         return Ok((value, false));
     }
-    // Otherwise what is made of the text could be JSON although the text is none.
+    // An invalid text could become valid JSON when it is rewritten.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("the message is not valid JSON: {error}"))?;
     let rewritten = Rewritten::of(text, doubts.is_some());
     if let Some(doubts) = doubts.as_deref_mut() {
@@ -117,7 +122,7 @@ fn read(text: &str, mut doubts: Option<&mut Doubts>) -> Result<(Value, bool), St
     Ok((value, rewritten.has_long_numbers))
 }
 
-/// What is wrong with an escape such as `\ud83d` alone.
+/// The error for an escape such as `\ud83d` without its other half.
 const HALF: &str =
     "a text in the message has half of a character in it (an escape such as \\ud83d without its other half)";
 
@@ -127,13 +132,13 @@ fn parse(text: &str, doubts: &mut Option<&mut Doubts>) -> Result<Value, serde_js
     reader.end().map(|()| value)
 }
 
-/// Whether a key is one that the JSON library reserves for itself.
+/// Returns true if the JSON library reserves this key for itself.
 #[must_use]
 pub fn is_reserved(key: &str) -> bool {
     RESERVED_KEYS.contains(&key)
 }
 
-/// The place behind a text of JSON that begins at `at`.
+/// Returns the position behind the JSON string that begins at `at`.
 fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while let Some(byte) = bytes.get(at).filter(|byte| **byte != b'"') {
@@ -142,15 +147,16 @@ fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// The place behind a number of JSON that begins at `at`.
+/// Returns the position behind the JSON number that begins at `at`.
 fn end_of_number(bytes: &[u8], at: usize) -> usize {
     let is_of_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     at + bytes.iter().skip(at).take_while(is_of_number).count()
 }
 
-/// Whether no `i64`, `u64` or `f64` holds a number: readers round it, each in its own way, or refuse it.
+/// Returns true if a number does not fit an `i64`, `u64` or `f64`. Each reader rounds such a number in its own way, or
+/// refuses it.
 fn is_long(number: &str) -> bool {
-    /// No shorter text is an integer of more than 64 bits.
+    /// Every integer of more than 64 bits has at least this many digits.
     const MIN_DIGITS: usize = 19;
     let is_integer = !number.contains(['.', 'e', 'E']);
     if is_integer {
@@ -160,7 +166,7 @@ fn is_long(number: &str) -> bool {
     }
 }
 
-/// Whether a valid JSON text has a number that no `i64`, `u64` or `f64` holds.
+/// Returns true if a valid JSON text has a number that does not fit an `i64`, `u64` or `f64`.
 fn has_long_number(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -180,8 +186,8 @@ fn has_long_number(text: &str) -> bool {
     false
 }
 
-/// A valid JSON text in which each number that would be rounded is a text. With tolerance, each half of a character is U+FFFD, and
-/// what nests too deep is a text, too.
+/// A valid JSON text with each number that would be rounded turned into a string. In tolerant mode, half of a character
+/// becomes U+FFFD, and a value that is nested too deep becomes a string.
 struct Rewritten {
     text: String,
     has_long_numbers: bool,
@@ -236,7 +242,7 @@ impl Rewritten {
         all
     }
 
-    /// Adds a text of JSON in which U+FFFD takes the place of each half of a character.
+    /// Appends a JSON string, with U+FFFD in place of each half of a character.
     fn push_whole(&mut self, text: &str) {
         let unit = |at: usize| {
             let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
@@ -263,7 +269,7 @@ impl Rewritten {
     }
 }
 
-/// The place behind a list or an object of JSON that begins at `at`.
+/// Returns the position behind the JSON array or object that begins at `at`.
 fn end_of_nested(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 0_usize;
     while let Some(byte) = bytes.get(at) {
@@ -284,14 +290,14 @@ fn end_of_nested(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The keys of a message, whatever their values are; absent where it is no JSON object.
+/// Returns the keys of a message, without reading their values; `None` if the message is no JSON object.
 pub(crate) fn keys(bytes: &[u8]) -> Option<Vec<Cow<'_, str>>> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     reader.deserialize_map(Keys).ok()
 }
 
-/// Reads the keys of an object, and past their values.
+/// Reads the keys of an object and skips their values.
 struct Keys;
 
 impl<'de> Visitor<'de> for Keys {
@@ -311,22 +317,22 @@ impl<'de> Visitor<'de> for Keys {
     }
 }
 
-/// A key, borrowed from the message where nothing in it is escaped.
+/// A key, borrowed from the message if it contains no escape.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads any value. An object that has a key twice is refused, since an agent and a plugin could read different ones of the two; with
-/// doubts to note it in, the last one counts, unless the object says what the message is.
+/// Reads any value. An object with a duplicate key is refused, because an agent and a plugin could read different
+/// values. With `doubts`, the duplicate is noted and the last value counts, except in an envelope.
 struct Reader<'a, 'b> {
     doubts: &'a mut Option<&'b mut Doubts>,
     is_envelope: bool,
 }
 
 impl Reader<'_, '_> {
-    /// Notes why an object is not read alike by all.
+    /// Notes that readers could read an object differently.
     ///
     /// # Errors
-    /// If that must not be.
+    /// If there is no place to note it, or the object is an envelope.
     fn doubt<E: serde::de::Error>(&mut self, why: String) -> Result<(), E> {
         match self.doubts.as_deref_mut().filter(|_| !self.is_envelope) {
             Some(doubts) => {
@@ -409,7 +415,7 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
     }
 }
 
-/// A message's fields, each read as the type that it has to have.
+/// The fields of a message, with methods that check the type of each field.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     object: Map<String, Value>,
@@ -417,11 +423,12 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The fields of a message. What two readers could read differently is read in one way: its user looks at
+    /// Reads the fields of a message. An ambiguous part is read in one way: the caller has to check
     /// [`doubts`](Self::doubts).
     ///
     /// # Errors
-    /// If it is no JSON object, or has a key twice or in two spellings that differ in case alone.
+    /// If the message is no JSON object, or its outermost keys include two that differ in case alone, or an envelope
+    /// has a duplicate key.
     pub(crate) fn of(bytes: &[u8]) -> Result<Self, Unreadable> {
         Self::read(bytes).map_err(Unreadable::new)
     }
@@ -439,65 +446,65 @@ impl Fields {
         Ok(fields)
     }
 
-    /// What not every reader reads alike.
+    /// Returns the ambiguous parts of the message.
     pub(crate) fn doubts(&self) -> &Doubts {
         &self.doubts
     }
 
-    /// Why two readers could read different fields, if two of them differ in case alone.
+    /// Returns an error text if two keys differ in case alone.
     fn twin(&self) -> Option<String> {
         let twin: String = twin(self.object.keys().map(String::as_str))?.chars().take(40).collect();
         Some(format!("the message has the key {twin:?}, which differs from another one in case alone"))
     }
 
-    /// The fields of a value that is an object, otherwise none.
+    /// Returns the fields of the object at `key`; no fields if it is no object.
     #[must_use]
     pub fn within(&self, key: &str) -> Self {
         let object = self.object.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
         Self { object, doubts: Doubts::default() }
     }
 
-    /// Reads the whole message as a value of another type.
+    /// Deserializes the whole message.
     ///
     /// # Errors
-    /// If it is not of that type.
+    /// If the message does not match the type.
     pub(crate) fn deserialized<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         T::deserialize(&self.object)
     }
 
-    /// The whole message as a JSON text.
+    /// Returns the whole message as a JSON text.
     #[must_use]
     pub fn to_json(&self) -> Json {
         Json::of(&self.object).unwrap_or_default()
     }
 
-    /// The whole message.
+    /// Returns the whole message as a JSON value.
     #[must_use]
     pub fn as_value(&self) -> Value {
         Value::Object(self.object.clone())
     }
 
-    /// A field, whatever it is.
+    /// Returns a field of any type.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.object.get(key)
     }
 
-    /// The fields that are texts.
+    /// Returns the values of all fields that are strings.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.object.values().filter_map(Value::as_str)
     }
 
-    /// Whether there is a field of this name.
+    /// Returns true if there is a field of this name.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.object.contains_key(key)
     }
 
-    /// A text that has to be there.
+    /// Returns a required string.
     ///
     /// # Errors
-    /// If it is missing or no text, or another field differs from one in case alone.
+    /// If the field is missing or no string, or if two keys differ in case alone.
     pub fn text(&self, key: &str) -> Result<String, Unreadable> {
         self.twin().map_or(Ok(()), |why| Err(Unreadable::new(why)))?;
         match self.object.get(key) {
@@ -507,11 +514,11 @@ impl Fields {
         }
     }
 
-    /// The first of several fields that is an identifier: a text that is not empty, or a number, by its value (`7`, `7.0`). Absent
-    /// where all are missing, empty or `null`.
+    /// Returns the first identifier among several fields: a string that is not empty, or a number, by its value (`7`,
+    /// `7.0`). `None` if all are missing, empty or `null`.
     ///
     /// # Errors
-    /// If one of them is something else.
+    /// If one of the fields has another type.
     pub fn id(&self, keys: &[&str]) -> Result<Option<String>, Unreadable> {
         for key in keys {
             match self.object.get(*key) {
@@ -525,29 +532,29 @@ impl Fields {
         Ok(None)
     }
 
-    /// A text that may be missing, empty or `null`; then there is none.
+    /// Returns a string; `None` if it is missing, empty, `null` or of another type.
     #[must_use]
     pub fn some_text(&self, key: &str) -> Option<String> {
         self.object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// The first of several fields that is a text and not empty.
+    /// Returns the first of several fields that is a string and not empty.
     #[must_use]
     pub fn first_text(&self, keys: &[&str]) -> Option<String> {
         keys.iter().find_map(|key| self.some_text(key))
     }
 
-    /// Whether a field is `true`.
+    /// Returns true if a field is `true`.
     #[must_use]
     pub fn is(&self, key: &str) -> bool {
         self.object.get(key) == Some(&Value::Bool(true))
     }
 
-    /// The arguments of a call: an object, or one as JSON within a text. What is missing, `null` or another text is taken as it is:
-    /// whether the tool takes that is not said here.
+    /// Returns the arguments of a call: an object, or a string with a JSON object in it. A missing value or `null` is
+    /// returned as `null`, another string as it is. The caller checks if the tool accepts them.
     ///
     /// # Errors
-    /// If it is something else, or JSON within a text that cannot be read.
+    /// If the value has another type, or is a string with JSON that cannot be read.
     pub fn arguments(&self, key: &str) -> Result<Arguments, Unreadable> {
         let has_long_numbers = self.doubts.has_long_numbers;
         match self.object.get(key) {
@@ -561,21 +568,21 @@ impl Fields {
     }
 }
 
-/// The arguments of a call as an agent wrote them.
+/// The arguments of a call, as an agent wrote them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Arguments {
-    /// An object; `null` where there is none, and a text where the agent wrote a text in its place.
+    /// An object; `null` if there are no arguments, or a string if the agent wrote a string in place of an object.
     pub value: Value,
-    /// Whether they would be the same if they were written again.
+    /// True if the arguments can be written again without change.
     pub is_exact: bool,
 }
 
 impl Arguments {
-    /// Reads a text in the place of an object: as JSON where it looks like it.
+    /// Reads a string that stands in place of an object. A string that looks like JSON is parsed.
     ///
     /// # Errors
-    /// If it looks like JSON, and cannot be read or is no object.
+    /// If the string looks like JSON, and cannot be read or is no object.
     pub fn of_text(text: &str) -> Result<Self, String> {
         if !text.trim_start().starts_with(['{', '[', '"']) {
             let is_nothing = matches!(text.trim(), "" | "null");
@@ -596,9 +603,9 @@ impl From<Value> for Arguments {
     }
 }
 
-/// A number as a text, equal numbers as the same one.
+/// Formats a number so that equal numbers have the same text.
 fn by_value(number: &Number) -> String {
-    /// Integers up to this one have one spelling as an `f64`.
+    /// Every integer up to this one is exact as an `f64`.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() <= MAX_EXACT => format!("{value:.0}"),

@@ -1,32 +1,32 @@
-//! People's own agents: what an agent tells its hooks becomes an event, and an outcome becomes the reply that the agent
-//! understands.
+//! Adapters for other people's agents: they turn an agent's message into an event, and the outcome into a reply that
+//! the agent understands.
 //!
-//! The crate is pure: it reads no file, opens no socket and asks no plugin. So the small hook program can afford it, and
-//! says no in an agent's own words also where nobody else answers.
+//! The crate is pure: it reads no file, opens no socket and asks no plugin. So it is small enough for the hook program,
+//! which can deny a call in the agent's own format even if no resident host answers.
 //!
-//! Data flows down this list and never back up:
+//! A module uses those above it, except that [`event`] and `checks` use each other:
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | [`json`] | messages as JSON objects, and what of them not every reader reads alike |
-//! | `checks` | what a message of any agent has to be |
-//! | [`message`] | what an agent sent, and from where |
-//! | [`event`] | the event that it means |
-//! | [`outcome`] | the outcome of the event, as far as an agent can be told |
-//! | [`agent`] | what is known of an agent: its hook points, what it can do at each, what it covers |
+//! | [`message`] | an agent's message and its origin |
+//! | [`json`] | reads messages as JSON objects, and notes what readers could read differently |
+//! | [`event`] | the event that a message reports |
+//! | [`outcome`] | the outcome of an event, as far as an agent can express it |
+//! | [`agent`] | data about an agent: its hook points, its abilities at each, its coverage |
+//! | `checks` | checks that messages of all agents have to pass |
 //! | [`reason`] | sentences for models and users |
-//! | [`canary`] | the calls that prove that a hook is obeyed |
-//! | [`mod@degrade`] | outcomes that an agent cannot express, made stricter |
-//! | [`reply`] | what the hook prints, and its exit code |
-//! | [`directories`] | where hookhost's own files are, and what leads there |
-//! | [`install`] | which files of an agent have to name the hook |
-//! | [`mcp_servers`] | which files of an agent name MCP servers |
-//! | [`guarded`] | what else decides whether an agent's hooks run |
-//! | [`adapter`] | the trait that each agent implements |
-//! | [`agents`] | the agents, a directory each |
-//! | [`proxies`] | what all proxies have in common: they ask like agents |
-//! | [`acp_proxy`] | the proxy between an editor and an agent, which asks like an agent |
-//! | [`mcp_proxy`] | the proxy in front of MCP servers, which asks like an agent |
+//! | [`canary`] | the calls that prove that an agent obeys its hook |
+//! | [`mod@degrade`] | replaces outcomes that an agent cannot express by stricter ones |
+//! | [`reply`] | output and exit code of the hook |
+//! | [`directories`] | the directories of hookhost's own files, and the variables that set them |
+//! | [`install`] | the files of an agent that have to name the hook |
+//! | [`mcp_servers`] | the files of an agent that name MCP servers |
+//! | [`guarded`] | other files, variables and options that decide if an agent's hooks run |
+//! | [`adapter`] | the trait that each agent's adapter implements |
+//! | [`agents`] | the agents, one directory each |
+//! | [`proxies`] | the reply format of all proxies |
+//! | [`acp_proxy`] | the adapter of the proxy between an editor and an agent |
+//! | [`mcp_proxy`] | the adapter of the proxy in front of MCP servers |
 
 #![deny(missing_docs)]
 

@@ -1,13 +1,14 @@
-//! How the proxy in front of MCP servers asks the resident host: a message for each event, and its reply. To the resident host
-//! the proxy is an agent like others, with an adapter of its own, [`ADAPTER`]; nobody installs it as one.
+//! The protocol by which the proxy in front of MCP servers asks the resident host: one message per event, and its
+//! reply. The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as
+//! one.
 //!
 //! | point | event |
 //! |---|---|
 //! | `request` | `before-tool-call` |
 //! | `result` | `after-tool-call` |
-//! | `held-back` | `custom-event`: tools that the client does not see, or called nevertheless |
-//! | `answered` | `custom-event`: what the client says that its user has answered to a question of the rules |
-//! | `session-start`, `session-end` | those |
+//! | `held-back` | `custom-event`: tools that the proxy hid from the client, or that the client called nevertheless |
+//! | `answered` | `custom-event`: the user's answer to a question of the rules, as the client reports it |
+//! | `session-start`, `session-end` | the events of these names |
 
 use crate::adapter::Adapter;
 use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
@@ -22,22 +23,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The name of the proxy: in `session.agent`, in the log, and to the resident host.
+/// Name of the proxy in `session.agent`, in the log, and for the resident host.
 pub const NAME: &str = "mcp-proxy";
 
-/// The place of an event.
+/// The hook point of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
-    /// A request that is about to be passed on.
+    /// A request is about to be passed on.
     Request,
-    /// What it was answered with.
+    /// The server has answered a request.
     Result,
-    /// Tools that the client does not see, or called nevertheless.
+    /// The proxy hid tools from the client, or the client called such a tool.
     HeldBack,
-    /// The client's user was asked, and this is what the client says that they have answered.
+    /// The client reports its user's answer to a question.
     Answered,
-    /// A proxy begins.
+    /// A proxy starts.
     SessionStart,
     /// A proxy ends.
     SessionEnd,
@@ -60,45 +61,45 @@ impl Point {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Event {
-    /// Where it happens.
+    /// The hook point.
     pub point: Point,
     /// The proxy's session.
     pub session: String,
-    /// The directory whose rules count.
+    /// The directory whose rules apply.
     pub cwd: PathBuf,
-    /// The server.
+    /// Name of the server.
     pub server: String,
-    /// Whether rules are only observed: what they reject happens nevertheless.
+    /// True in audit mode: rules are only observed, and a rejected call happens nevertheless.
     #[serde(default)]
     pub audit: bool,
-    /// Whether the client's user can be asked in band.
+    /// True if the proxy can ask the client's user through the client.
     #[serde(default)]
     pub asks: bool,
-    /// What tells the request from all others of the session.
+    /// Key of the request within the session.
     #[serde(default)]
     pub id: String,
-    /// The protocol's method.
+    /// Method of the protocol.
     #[serde(default)]
     pub method: String,
-    /// The tool.
+    /// Name of the tool.
     #[serde(default)]
     pub tool: String,
-    /// The arguments; of tools that are held back: why, by their names; of an answer: what it is about.
+    /// The arguments. For hidden tools: the reasons, by tool name. For an answer: the data that it is about.
     #[serde(default)]
     pub arguments: Value,
-    /// What the request was answered with.
+    /// The server's answer to the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
 }
 
-/// What the proxy can do with the outcome of a request.
+/// Abilities of the proxy for a request.
 const REQUEST: Abilities =
     Abilities { rejects: true, changes: true, responds: true, approves: true, tells_user: true, ..Abilities::NONE };
 
-/// What it can do with that of a result.
+/// Abilities of the proxy for a result.
 const RESULT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// Rules are only observed: a question is handed over, and nobody is asked.
+/// Abilities in audit mode: a question is passed to the proxy, and nobody is asked.
 const AUDIT: Abilities = Abilities { approves: true, asks: true, tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -168,7 +169,7 @@ fn install(_: &Context<'_>) -> Result<Plan, NotInstallable> {
     Err(NotInstallable("the proxy is started in the place of a server: `hookhost mcp --help` says how".to_owned()))
 }
 
-/// What of an event says what the proxy can do.
+/// The fields of an event that determine the proxy's abilities.
 #[derive(Default, Deserialize)]
 struct Said {
     #[serde(default)]

@@ -1,50 +1,50 @@
-//! Which files of an agent name MCP servers, and below which keys. This is data: anyone who puts the proxy into their place edits
-//! the files.
+//! The files in which an agent names MCP servers, and the keys above them. This is data: the installer of the proxy
+//! edits the files.
 
 use crate::install::{Context, Scope};
 use std::path::{Path, PathBuf};
 
-/// A file that names servers: an object at each of these places has a member for each.
+/// A file that names servers. Each of the objects at `places` has one member per server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServersFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     /// The keys that lead to the objects, outermost first. [`EACH`] stands for every key.
     pub places: &'static [&'static [&'static str]],
-    /// How it is written.
+    /// Format of the file.
     pub format: Format,
 }
 
-/// Stands for every key of an object, in [`ServersFile::places`].
+/// Stands for any key of an object in [`ServersFile::places`].
 pub const EACH: &str = "*";
 
-/// How a file is written.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// JSON, in what the agent reads of it.
+    /// JSON, in the dialect that the agent accepts.
     Json,
     /// TOML.
     Toml,
 }
 
-/// How many words are between the proxy and the server's own command: `mcp --name NAME --`.
+/// Number of words between the proxy and the server's own command: `mcp --name NAME --`.
 pub const BETWEEN: usize = 4;
 
-/// The words that the proxy has before the server's own command.
+/// Returns the words between the proxy and the server's own command.
 #[must_use]
 pub const fn between(name: &str) -> [&str; BETWEEN] {
     ["mcp", "--name", name, "--"]
 }
 
-/// Returns true for a command, its program first, that starts the proxy `program`. Another program can have the same name.
+/// Returns true if the command line, program first, starts the proxy `program` and no other program of the same name.
 #[must_use]
 pub fn starts_proxy(words: &[String], program: &Path) -> bool {
     words.first().is_some_and(|word| Path::new(word) == program) && looks_like_proxy(words)
 }
 
-/// Returns true for a command in the form of one that starts the proxy, for any program called `hookhost`.
+/// Returns true if the command line has the form of one that starts the proxy, with any program called `hookhost`.
 #[must_use]
 pub fn looks_like_proxy(words: &[String]) -> bool {
     let has_name = |program: &String| Path::new(program).file_name().is_some_and(|name| name == "hookhost");
@@ -55,14 +55,14 @@ pub fn looks_like_proxy(words: &[String]) -> bool {
 
 const MCP_SERVERS: &[&[&str]] = &[&["mcpServers"]];
 
-/// Claude Code keeps the servers of the local scope, its default, by the paths of their projects.
+/// Claude Code keeps servers of the local scope, its default, below the path of the project.
 const WITH_PROJECTS: &[&[&str]] = &[&["mcpServers"], &["projects", EACH, "mcpServers"]];
 
 const TOML_SERVERS: &[&[&str]] = &[&["mcp_servers"]];
 
 const OPENCODE: &[&[&str]] = &[&["mcp"]];
 
-/// The file of this agent in this scope; `None` where it is not known.
+/// Returns the file of this agent in this scope; `None` if unknown.
 #[must_use]
 pub fn file(agent: &str, context: &Context<'_>) -> Option<ServersFile> {
     let of_user = context.scope == Scope::User;

@@ -1,10 +1,10 @@
-//! What an agent sent, and from where.
+//! An agent's message and its origin.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// The environment variables that an agent sets for its hooks and that say where its project is. No other variable is read
-/// or handed on: some agents pass the key of their model to each hook.
+/// Environment variables in which agents pass the project's directory to their hooks. Hookhost reads and passes on no
+/// other variable, because some agents pass the key of their model to each hook.
 pub const VARIABLES: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
     "CRUSH_PROJECT_DIR",
@@ -16,30 +16,30 @@ pub const VARIABLES: &[&str] = &[
     "QWEN_PROJECT_DIR",
 ];
 
-/// A message of an agent, as it came.
+/// A message of an agent, as it was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// What the agent wrote to the hook's standard input, or the body of its request.
+    /// The hook's standard input, or the body of the agent's request.
     pub bytes: &'a [u8],
-    /// The hook point, where the command line or the address names it. The message itself counts more.
+    /// The hook point from the command line or the address. The hook point in the message itself has priority.
     pub point: Option<&'a str>,
     /// The directory in which the hook was started.
     pub directory: &'a Path,
-    /// Those of [`VARIABLES`] that were set.
+    /// The variables of [`VARIABLES`] that were set.
     pub variables: &'a [(String, String)],
-    /// How long the sender waits for the reply, where the message does not come by the agent's own settings; absent: as long as
-    /// the agent's hook point waits.
+    /// Timeout of the sender, if the message does not come through the agent's own settings; `None` means the timeout
+    /// of the agent's hook point.
     pub within: Option<Duration>,
 }
 
 impl<'a> Message<'a> {
-    /// A message alone.
+    /// Creates a message with defaults.
     #[must_use]
     pub fn new(bytes: &'a [u8], directory: &'a Path) -> Self {
         Self { bytes, point: None, directory, variables: &[], within: None }
     }
 
-    /// The value of a variable that is set and not empty.
+    /// Returns the value of a variable that is set and not empty.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&'a str> {
         let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
@@ -47,24 +47,24 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Why a message cannot be read.
+/// The reason why a message cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 #[non_exhaustive]
 pub struct Unreadable {
-    /// The hook point, as far as it is known.
+    /// The hook point, if known.
     pub point: Option<String>,
-    /// One sentence.
+    /// The reason, one sentence.
     pub why: String,
 }
 
 impl Unreadable {
-    /// For this reason.
+    /// Creates the error with this reason.
     pub fn new(why: impl Into<String>) -> Self {
         Self { point: None, why: why.into() }
     }
 
-    /// At this hook point.
+    /// Sets the hook point.
     #[must_use]
     pub fn at(mut self, point: &str) -> Self {
         self.point = Some(point.to_owned());

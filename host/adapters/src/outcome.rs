@@ -1,45 +1,45 @@
-//! The outcome of an event, as far as an agent can be told.
+//! The outcome of an event, as far as an agent can express it.
 
 use hookhost_contract::{Question, Rejection, Task, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The outcome of an event for an agent.
+/// The outcome of an event, for an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// What the agent has to do.
+    /// The answer to the agent.
     pub answer: Answer,
-    /// What the model is to read beside it: reminders of plugins, each named.
+    /// Texts for the model: the reminders of plugins, each with the plugin's name.
     pub context: Vec<String>,
-    /// What the user is to read.
+    /// Texts for the user.
     pub notices: Vec<String>,
-    /// A digest of the rules under which it came out; empty where that is not known.
+    /// Digest of the rules that produced the outcome; empty if unknown.
     pub rules: String,
 }
 
 impl Outcome {
-    /// An answer alone.
+    /// Creates an outcome with this answer alone.
     #[must_use]
     pub fn new(answer: Answer) -> Self {
         Self { answer, context: Vec::new(), notices: Vec::new(), rules: String::new() }
     }
 
-    /// The same under rules of this digest.
+    /// Sets the digest of the rules.
     #[must_use]
     pub fn under(mut self, rules: impl Into<String>) -> Self {
         self.rules = rules.into();
         self
     }
 
-    /// The same with a text for the model.
+    /// Adds a text for the model.
     #[must_use]
     pub fn context(mut self, text: impl Into<String>) -> Self {
         self.context.push(text.into());
         self
     }
 
-    /// The same with a text for the user.
+    /// Adds a text for the user.
     #[must_use]
     pub fn notice(mut self, text: impl Into<String>) -> Self {
         self.notices.push(text.into());
@@ -47,12 +47,12 @@ impl Outcome {
     }
 }
 
-/// What an agent has to do.
+/// The answer to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Nothing: no plugin objected to anything. This is no permission, and skips no question of the agent's own.
+    /// No plugin objected. This is no permission, and skips no question of the agent itself.
     Neutral,
-    /// A plugin with the grant `approve` approved the call: the agent need not ask its user.
+    /// A plugin with the grant `approve` approved the call, so that the agent need not ask its user.
     Approved {
         /// The plugin.
         by: String,
@@ -71,18 +71,18 @@ pub enum Answer {
         /// The plugin that gave it.
         by: String,
     },
-    /// It may not happen, or must not be used.
+    /// The action must not happen, or the value must not be used.
     Rejected(Rejection),
     /// The agent asks its user.
     Ask {
-        /// What is asked, and by whom.
+        /// The questions, each with the plugin that asks it.
         questions: Vec<Question>,
-        /// The arguments that the user is asked about, where plugins changed them.
+        /// The changed arguments that the question is about; `None` if no plugin changed them.
         arguments: Option<Value>,
     },
-    /// This text takes the place of the one that the event was about.
+    /// This text replaces the text of the event.
     Replaced(String),
-    /// This result takes the place of the tool's.
+    /// This result replaces the tool's result.
     ReplacedResult(ToolResult),
     /// The agent continues with these tasks.
     GoOn(Vec<Task>),

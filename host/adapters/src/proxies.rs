@@ -1,5 +1,5 @@
-//! What all proxies have in common: each asks the resident host like an agent, with an adapter of its own, and gets a reply of
-//! this shape.
+//! The format in which the resident host replies to the proxies. Each proxy asks it like an agent, with an adapter of
+//! its own.
 
 use crate::json::Fields;
 use crate::message::Unreadable;
@@ -11,17 +11,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What the resident host says.
+/// The reply of the resident host to a proxy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 pub enum Settled {
-    /// It may happen as it is.
+    /// The action may happen unchanged.
     Allowed {
-        /// What the user is to read.
+        /// Texts for the user.
         #[serde(default)]
         notices: Vec<String>,
     },
-    /// It may happen with these arguments.
+    /// The action may happen with these arguments.
     Changed {
         /// The whole arguments object.
         arguments: Value,
@@ -31,54 +31,54 @@ pub enum Settled {
         /// The result.
         result: ToolResult,
     },
-    /// This result takes the place of the other.
+    /// This result replaces the tool's result.
     Replaced {
         /// The result.
         result: ToolResult,
     },
-    /// This text takes the place of the other.
+    /// This text replaces the text of the event.
     ReplacedText {
         /// The text.
         text: String,
     },
-    /// It may not happen, or must not be used.
+    /// The action must not happen, or the value must not be used.
     Rejected {
-        /// What the model reads.
+        /// Reason for the model.
         why: String,
     },
-    /// A person has to agree whom the proxy's client asks.
+    /// The proxy has to ask its client's user.
     Ask {
-        /// What is asked, and by whom.
+        /// The questions, each with the plugin that asks it.
         questions: Vec<Question>,
-        /// The arguments that would be used, where plugins changed them.
+        /// The changed arguments that would be used; `None` if no plugin changed them.
         #[serde(default)]
         arguments: Option<Value>,
-        /// A digest of the rules that ask it.
+        /// Digest of the rules that ask.
         #[serde(default)]
         rules: String,
     },
-    /// It could not be settled: nothing of it may happen.
+    /// The event could not be settled, so the action must not happen.
     Failed {
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
 
-/// An event as a proxy has written it.
+/// Reads an event that a proxy has written.
 ///
 /// # Errors
-/// If it is no such event.
+/// If the message is no such event.
 pub fn event<E: DeserializeOwned>(fields: &Fields) -> Result<E, Unreadable> {
     fields.deserialized().map_err(|error| Unreadable::new(format!("it is no event of the proxy: {error}")))
 }
 
-/// The reply that says an outcome.
+/// Encodes an outcome as a reply to a proxy.
 #[must_use]
 pub fn encode(outcome: &Outcome) -> Reply {
     reply(&settled(outcome))
 }
 
-/// An outcome as a proxy reads it.
+/// Converts an outcome into the form that a proxy reads.
 #[must_use]
 pub fn settled(outcome: &Outcome) -> Settled {
     match &outcome.answer {
@@ -91,24 +91,24 @@ pub fn settled(outcome: &Outcome) -> Settled {
         Answer::Ask { questions, arguments } => {
             Settled::Ask { questions: questions.clone(), arguments: arguments.clone(), rules: outcome.rules.clone() }
         }
-        // No event of a proxy has such an outcome.
+        // No event of a proxy leads to this outcome.
         Answer::GoOn(_) => Settled::Failed { why: "the outcome is of another event".into() },
     }
 }
 
-/// The reply to an event that could not be settled, at whatever point.
+/// Encodes the reply to an event that could not be settled, at any hook point.
 #[must_use]
 pub fn fail(_: Option<&str>, why: &str) -> Reply {
     reply(&Settled::Failed { why: why.to_owned() })
 }
 
-/// The reply that says nothing.
+/// Encodes the neutral reply.
 #[must_use]
 pub fn neutral(_: Option<&str>) -> Reply {
     reply(&Settled::Allowed { notices: Vec::new() })
 }
 
-/// What a proxy reads.
+/// Encodes a reply to a proxy.
 #[must_use]
 pub fn reply(settled: &Settled) -> Reply {
     Reply::json(&serde_json::to_value(settled).unwrap_or_else(|_| json!({ "answer": "failed", "why": "no reply" })))

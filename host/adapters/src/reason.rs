@@ -1,16 +1,17 @@
-//! Sentences for models and users: whose rule it was, that it is final, and what may be done instead.
+//! Sentences for models and users: the rule's plugin, its finality, and the alternative.
 
 use hookhost_contract::{Cause, Question, Rejection, ToolResult};
 use serde_json::Value;
 
-/// What model or user reads where an event could not be settled: the first line of why, in one sentence, and who says more.
+/// Returns the text about an event that could not be settled: the first line of the reason, and the command that says
+/// more.
 #[must_use]
 pub fn not_settled(agent: &str, why: &str) -> String {
     let why = sentence(why.lines().next().unwrap_or_default());
     format!("hookhost could not settle this event: {why}`hookhost doctor {agent}` says more.")
 }
 
-/// What a model reads where something was rejected. A model that reads a mere "denied" tries the same in another way.
+/// Returns the model's text about a rejection. A model that only reads "denied" tries the same in another way.
 #[must_use]
 pub fn rejected(rejection: &Rejection) -> String {
     let code = rejection.refusal.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
@@ -32,7 +33,7 @@ pub fn rejected(rejection: &Rejection) -> String {
     format!("{}{}", sentence(&said), next)
 }
 
-/// What an agent's user is asked.
+/// Returns the text that an agent's user is asked.
 #[must_use]
 pub fn asked(questions: &[Question]) -> String {
     let asked = questions.iter().map(|question| {
@@ -43,7 +44,7 @@ pub fn asked(questions: &[Question]) -> String {
     if text.is_empty() { "a person has to agree".to_owned() } else { text }
 }
 
-/// What a model reads where plugins changed a call and its agent cannot take other arguments.
+/// Returns the model's text if plugins changed a call and its agent accepts no other arguments.
 #[must_use]
 pub fn make_this_call(by: &[String], arguments: &Value) -> String {
     format!(
@@ -53,18 +54,18 @@ pub fn make_this_call(by: &[String], arguments: &Value) -> String {
     )
 }
 
-/// What a model reads where a plugin gave the result and its agent can only be told no.
+/// Returns the model's text if a plugin gave the result and its agent only accepts a rejection.
 #[must_use]
 pub fn use_this_result(result: &ToolResult) -> String {
     format!("the tool did not run, and this is the result in its place:\n{}\n(end of the result)", result.text)
 }
 
-/// The plugins as the subject of a sentence.
+/// Returns the plugins as the subject of a sentence.
 fn names(by: &[String]) -> String {
     if by.is_empty() { "A plugin".to_owned() } else { by.join(", ") }
 }
 
-/// The text with a full stop and a space after it.
+/// Returns the text with a full stop and a space after it.
 fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', '?']) { format!("{text} ") } else { format!("{text}. ") }

@@ -1,32 +1,32 @@
-//! Questions to a person, and their answers.
+//! Questions to a person, and the answers.
 
 use crate::Escalation;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A question for a person. Serialises with who asks beside what: `{"plugin": "careful", "question": …}`, or
-/// `{"configuration": true, "question": …}`.
+/// A question for a person. In serialised form, the asker is a member beside the question: `{"plugin": "careful",
+/// "question": …}`, or `{"configuration": true, "question": …}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
-    /// Who asks.
+    /// The asker.
     #[serde(flatten)]
     pub by: Asker,
-    /// What.
+    /// The question itself.
     #[serde(flatten)]
     pub escalation: Escalation,
 }
 
 impl Question {
-    /// What `by` asks.
+    /// Creates a question from `by`.
     #[must_use]
     pub fn new(by: Asker, escalation: Escalation) -> Self {
         Self { by, escalation }
     }
 }
 
-/// Who asks a question.
+/// The source of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Asker {
@@ -57,7 +57,8 @@ impl Serialize for Asker {
     }
 }
 
-/// As the subject of "… asks": the plugin's name, or "the configuration", which no plugin can be called.
+/// Formats the asker as the subject of "… asks": the plugin's name, or "the configuration", which is no valid plugin
+/// name.
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -67,61 +68,62 @@ impl fmt::Display for Asker {
     }
 }
 
-/// The answer of a person, for the record.
+/// The answer of a person, for the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Answered {
-    /// The answer, or what took its place.
+    /// The kind of answer, or the event that replaced it.
     pub kind: AnswerKind,
-    /// Why it is a no; absent where it is a yes.
+    /// Reason of a rejection; `None` for an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How long it was waited for, in microseconds.
+    /// Time until the answer, in microseconds.
     pub micros: u64,
-    /// Whether the yes was given for the rest of the session, as far as the configuration asked.
+    /// True if the approval holds for the rest of the session, as far as the configuration asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_session: bool,
-    /// Who answered, as the program that asked knows them.
+    /// The person who answered, as the asking program knows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// How the answer came: `terminal`, `web page`, `chat`.
+    /// Channel of the answer: `terminal`, `web page`, `chat`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
-/// The kinds of [`Answered`]. All are a no but `Approved`, and `HandedOver`, which leaves the answer to somebody else.
+/// The kinds of [`Answered`]. All count as a rejection, except `Approved`, and `HandedOver`, which leaves the answer to
+/// somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AnswerKind {
-    /// The approver said yes.
+    /// The approver approved.
     Approved,
-    /// The approver said no.
+    /// The approver denied.
     Denied,
     /// There is no approver.
     NobodyThere,
     /// The approver panicked.
     Panicked,
-    /// Nobody waits for the answer any more: the agent has given up the event.
+    /// The agent has given up the event, so nobody waits for the answer.
     Cancelled,
-    /// The answer had not come by the deadline. One that comes later counts for nothing.
+    /// No answer came by the deadline. A later one is ignored.
     TooLate,
-    /// The process that asked has ended, so that nobody runs the call.
+    /// The process that asked has ended, so nobody runs the call.
     AskerGone,
-    /// The agent asks its own user, and does not continue without a yes. What the user answered is not known; a result of the
-    /// call says that it ran.
+    /// The agent asks its own user, and does not continue without approval. The user's answer is unknown; a result of
+    /// the call shows that it ran.
     HandedOver,
 }
 
 impl Answered {
-    /// An answer, and why it is a no.
+    /// Creates an answer, with the reason of a rejection.
     #[must_use]
     pub fn new(kind: AnswerKind, reason: Option<String>) -> Self {
         Self { kind, reason, micros: 0, for_session: false, by: None, via: None }
     }
 
-    /// Whether the value may run.
+    /// Returns true if the value may run.
     #[must_use]
     pub fn is_approved(&self) -> bool {
         self.kind == AnswerKind::Approved

@@ -1,8 +1,8 @@
-//! State values in JSON, and how many bytes a value takes as JSON.
+//! State values in JSON, and the size of values as JSON.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Bytes of a state value: in JSON a text where they are UTF-8, else `{"hex": "00ff…"}`.
+/// Bytes of a state value. In JSON, UTF-8 bytes are a string, others are `{"hex": "00ff…"}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -43,7 +43,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Bytes of a value as JSON, escapes included: what it takes in the log.
+/// Returns the size of a value as JSON in bytes, escapes included, as in the log.
 #[must_use]
 pub fn written_size<T: Serialize + ?Sized>(value: &T) -> usize {
     struct Counts(usize);
@@ -57,11 +57,11 @@ pub fn written_size<T: Serialize + ?Sized>(value: &T) -> usize {
         }
     }
     let mut counts = Counts(0);
-    // Values of ours always have JSON; one that had none would be too large.
+    // Hookhost's values can always be written as JSON. Any other would count as too large.
     serde_json::to_writer(&mut counts, value).map_or(usize::MAX, |()| counts.0)
 }
 
-/// The same of a state value, which is a text or hexadecimal digits.
+/// Returns the size of a state value as JSON in bytes, as a string or as hexadecimal digits.
 #[must_use]
 pub fn bytes_size(value: &[u8]) -> usize {
     match std::str::from_utf8(value) {

@@ -1,9 +1,9 @@
-//! What a session declares of its agent.
+//! Data that a session declares about its agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A tool and what its arguments must fit.
+/// A tool with the schema of its arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -15,7 +15,7 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// The tool of this name, with the JSON Schema of its arguments object.
+    /// Creates a tool with this name and this JSON Schema of its arguments object.
     #[must_use]
     pub fn new(name: impl Into<String>, input_schema: Value) -> Self {
         Self { name: name.into(), input_schema }
@@ -34,7 +34,7 @@ pub struct ModelRef {
 }
 
 impl ModelRef {
-    /// The model of this name, of the provider of that name.
+    /// Creates a reference to this model of this provider.
     #[must_use]
     pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
         Self { provider: provider.into(), model: model.into() }

@@ -1,4 +1,4 @@
-//! Events by name, how their answers compose, and an example of each.
+//! Events by name, the composition of their answers, and an example of each.
 
 use crate::EventKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -6,31 +6,31 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// An object with a payload of each event.
+/// A JSON object with one payload per event.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// How the answers of many plugins to one event compose.
+/// The way in which the answers of several plugins to one event compose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// About to happen: a plugin can stop, change or defer it.
+    /// The event is about to happen: a plugin can stop, change or defer it.
     Gate,
-    /// A value on its way: a plugin can replace it.
+    /// The event passes a value on: a plugin can replace it.
     Transform,
     /// Plugins add tasks.
     Collect,
-    /// Happened: the answer carries nothing.
+    /// The event has happened: the answers carry nothing.
     Observe,
 }
 
 impl EventKind {
-    /// The event of this name.
+    /// Returns the event of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|event| event.name() == name)
     }
 
-    /// A payload that it takes, as JSON: an object of its parameters. Tool calls leave out `action` and `origin`, which the
-    /// host works out.
+    /// Returns an example payload as JSON: an object of the event's parameters. Tool calls leave out `action` and
+    /// `origin`, which the host determines.
     #[must_use]
     pub fn example(self) -> &'static str {
         let examples: BTreeMap<&'static str, &'static RawValue> = serde_json::from_str(EXAMPLES).unwrap_or_default();

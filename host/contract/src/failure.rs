@@ -1,14 +1,14 @@
-//! What can go wrong with one call of a plugin. A failure is not a verdict: `on-failure` says what it results in.
+//! Failures of one plugin call. A failure is not a verdict: `on-failure` determines the result.
 
 use serde::{Deserialize, Serialize};
 
-/// A plugin gave no valid answer.
+/// The failure of a plugin to give a valid answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// The same for a person, as the end of "it … ": which limit, which trap, what was invalid.
+    /// The failure for a person, as the end of "it … ": the limit, the trap, or the invalid value.
     pub detail: String,
 }
 
@@ -17,60 +17,62 @@ pub struct Failure {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FailureKind {
-    /// It trapped: a panic, a division by zero, a stack overflow, a memory access out of bounds.
+    /// The plugin trapped: a panic, a division by zero, a stack overflow, a memory access out of bounds.
     Trap,
-    /// It is a native rule, and panicked.
+    /// The plugin is a native rule, and panicked.
     Panic,
-    /// It used up `limits.fuel`.
+    /// The plugin used up `limits.fuel`.
     OutOfFuel,
-    /// It computed for longer than `limits.compute`.
+    /// The plugin computed for longer than `limits.compute`.
     Compute,
     /// The call, waiting included, took longer than `limits.deadline`.
     Deadline,
-    /// It asked for more than `limits.memory`, `limits.table-elements` or `limits.handles`, and trapped over it.
+    /// The plugin asked for more than `limits.memory`, `limits.table-elements` or `limits.handles`, and trapped because
+    /// of that.
     OutOfMemory,
-    /// It called capabilities more often than `limits.capability-calls`, or gave more effects than one event may have.
+    /// The plugin called capabilities more often than `limits.capability-calls`, or gave more effects than one event
+    /// may have.
     CapabilityCalls,
-    /// The event is larger than `limits.input`, or has 8 KiB and more and used up what the plugin may compute, hold and answer. Not the
-    /// plugin's fault: it counts towards no tripping.
+    /// The event is larger than `limits.input`, or it has at least 8 KiB and used up the plugin's compute, memory or
+    /// output limit. It is not the plugin's fault and does not count towards tripping.
     #[serde(alias = "input-too-large")]
     Oversized,
     /// The answer is larger than `limits.output`.
     AnswerTooLarge,
-    /// The answer, or what it gave a capability, is not what the contract permits: invalid UTF-8, arguments that are not a
-    /// JSON object or miss the tool's schema, an action that does not fit the tool.
+    /// The answer, or a value for a capability, violates the contract: invalid UTF-8, arguments that are no JSON object
+    /// or do not match the tool's schema, an action that does not fit the tool.
     InvalidAnswer,
-    /// No instance could be made of it.
+    /// The plugin could not be instantiated.
     NotInstantiated,
-    /// It failed several times in a row and is not called until it is tried again.
+    /// The plugin failed several times in a row, and is not called until it is tried again.
     Tripped,
-    /// The machine had no place or no processor for it in time. Not the plugin's fault: it counts towards no tripping, and the
-    /// event can be sent again.
+    /// The machine had no instance slot or no processor for the plugin in time. It is not the plugin's fault and does
+    /// not count towards tripping; the event can be sent again.
     Overloaded,
 }
 
 impl FailureKind {
-    /// Whether it ran out of time on the clock, which no replay can repeat.
+    /// Returns true if the failure depends on the clock, so that a replay cannot repeat it.
     #[must_use]
     pub fn is_wall_time(self) -> bool {
         matches!(self, Self::Compute | Self::Deadline | Self::Overloaded)
     }
 
-    /// Whether it is a failure of the plugin itself, which counts towards tripping it: not one of the machine or of the event, nor one
-    /// that tripping causes.
+    /// Returns true if the failure is the plugin's own, and counts towards tripping. Failures of the machine or of the
+    /// event and those caused by tripping do not.
     #[must_use]
     pub fn is_plugins_own(self) -> bool {
         !matches!(self, Self::Overloaded | Self::Oversized | Self::Tripped)
     }
 
-    /// Whether it ran out of time.
+    /// Returns true if the plugin ran out of time or fuel.
     #[must_use]
     pub fn is_timeout(self) -> bool {
         matches!(self, Self::Compute | Self::Deadline | Self::OutOfFuel)
     }
 
-    /// Joins the plugin's name and [`Failure::detail`] in a sentence. Empty where the plugin did nothing wrong: the detail
-    /// then says it all.
+    /// Returns the text between the plugin's name and [`Failure::detail`] in a sentence. Empty if the plugin did
+    /// nothing wrong: the detail then continues the sentence.
     #[must_use]
     pub fn opening(self) -> &'static str {
         match self {
@@ -82,13 +84,13 @@ impl FailureKind {
 }
 
 impl Failure {
-    /// A failure of this kind, with the end of the sentence "the plugin … ".
+    /// Creates a failure of this kind; `detail` is the end of a sentence that begins with "the plugin … ".
     #[must_use]
     pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
 
-    /// The plugin answered something that the contract does not permit.
+    /// Creates a failure for an answer that violates the contract.
     #[must_use]
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(FailureKind::InvalidAnswer, detail)

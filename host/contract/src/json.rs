@@ -1,4 +1,4 @@
-//! JSON texts inside typed records: a string for the guest, the value itself for readers and writers of the record.
+//! JSON texts within typed records: a string for the guest, and the value itself in serialised form.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, de::IgnoredAny};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// A JSON text (RFC 8259). It was checked, or written by a JSON library, when it was made.
+/// A JSON text (RFC 8259). It was checked, or written by a JSON library, when it was created.
 ///
-/// It is read like a text. In serialised form it is the JSON value itself. Of a key that an object has twice, [`read`](Self::read)
-/// as a [`Value`] and the serialised form have the last one; a type with named fields refuses it.
+/// It dereferences to the text. In serialised form it is the JSON value itself. If an object has a duplicate key,
+/// [`read`](Self::read) as a [`Value`] and the serialised form use the last one; a type with named fields refuses it.
 ///
 /// ```
 /// use hookhost_contract::Json;
@@ -28,21 +28,22 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub struct Json {
     text: String,
-    /// Whether `serde_json` has written it from a [`Value`] without fractions: then it would be written as the same text again.
+    /// True if `serde_json` has written the text from a [`Value`] without fractions, and so would write the same text
+    /// again.
     is_written: bool,
 }
 
-/// Brackets of a text up to which it certainly nests less deep than `serde_json` reads, which is 128 levels.
+/// Maximum number of opening brackets in a text that certainly stays within the 128 levels that `serde_json` reads.
 const MAX_BRACKETS: usize = 120;
 
-/// What the keys begin with by which `serde_json` tells itself that a map is something else.
+/// Prefix of the keys by which `serde_json` marks a map that represents another value.
 const PRIVATE: &str = "$serde_json::private::";
 
 impl Json {
-    /// Takes a text that is one JSON value.
+    /// Checks that a text is one JSON value.
     ///
     /// # Errors
-    /// If it is not, and where.
+    /// If the text is no JSON value; the error names the position.
     pub fn new(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<IgnoredAny>(&text)?;
@@ -52,21 +53,21 @@ impl Json {
     /// Writes a value as JSON.
     ///
     /// # Errors
-    /// If JSON has no such value, such as a map whose keys are not texts.
+    /// If JSON cannot represent the value, such as a map whose keys are not strings.
     pub fn of(value: &(impl Serialize + ?Sized)) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(Self::unwritten)
     }
 
-    /// Reads it as a value of another type.
+    /// Deserializes the text into another type.
     ///
     /// # Errors
-    /// If it is not of that type, or is JSON that `serde_json` does not read: more than 128 levels deep, with a number out of
-    /// range (`1e999`), or with half of a character (`"\ud800"`).
+    /// If the value does not match the type, or `serde_json` cannot read the text: more than 128 levels, a number out
+    /// of range (`1e999`), or half of a character (`"\ud800"`).
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.text)
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -76,7 +77,7 @@ impl Json {
         Self { text, is_written: false }
     }
 
-    /// The text as it stands, where the value would be written as the same text.
+    /// Returns the text itself, if the value would be written as the same text.
     fn verbatim(&self) -> Option<&RawValue> {
         let brackets = || self.text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
         let is_same = self.is_written && brackets() <= MAX_BRACKETS && !self.text.contains(PRIVATE);
@@ -84,7 +85,8 @@ impl Json {
     }
 }
 
-/// Whether a number in it may have a fraction: `serde_json` reads the longest of those as a neighbour of what it wrote.
+/// Returns true if a number in the value may have a fraction: `serde_json` may read the longest of these as a neighbour
+/// of the value that it wrote.
 fn has_fraction(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_f64(),
@@ -94,23 +96,24 @@ fn has_fraction(value: &Value) -> bool {
     }
 }
 
-/// Whether `S` is what `serde_json::to_string` and `to_vec` write with, which copies a [`RawValue`]. Another serializer would write a
-/// structure with a text in it. The name is a hint: one that changes has the value read first.
+/// Returns true if `S` is the serializer of `serde_json::to_string` and `to_vec`, which copies a [`RawValue`]. Another
+/// serializer would write a structure with the text in it. If the type's name changes, the value is read first, which
+/// is correct as well.
 fn copies_text<S>() -> bool {
     type_name::<S>() == type_name::<&mut serde_json::Serializer<&mut Vec<u8>>>()
 }
 
-/// The canonical spelling of a JSON text: no white space, keys sorted, so that equal values are equal texts.
+/// Returns the canonical form of a JSON text: no white space and sorted keys, so that equal values have equal texts.
 ///
 /// # Errors
-/// If `text` is not one JSON value (RFC 8259), nested at most 128 deep.
+/// If `text` is not one JSON value (RFC 8259), nested at most 128 levels deep.
 pub fn canonical(text: &str) -> Result<Json, serde_json::Error> {
     let mut value: Value = serde_json::from_str(text)?;
     value.sort_all_objects();
     Ok(value.into())
 }
 
-/// `null`.
+/// The JSON text `null`.
 impl Default for Json {
     fn default() -> Self {
         Self { text: "null".to_owned(), is_written: true }
@@ -218,8 +221,8 @@ impl Serialize for Json {
         }
         match self.read::<Value>() {
             Ok(value) => value.serialize(serializer),
-            // Nothing reads it, since it nests too deep, escapes half of a character, or has a number out of range: a log must
-            // hold it as it was.
+            // `serde_json` cannot read the text: it is nested too deep, has half of a character, or has a number out of
+            // range. A log must keep it unchanged.
             Err(_) => self.text.serialize(serializer),
         }
     }

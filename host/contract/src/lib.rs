@@ -1,26 +1,24 @@
-//! The words of hookhost: the events of an agent's life, what they carry, what plugins answer, and the outcomes.
+//! The vocabulary of hookhost: the events of an agent, their payloads, the verdicts of plugins, and the outcomes.
 //!
-//! The types are the WIT's (`wit/`): one Rust type per WIT type, spelt the same, generated from it.
-//! They serialise as JSON with the WIT's own names (kebab-case), so that a plugin, a payload file
-//! and the audit log have the same words. A field of type [`Json`] holds JSON *text*; in serialised
-//! form it is the JSON value itself.
+//! The types are generated from the WIT (`wit/`): one Rust type per WIT type, with the same name. They serialise as
+//! JSON with the WIT's names (kebab-case), so that a plugin, a payload file and the audit log use the same words. A
+//! field of type [`Json`] holds JSON *text*; in serialised form it is the JSON value itself.
 //!
-//! The crate has no runtime and knows nothing of wasmtime: a program that only hands events over can
-//! afford it.
+//! The crate has no runtime and does not depend on wasmtime, so a program that only passes events on can use it.
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | `generated` | the WIT's types, [`EventKind`] and [`VERSION`] |
 //! | `json` | [`Json`]: JSON texts inside typed records |
-//! | [`bytes`] | state values in JSON, and how many bytes a value takes as JSON |
-//! | `types` | what the generated types can do |
+//! | [`bytes`] | state values in JSON, and the size of values as JSON |
+//! | `types` | constructors and conversions of the generated types |
 //! | `event` | [`EventKind`] as text, its [`Shape`], an example payload of each event |
-//! | `payload` | what events of several parameters carry |
-//! | [`action`] | what a tool call does, and back into the tool's arguments; a table per agent |
+//! | `payload` | payloads of events with several parameters |
+//! | [`action`] | the action of a tool call, and the way back to the tool's arguments; a table per agent |
 //! | `failure` | [`Failure`]: a plugin gave no valid answer |
 //! | `outcome` | the outcome of an event: [`GateOutcome`], [`TransformOutcome`], [`Rejection`] |
-//! | `approval` | [`Question`]s to a person, and their answers |
-//! | `declared` | what a session declares: [`ToolSpec`], [`ModelRef`] |
+//! | `approval` | [`Question`]s to a person, and the answers |
+//! | `declared` | declarations of a session: [`ToolSpec`], [`ModelRef`] |
 
 #![deny(missing_docs)]
 

@@ -1,13 +1,13 @@
-//! The outcomes of events: they carry what may run, and nothing else.
+//! The outcomes of events. They contain the value that may run, and no other.
 
 use crate::{FailureKind, Refusal};
 use serde::{Deserialize, Serialize};
 
-/// The response to an event to which no plugin can respond: there is none.
+/// The response type of events to which plugins cannot respond. It has no values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Never {}
 
-/// The outcome of a gate event. Escalations have been answered by then.
+/// The outcome of a gate event, after all escalations have been answered.
 ///
 /// ```
 /// use hookhost_contract::{GateOutcome, Refusal, Rejection, Stop, ToolCall, ToolResult};
@@ -28,22 +28,22 @@ pub enum Never {}
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[must_use]
 pub enum GateOutcome<V, R = Never> {
-    /// This may run: exactly this, not what was asked about.
+    /// The event may happen with this value, and not with the original one.
     Allowed {
         /// The value that may run.
         value: V,
     },
-    /// It is not to run; this is its result. A tool's result is then handed to `after_tool_call` like any other, with
-    /// [`ResultSource::Plugin`](crate::ResultSource::Plugin).
+    /// The event must not happen; this is its result. For a tool call, pass the result to `after_tool_call` like any
+    /// other, with [`ResultSource::Plugin`](crate::ResultSource::Plugin).
     Responded {
         /// The value that the response is about.
         value: V,
-        /// The result in its place.
+        /// The result in place of the event's own.
         response: R,
-        /// The plugin that gave it.
+        /// The plugin that responded.
         by: String,
     },
-    /// It may not run.
+    /// The event must not happen.
     Rejected(Rejection),
 }
 
@@ -72,23 +72,23 @@ pub enum TransformOutcome<V> {
         /// The value as the last plugin left it.
         value: V,
     },
-    /// Only the refusal passes.
+    /// The value must not be used; only the refusal passes.
     Withheld(Rejection),
 }
 
-/// What a refusal with `stop` ends.
+/// The scope that a refusal with `stop` ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The whole run: the session of the user and all sub-agents below it, in whichever of them the plugin rejected.
+    /// The whole run: the user's session and all its sub-agents, even if the plugin rejected in a sub-agent.
     #[default]
     Run,
-    /// The session of the event, and the sub-agents below it. For the session that started it, it is a sub-agent that
-    /// failed.
+    /// The session of the event, and its sub-agents. The session that started it sees a failed sub-agent.
     Session,
 }
 
-/// A rejection: who said no, and why. Its text is one sentence for the model and the user that names the plugin.
+/// A rejection with its source and its reason. It is displayed as one sentence for model and user that names the
+/// plugin.
 ///
 /// ```
 /// use hookhost_contract::{Cause, Rejection};
@@ -107,18 +107,18 @@ pub enum Stop {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Rejection {
-    /// The plugins that rejected, that did not answer or that asked; `the configuration` where an `[[ask]]` rule asked.
-    /// Empty where it could not be recorded.
+    /// The plugins that rejected, failed or asked; `the configuration` if an `[[ask]]` rule asked. Empty if the event
+    /// could not be recorded.
     pub by: Vec<String>,
     /// The kind of rejection.
     pub cause: Cause,
-    /// The refusal for the agent; the reason is cut at [`Refusal::MAX_REASON`].
+    /// The refusal for the agent. Its reason is cut at [`Refusal::MAX_REASON`].
     pub refusal: Refusal,
-    /// What it ends, where the plugin set `stop`: as the `stop` key of its entry says.
+    /// The scope that the rejection ends, if the plugin set `stop`: the `stop` key of the plugin's entry.
     pub ends: Option<Stop>,
 }
 
-/// The outcome of an event, in one word.
+/// The kind of an event's outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -129,7 +129,7 @@ pub enum OutcomeKind {
     Responded,
     /// A gate: a person is asked.
     Escalated,
-    /// A gate: it may not run.
+    /// A gate: the value must not run.
     Rejected,
     /// A transform: the value passes.
     Passed,
@@ -137,14 +137,14 @@ pub enum OutcomeKind {
     Withheld,
     /// Plugins were asked for tasks.
     Collected,
-    /// It happened; observers are told.
+    /// The event happened; observers are notified.
     Observed,
-    /// The agent gave up the event before it was settled: nothing of it runs.
+    /// The agent gave up the event before it was settled, so nothing runs.
     Cancelled,
 }
 
 impl OutcomeKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: &[Self] = &[
         Self::Allowed,
         Self::Responded,
@@ -157,7 +157,7 @@ impl OutcomeKind {
         Self::Cancelled,
     ];
 
-    /// The word.
+    /// Returns the name of the kind.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl OutcomeKind {
         }
     }
 
-    /// Whether it is a no.
+    /// Returns true for a rejection.
     #[must_use]
     pub fn is_no(self) -> bool {
         matches!(self, Self::Rejected | Self::Withheld)
@@ -191,21 +191,21 @@ impl std::fmt::Display for OutcomeKind {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// A plugin said no.
+    /// A plugin rejected the event.
     Verdict,
     /// A plugin failed, and its `on-failure` is `reject`.
     Failed(FailureKind),
-    /// The plugins did not come to agree on one value.
+    /// The plugins did not agree on one value.
     Disagreement,
-    /// A person said no, or nobody answered.
+    /// A person denied, or nobody answered.
     NotApproved,
-    /// Each time a person said yes, the rules or the state had changed and there were new questions.
+    /// Each time after a person had approved, the rules or the state had changed and there were new questions.
     TooManyQuestions,
-    /// The event could not be recorded, so nothing of it may happen.
+    /// The event could not be recorded, so it must not happen.
     NotRecorded,
-    /// The agent has told the end of the session before.
+    /// The agent has already reported the end of the session.
     Ended,
-    /// The host was called without a tokio runtime, or within one that has no timer.
+    /// The host was called without a tokio runtime, or within one without a timer.
     NoRuntime,
     /// The event's payload is invalid.
     Invalid,
@@ -214,13 +214,13 @@ pub enum Cause {
 }
 
 impl<V, R> GateOutcome<V, R> {
-    /// Whether the value may run.
+    /// Returns true if the value may run.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Allowed { .. })
     }
 
-    /// Why it may not run, if it may not.
+    /// Returns the rejection, if there is one.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match self {
@@ -230,7 +230,7 @@ impl<V, R> GateOutcome<V, R> {
     }
 }
 
-/// `Allowed`, `Answered by careful`, or the sentence of the rejection.
+/// Displays `Allowed`, `Answered by careful`, or the sentence of the rejection.
 impl<V, R> std::fmt::Display for GateOutcome<V, R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -242,7 +242,7 @@ impl<V, R> std::fmt::Display for GateOutcome<V, R> {
 }
 
 impl Rejection {
-    /// A plugin said no; where it said `stop`, that ends what its entry says. A reason beyond
+    /// Creates a rejection by a plugin. If `refusal` says `stop`, it ends the scope `stop`. A reason beyond
     /// [`Refusal::MAX_REASON`] is cut.
     #[must_use]
     pub fn verdict(by: &str, mut refusal: Refusal, stop: Stop) -> Self {
@@ -251,16 +251,16 @@ impl Rejection {
         Self { by: vec![by.to_owned()], cause: Cause::Verdict, refusal, ends }
     }
 
-    /// The host says no. A reason beyond [`Refusal::MAX_REASON`] is cut.
+    /// Creates a rejection by the host. A reason beyond [`Refusal::MAX_REASON`] is cut.
     #[must_use]
     pub fn host(by: Vec<String>, cause: Cause, mut reason: String) -> Self {
         cut(&mut reason);
-        // The next time the machine may have room for it.
+        // The machine may have room at the next attempt.
         let retryable = cause == Cause::Failed(FailureKind::Overloaded);
         Self { by, cause, refusal: Refusal { reason, code: None, retryable, stop: false }, ends: None }
     }
 
-    /// The word for its cause; messages, records and JSON use the same word.
+    /// Returns the word for the cause, which messages, records and JSON use.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.cause {
@@ -303,7 +303,7 @@ impl std::fmt::Display for Rejection {
     }
 }
 
-/// Cuts plugin text that a model will read.
+/// Cuts a plugin's text for a model at [`Refusal::MAX_REASON`].
 fn cut(reason: &mut String) {
     if reason.len() > Refusal::MAX_REASON {
         let end = (0..=Refusal::MAX_REASON).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);

@@ -1,25 +1,25 @@
-//! What events carry that are not about one value of the WIT.
+//! Payloads of events that are not about a single value of the WIT.
 
 use crate::{Json, ResultSource, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
-/// The payload of an event that carries nothing beside the session.
+/// The payload of an event that carries only the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
 
-/// What `after-tool-call` carries.
+/// The payload of `after-tool-call`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToolOutcome {
     /// The call that was made.
     pub call: ToolCall,
-    /// Its outcome.
+    /// The result of the call.
     pub tool_result: ToolResult,
-    /// Whether the tool ran.
+    /// The source of the result: the tool or a plugin.
     pub source: ResultSource,
 }
 
-/// What `audit-record` carries: a record of the log, as JSON.
+/// The payload of `audit-record`: a record of the log, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AuditEntry(pub Json);

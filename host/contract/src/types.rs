@@ -1,4 +1,4 @@
-//! What the generated types can do.
+//! Constructors and conversions of the generated types.
 
 use crate::{
     BatchVerdict, CompactionVerdict, CompletionVerdict, CustomVerdict, Escalation, InferenceVerdict, PlanVerdict,
@@ -7,31 +7,31 @@ use crate::{
 };
 
 impl Refusal {
-    /// Longest reason that is passed on, in bytes of UTF-8. It is plugin text that a model reads: short enough to
-    /// stay one sentence, too short to smuggle a prompt.
+    /// Maximum length of a reason, in bytes of UTF-8. A model reads this text from a plugin: it should be one sentence,
+    /// and too short to smuggle a prompt.
     pub const MAX_REASON: usize = 2048;
 
-    /// "No", in one sentence that the model may read: what is wrong, and better still what to do instead.
+    /// Creates a refusal. `reason` is one sentence for the model: the fault, and preferably an alternative.
     #[must_use]
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), ..Self::default() }
     }
 
-    /// Names the rule for logs and tests, such as `shell.rm-rf-root`.
+    /// Sets the code of the rule for logs and tests, such as `shell.rm-rf-root`.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// Another attempt, differently made, may succeed.
+    /// Marks the refusal as retryable: another attempt, differently made, may succeed.
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self
     }
 
-    /// The agent's loop ends here.
+    /// Ends the agent's loop.
     #[must_use]
     pub fn stop(mut self) -> Self {
         self.stop = true;
@@ -40,13 +40,13 @@ impl Refusal {
 }
 
 impl Escalation {
-    /// A question that a person must answer, in one sentence.
+    /// Creates a question that a person must answer, one sentence.
     #[must_use]
     pub fn new(question: impl Into<String>) -> Self {
         Self { question: question.into(), code: None }
     }
 
-    /// Names the rule that asks.
+    /// Sets the code of the rule that asks.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
@@ -55,12 +55,12 @@ impl Escalation {
 }
 
 impl ToolResult {
-    /// A result that is text.
+    /// Creates a successful result with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: false, raw: None }
     }
 
-    /// A failure that is text.
+    /// Creates an error with this text.
     pub fn error(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true, raw: None }
     }
@@ -75,7 +75,7 @@ impl From<CompletionVerdict> for Vec<Task> {
     }
 }
 
-/// What a rule that only says no, or asks, answers: `None` is no objection.
+/// Converts the answer of a rule that only rejects or asks into a verdict; `None` is no objection.
 macro_rules! verdicts {
     ($($verdict:ident { $neutral:ident $(, $escalates:ident)? })*) => {
         $(

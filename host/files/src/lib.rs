@@ -1,12 +1,11 @@
-//! Files that hookhost believes, and files that somebody else could have placed: who may have written one, how it is opened,
-//! and the lock under which it is changed.
+//! Access to files that hookhost trusts, and to files that somebody else could have placed: checks of their owners,
+//! safe opening, and the lock for changes.
 //!
-//! Configuration, approvals, keys, the database and compiled code decide what runs. Such a file
-//! counts only where nobody but the user and root can have written it, and nobody else can put
-//! another file in its place. Settings of agents and files of a project count for less
-//! ([`Guard::Anybodys`]); [`check_within`] keeps a link of a repository from leading out of it.
-//! All of them are opened in one way: regular files alone, without waiting for the other end of a
-//! pipe, by a look at what was opened rather than at the path, and read up to a bound.
+//! Configuration, approvals, keys, the database and compiled code determine what runs. Such a file is only trusted if
+//! nobody but the user and root can have written it, and nobody else can replace it. Settings of agents and files of a
+//! project are trusted less ([`Guard::Anybodys`]); [`check_within`] keeps a link in a repository from leading out of
+//! it. All files are opened in the same way: only regular files, without waiting for the other end of a pipe, with
+//! checks of the opened file rather than of the path, and up to a maximum size.
 //!
 //! ```
 //! use hookhost_files::{Guard, Links, read};
@@ -38,54 +37,54 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Who may be able to write or read a file.
+/// The required protection of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
-    /// Anybody: something else, such as a digest, says whether its content counts.
+    /// Anybody may write the file: other data, such as a digest, determines if its content is trusted.
     Anybodys,
-    /// Nobody but the user and root may be able to write it, or to put another one in its place.
+    /// Nobody but the user and root may be able to write the file, or to replace it.
     OnlyMineToWrite,
-    /// The same, and nobody else may be able to read it.
+    /// As `OnlyMineToWrite`, and nobody else may be able to read the file.
     OnlyMineToRead,
 }
 
-/// How a path is treated whose last part is a symbolic link.
+/// The treatment of a path whose last part is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Links {
-    /// The file is the one that the link leads to. It is checked, and so are its directory and the link's.
+    /// The link is followed. The target is checked, and so are its directory and the link's directory.
     Followed,
     /// The file is refused.
     Refused,
 }
 
-/// Why a file is not used: what is wrong with it, and how to fix that.
+/// The reason why a file is not used: the fault, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not used, since {fault}: {remedy}", path.display())]
 #[non_exhaustive]
 pub struct Refused {
     /// The file, or the directory that holds it.
     pub path: PathBuf,
-    /// What is wrong, such as "it belongs to another user (uid 1001)".
+    /// The fault, such as "it belongs to another user (uid 1001)".
     pub fault: String,
-    /// What to do, with the command where there is one.
+    /// The remedy, with a command if there is one.
     pub remedy: String,
 }
 
-/// Why a file cannot be had.
+/// The error of an access to a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system says no: it is not there, for one.
+    /// The system reports an error, such as a missing file.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is there, and does not count.
+    /// The file exists, and is not trusted.
     #[error(transparent)]
     Refused(#[from] Refused),
 }
 
 impl FileError {
-    /// Whether there is no such file; also if its parent is not a directory.
+    /// Returns true if the file does not exist, or its parent is not a directory.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         let missing = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
@@ -102,11 +101,11 @@ impl From<FileError> for io::Error {
     }
 }
 
-/// Opens a regular file to read it, and looks at what was opened. No pipe is waited for.
+/// Opens a regular file for reading, and checks the opened file. Does not wait for the other end of a pipe.
 ///
 /// # Errors
-/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is not a regular
-/// file, or breaks the rule of `guard` or `links`.
+/// [`FileError::Io`] if the file cannot be opened; [`FileError::Refused`] if it is not a regular file, or violates
+/// `guard` or `links`.
 pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> {
     let file = match open_at_once(path, links) {
         Err(_) if links == Links::Refused && is_link(path) => return Err(link(path).into()),
@@ -115,27 +114,27 @@ pub fn open(path: &Path, guard: Guard, links: Links) -> Result<File, FileError> 
     check(path, &file.metadata()?, guard)?;
     match links {
         Links::Followed => check_directories(path, guard)?,
-        // What was opened is no link.
+        // The opened file is no link.
         Links::Refused => check_named_directory(path, guard)?,
     }
     Ok(file)
 }
 
-/// All of a file that [`open`] gives, of at most `most` bytes.
+/// Opens a file like [`open`] and reads it, up to `most` bytes.
 ///
 /// # Errors
-/// As [`open`], and where the file is larger.
+/// As [`open`], and if the file is larger than `most` bytes.
 pub fn read(path: &Path, guard: Guard, links: Links, most: u64) -> Result<Vec<u8>, FileError> {
     read_opened(path, &open(path, guard, links)?, most)
 }
 
-/// All of a file that [`open`] gave, of at most `most` bytes.
+/// Reads a file that [`open`] has returned, up to `most` bytes.
 ///
 /// # Errors
-/// If it cannot be read, or is larger.
+/// If the file cannot be read, or is larger than `most` bytes.
 pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
-    // It may grow while it is read.
+    // The file may grow while it is read.
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let fault = format!("it is larger than {}", size(most));
@@ -144,16 +143,15 @@ pub fn read_opened(path: &Path, file: &File, most: u64) -> Result<Vec<u8>, FileE
     Ok(bytes)
 }
 
-/// Refuses a path that leads out of the directory `root` by a symbolic link: somebody else, who
-/// wrote what is in `root`, would choose the file. Of a path that is not there, the nearest
-/// directory above it that is there counts.
+/// Refuses a path that leads out of the directory `root` by a symbolic link, because the author of the files in `root`
+/// would choose the target. For a missing path, checks the nearest existing directory above it.
 ///
 /// # Errors
-/// [`FileError::Io`] where a directory cannot be looked at; [`FileError::Refused`] where the path leads out.
+/// [`FileError::Io`] if a directory cannot be read; [`FileError::Refused`] if the path leads out of `root`.
 pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
     let is_missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     let real = path.ancestors().map(Path::canonicalize).find(|real| !real.as_ref().is_err_and(is_missing));
-    // A link to nothing is looked at by its directory alone, and whatever opens it finds that nothing is there.
+    // For a link to a missing file, only its directory is checked. Opening it fails later.
     let real = real.unwrap_or_else(|| Path::new("/").canonicalize())?;
     if real.starts_with(root.canonicalize()?) {
         return Ok(());
@@ -162,7 +160,7 @@ pub fn check_within(path: &Path, root: &Path) -> Result<(), FileError> {
     Err(refused(path, fault, "put the file itself in the link's place".to_owned()).into())
 }
 
-/// Looks at a file by its path, for one that others open: a database.
+/// Checks a file by its path, for a file that other code opens, such as a database.
 ///
 /// # Errors
 /// As [`open`].
@@ -171,31 +169,30 @@ pub fn look(path: &Path, guard: Guard) -> Result<(), FileError> {
     check_directories(path, guard)
 }
 
-/// Looks at a file as [`look`] does, whose name is not all that is believed: SQLite takes other
-/// files beside a database for a part of it. So nobody else may add a file to its directory, as
-/// they can to `/tmp`.
+/// Checks a file like [`look`], and its directory, because SQLite treats other files beside a database as a part of it.
+/// So nobody else may be able to add a file to the directory, as they can in `/tmp`.
 ///
 /// # Errors
-/// As [`look`], and where others can write the directory.
+/// As [`look`], and if others can write the directory.
 pub fn look_in_kept_directory(path: &Path, guard: Guard) -> Result<(), FileError> {
     look(path, guard)?;
     check_kept_directory(directory_of(path))?;
     check_kept_directory(directory_of(&path.canonicalize()?))
 }
 
-/// Checks a directory of which every file counts: nobody but the user and root can add a file to
-/// it, with the sticky bit or without.
+/// Checks a directory whose files are all trusted: nobody but the user and root may be able to add a file, even if the
+/// sticky bit is set.
 ///
 /// # Errors
-/// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can write it.
+/// [`FileError::Io`] if the directory cannot be read; [`FileError::Refused`] if others can write it.
 pub fn check_kept_directory(directory: &Path) -> Result<(), FileError> {
     Ok(owner::check(directory, &std::fs::metadata(directory)?, Guard::OnlyMineToWrite)?)
 }
 
-/// Checks a directory that only the user can use: its content is trusted.
+/// Checks that only the user can access a directory, whose content is trusted.
 ///
 /// # Errors
-/// [`FileError::Io`] where it cannot be looked at; [`FileError::Refused`] where others can reach it.
+/// [`FileError::Io`] if the directory cannot be read; [`FileError::Refused`] if others can access it.
 pub fn check_own_directory(directory: &Path) -> Result<(), FileError> {
     let metadata = std::fs::metadata(directory)?;
     if !metadata.is_dir() {
@@ -205,10 +202,10 @@ pub fn check_own_directory(directory: &Path) -> Result<(), FileError> {
     Ok(owner::check(directory, &metadata, Guard::OnlyMineToRead)?)
 }
 
-/// Makes a directory with mode 0700, with those above it, where it is not there.
+/// Creates a directory and those above it with mode 0700, unless it exists.
 ///
 /// # Errors
-/// Where that cannot be done.
+/// If the directory cannot be created.
 pub fn make_own_directory(directory: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -216,21 +213,21 @@ pub fn make_own_directory(directory: &Path) -> io::Result<()> {
     builder.recursive(true).create(directory).map_err(|error| locked_out(directory, Access::Write, error).into())
 }
 
-/// The use of a file that the system has denied.
+/// The kind of access that the system has denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Read,
     Write,
 }
 
-/// Names what keeps its own owner from a file, where the system has denied the way to it.
+/// Explains a denied access to the user's own file by the mode that denies it.
 fn locked_out(path: &Path, access: Access, error: io::Error) -> FileError {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
     let refused = is_denied.then(|| owner::locked_out(path, access)).flatten();
     refused.map_or(FileError::Io(error), FileError::Refused)
 }
 
-/// The file that a symbolic link in the way is refused with.
+/// Creates the error for a symbolic link.
 fn link(path: &Path) -> Refused {
     let remedy = "put the file itself in the link's place".to_owned();
     refused(path, "it is a symbolic link".to_owned(), remedy)
@@ -248,7 +245,7 @@ fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<(), Refused> 
     if guard == Guard::Anybodys { Ok(()) } else { owner::check(path, metadata, guard) }
 }
 
-/// Checks the directory that has the file's name.
+/// Checks the directory of the path.
 fn check_named_directory(path: &Path, guard: Guard) -> Result<(), FileError> {
     if guard == Guard::Anybodys {
         return Ok(());
@@ -257,7 +254,7 @@ fn check_named_directory(path: &Path, guard: Guard) -> Result<(), FileError> {
     Ok(owner::check_directory(named, &std::fs::metadata(named)?)?)
 }
 
-/// Checks the directory that holds the file, and where a link leads to it, the directory that holds the link.
+/// Checks the directory of the path, and if the path is a link, also the directory of its target.
 fn check_directories(path: &Path, guard: Guard) -> Result<(), FileError> {
     check_named_directory(path, guard)?;
     if guard != Guard::Anybodys && is_link(path) {
@@ -268,7 +265,7 @@ fn check_directories(path: &Path, guard: Guard) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The directory that holds a file.
+/// Returns the directory of a file.
 fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
@@ -280,7 +277,7 @@ fn refused(path: &Path, fault: String, remedy: String) -> Refused {
     Refused { path: path.to_owned(), fault, remedy }
 }
 
-/// A size as people write it.
+/// Formats a size for people.
 fn size(bytes: u64) -> String {
     match bytes {
         n if n >= 1 << 20 && n.is_multiple_of(1 << 20) => format!("{} MiB", n >> 20),

@@ -1,28 +1,28 @@
-//! The lock under which believed files are changed.
+//! The lock for changes of trusted files.
 
 use super::{FileError, Guard, check, check_own_directory, make_own_directory, refused};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long another process is waited for. Each holds the lock while it writes one small file.
+/// Timeout for the lock. Each process holds it only while it writes one small file.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// How long until the lock is tried again.
+/// Poll interval for the lock.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// One process at a time reads, changes and writes what is believed: configuration, approvals, keys. It is the kernel's
-/// lock, and is free when this is dropped or the process has ended. It is not to be taken twice.
+/// Allows one process at a time to read, change and write trusted files: configuration, approvals, keys. It is a lock
+/// of the kernel, released when this is dropped or the process ends. A process must not take it twice.
 #[derive(Debug)]
 pub struct Lock {
     _held: File,
 }
 
 impl Lock {
-    /// Takes the lock of the user whose state is kept in `directory`, which is made where it is not there.
+    /// Takes the lock of the user with this state directory, and creates the directory if it is missing.
     ///
     /// # Errors
-    /// Where the directory or the lock's file cannot be used, or another process holds the lock for ten seconds.
+    /// If the directory or the lock file cannot be used, or another process holds the lock for ten seconds.
     pub fn take(directory: &Path) -> Result<Self, FileError> {
         Self::take_within(directory, MAX_WAIT)
     }
@@ -48,8 +48,8 @@ impl Lock {
     }
 }
 
-/// Keeps others out of a directory of ours that they could reach. One with the sticky bit, such as
-/// `/tmp`, is meant for all.
+/// Removes the access of others to the user's own directory. A directory with the sticky bit, such as `/tmp`, is left
+/// unchanged, because it is shared.
 #[cfg(unix)]
 fn close(directory: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -66,11 +66,11 @@ fn close(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens a file to lock it, and makes it where it is not there. No pipe is waited for.
+/// Opens a lock file, and creates it if it is missing. Does not wait for the other end of a pipe.
 ///
 /// # Errors
-/// [`FileError::Io`] where it cannot be opened; [`FileError::Refused`] where it is a link or no
-/// regular file, or others can write it.
+/// [`FileError::Io`] if the file cannot be opened; [`FileError::Refused`] if it is a link or no regular file, or others
+/// can write it.
 pub fn open_lock(path: &Path) -> Result<File, FileError> {
     let file = create(path)?;
     check(path, &file.metadata()?, Guard::OnlyMineToWrite)?;

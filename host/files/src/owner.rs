@@ -1,4 +1,4 @@
-//! Whose a file is, and who else can write or read it.
+//! Checks of the owner of a file, and of the access that others have.
 
 use super::{Access, Guard, Refused};
 use std::fs::Metadata;
@@ -14,9 +14,8 @@ pub(super) fn check(path: &Path, metadata: &Metadata, guard: Guard) -> Result<()
     }
 }
 
-/// Checks that nobody else can put another file in the place of one that lies in this directory. In
-/// a directory with the sticky bit, such as `/tmp`, others can add files, and take away or rename
-/// only their own.
+/// Checks that nobody else can replace a file in this directory. In a directory with the sticky bit, such as `/tmp`,
+/// others can add files, and can only remove or rename their own.
 #[cfg(unix)]
 pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
@@ -30,7 +29,7 @@ pub(super) fn check_directory(directory: &Path, metadata: &Metadata) -> Result<(
     }
 }
 
-/// Returns the first part of the way to a file that its owner, the user, may not use. Under a umask such as 0777 files are made so.
+/// Returns the first part of a path that the user owns and cannot access. A umask such as 0777 creates such files.
 #[cfg(unix)]
 pub(super) fn locked_out(path: &Path, access: Access) -> Option<Refused> {
     use std::os::unix::fs::MetadataExt as _;
@@ -41,7 +40,7 @@ pub(super) fn locked_out(path: &Path, access: Access) -> Option<Refused> {
     way.into_iter().find_map(|part| {
         let metadata = std::fs::metadata(part).ok().filter(|metadata| metadata.uid() == me)?;
         let write = if access == Access::Write { 0o200 } else { 0 };
-        // The directories above the last one are gone through, and no file is made in them.
+        // Directories above the last one are only traversed; no file is created in them.
         let needed = if !metadata.is_dir() { 0o400 | write } else if part == directory { 0o100 | write } else { 0o100 };
         let mode = metadata.mode() & 0o7777;
         let shown = part.display().to_string().replace('\'', r"'\''");
@@ -58,7 +57,7 @@ pub(super) fn locked_out(_: &Path, _: Access) -> Option<Refused> {
     None
 }
 
-/// On Windows, a user's directories are the user's alone as they are.
+/// On Windows, a user's directories are private by default.
 #[cfg(not(unix))]
 pub(super) fn check(_: &Path, _: &Metadata, _: Guard) -> Result<(), Refused> {
     Ok(())
@@ -76,32 +75,32 @@ pub(super) mod unix {
     use std::os::unix::fs::MetadataExt as _;
     use std::path::Path;
 
-    /// Who asks.
+    /// The user of this process.
     #[derive(Clone, Debug)]
     pub(in super::super) struct Me {
         pub(in super::super) uid: u32,
-        /// Says whether a group has no member but the user of the same number.
+        /// Returns true if a group has no member but the user with the same number.
         pub(in super::super) is_private: fn(u32) -> bool,
     }
 
-    /// What there is.
+    /// Owner and mode of a file.
     #[derive(Clone, Copy, Debug)]
     pub(in super::super) struct Found {
         pub(in super::super) uid: u32,
         pub(in super::super) gid: u32,
         pub(in super::super) mode: u32,
-        /// Whether an access control list gives rights that the mode shows as those of the group.
+        /// True if an access control list grants rights that the mode shows as those of the group.
         pub(in super::super) has_list: bool,
     }
 
-    /// What is wrong with it.
+    /// The fault of a file.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(in super::super) enum Fault {
-        /// It belongs to this other user.
+        /// The file belongs to this other user.
         Owner { uid: u32, me: u32 },
-        /// Others can write it.
+        /// Others can write the file.
         Writable { mode: u32 },
-        /// Others can read it.
+        /// Others can read the file.
         Readable { mode: u32 },
     }
 
@@ -114,7 +113,7 @@ pub(super) mod unix {
     impl Found {
         pub(super) fn of(path: &Path, metadata: &Metadata) -> Self {
             let mode = metadata.mode() & 0o7777;
-            // Only there does it matter.
+            // The list only matters if the group can write.
             let has_list = mode & 0o020 != 0 && has_list(path);
             Self { uid: metadata.uid(), gid: metadata.gid(), mode, has_list }
         }
@@ -138,7 +137,7 @@ pub(super) mod unix {
             (mode & 0o002 != 0 || of_group).then_some(Fault::Writable { mode })
         }
 
-        /// Whether the rights of the group are those of the user, or of root, and of nobody else.
+        /// Returns true if the group's rights belong to the user or root alone.
         fn group_is_the_users(&self, me: &Me) -> bool {
             (self.gid == me.uid || self.gid == 0) && !self.has_list && (me.is_private)(self.gid)
         }
@@ -146,7 +145,7 @@ pub(super) mod unix {
 
     impl Fault {
         pub(super) fn refused(self, path: &Path, guard: Guard, is_directory: bool) -> Refused {
-            // So that it can be pasted.
+            // Quote the path so that the command can be pasted.
             let shown = path.display().to_string().replace('\'', r"'\''");
             let (fault, remedy) = match self {
                 Self::Owner { uid, me } => (
@@ -174,8 +173,8 @@ pub(super) mod unix {
         }
     }
 
-    /// Whether a group is the private one of the user with its number: where every user has one,
-    /// files have mode 0664, and nobody else gets in by it.
+    /// Returns true if a group is the private group of the user with its number. On systems where every user has one,
+    /// files have mode 0664, and nobody else gets access by it.
     fn is_private(gid: u32) -> bool {
         use nix::unistd::{Gid, Group, Uid, User};
         let (Ok(Some(group)), Ok(Some(user))) =
@@ -186,7 +185,7 @@ pub(super) mod unix {
         group.name == user.name && group.mem.iter().all(|member| *member == user.name)
     }
 
-    /// Whether the file has an access control list: its mask is then what the mode shows for the group.
+    /// Returns true if the file has an access control list. The mode then shows the list's mask for the group.
     #[cfg(target_os = "linux")]
     fn has_list(path: &Path) -> bool {
         let mut none: [u8; 0] = [];

@@ -1,24 +1,24 @@
-//! Writing a file whole or not at all.
+//! Replaces a file as a whole or not at all.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Who may read a file that does not exist yet.
+/// The readers of a file that does not exist yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NewFile {
     /// Only the user.
     Private,
-    /// Those that the user's umask lets.
+    /// The readers that the user's umask permits.
     Usual,
 }
 
-/// Puts `content` in place of the file, by a new file beside it that takes its name: a reader sees the old or the new,
-/// and a crash leaves one of them. An existing file keeps its permissions; `path` must not be a symbolic link.
+/// Replaces the file's content: it writes a new file beside it and renames that. A reader sees the old or the new
+/// content, and a crash leaves one of them. An existing file keeps its permissions. `path` must not be a symbolic link.
 ///
 /// # Errors
-/// Where the file cannot be written; then it is as it was.
+/// If the file cannot be written. It is then unchanged.
 pub fn replace(path: &Path, content: &[u8], new: NewFile) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".hookhost-");

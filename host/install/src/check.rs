@@ -1,21 +1,21 @@
-//! One thing that was looked at, and what to do about it.
+//! The result of one check, and the next step.
 
 use serde::Serialize;
 
-/// What was found.
+/// The state that a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It is as it should be.
+    /// The state is correct.
     Ok,
-    /// It is not: rules do not hold, or not all of them.
+    /// Some or all rules do not take effect.
     Problem,
-    /// It cannot be told from here.
+    /// The state cannot be determined from here.
     Unknown,
 }
 
 impl State {
-    /// The word.
+    /// Returns the name of the state.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -26,34 +26,34 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Check {
-    /// What it is about, one word.
+    /// Subject of the check, one word.
     pub about: &'static str,
-    /// What was found.
+    /// The state.
     pub state: State,
-    /// One sentence.
+    /// The finding, one sentence.
     pub says: String,
-    /// What to do: a command or a sentence.
+    /// The next step: a command or a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 impl Check {
-    /// It is as it should be.
+    /// Creates a check without a problem.
     pub fn ok(about: &'static str, says: impl Into<String>) -> Self {
         Self { about, state: State::Ok, says: says.into(), next: None }
     }
 
-    /// It is not, and this helps.
+    /// Creates a check with a problem; `next` is the remedy.
     pub fn problem(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: State::Problem, says: says.into(), next: Some(next.into()) }
     }
 
-    /// It cannot be told, and this helps.
+    /// Creates an inconclusive check; `next` is the remedy.
     pub fn unknown(about: &'static str, says: impl Into<String>, next: impl Into<String>) -> Self {
         Self { about, state: State::Unknown, says: says.into(), next: Some(next.into()) }
     }

@@ -1,7 +1,7 @@
-//! The commands of the hook, read back from an agent's file, and which of them our own plan would write.
+//! Reads the commands of the hook back from an agent's file, and finds those that hookhost's own plan would write.
 //!
-//! Anybody who can write the file can name a command in it, and a repository brings such files. So nothing that a file says is
-//! run here: a [`Configured`] that is ours gives the words of the plan.
+//! Anyone who can write the file can put a command into it, and a repository brings such files. So nothing from a file
+//! is run: for a [`Configured`] that belongs to hookhost, the words of the plan are run.
 
 use crate::error::Refused;
 use crate::json;
@@ -16,24 +16,24 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Configured {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
     /// The command that the agent would run.
     pub run: Run,
-    /// The hook itself, as the file has it; the text of the file where the file is the hook.
+    /// The hook itself, as in the file; the text of the file if the whole file is the hook.
     pub hook: Value,
-    /// The command of our plan for this entry; absent if no plan of ours wrote the entry.
+    /// The command of hookhost's plan for this entry; `None` if no such plan wrote the entry.
     pub planned: Option<Run>,
 }
 
-/// What an agent runs.
+/// The form in which an agent runs a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// A program with arguments; no shell is involved.
+    /// A program with arguments, without a shell.
     Words(Vec<String>),
     /// A command for this shell.
     Shell {
-        /// The shell.
+        /// Path of the shell.
         shell: &'static str,
         /// The command.
         command: String,
@@ -41,7 +41,7 @@ pub enum Run {
 }
 
 impl Run {
-    /// The words to run it with.
+    /// Returns the words that run the command.
     #[must_use]
     pub fn words(&self) -> Vec<OsString> {
         match self {
@@ -50,7 +50,8 @@ impl Run {
         }
     }
 
-    /// Returns true if a plan of ours wrote this in the place of `planned`: the same command, or one that lacks some of its options.
+    /// Returns true if a plan could have written this command in place of `planned`: the same, or one that lacks some
+    /// of its options.
     fn is_form_of(&self, planned: &Self) -> bool {
         let pieces = |run: &Self| -> (&'static str, Vec<String>) {
             match run {
@@ -59,7 +60,7 @@ impl Run {
             }
         };
         let ((shell, found), (planned_shell, planned)) = (pieces(self), pieces(planned));
-        // Program, agent and hook point, which a command for a shell has in one piece.
+        // A shell command has program, agent and hook point in one piece.
         let head = if shell.is_empty() { 3 } else { 1 };
         let mut left = planned.iter();
         shell == planned_shell
@@ -70,19 +71,20 @@ impl Run {
 }
 
 impl Configured {
-    /// Whether it is the hook of this hook point: our command says agent and hook point after the program.
+    /// Returns true if the command names this agent and then this hook point. In hookhost's command they follow the
+    /// program.
     #[must_use]
     pub fn is_of(&self, agent: &str, point: &str) -> bool {
         self.said().windows(2).any(|pair| pair == [agent, point])
     }
 
-    /// Returns true if it names this agent after the program. Another agent can have its hook in the same file.
+    /// Returns true if the command names this agent after the program. The same file can have another agent's hook.
     #[must_use]
     pub fn is_for(&self, agent: &str) -> bool {
         self.said().iter().skip_while(|word| !ours::names_program(word)).skip(1).any(|word| word == agent)
     }
 
-    /// The words of the command, roughly as a shell would have them.
+    /// Returns the words of the command, approximately as a shell splits them.
     fn said(&self) -> Vec<String> {
         let said = match &self.run {
             Run::Shell { command, .. } => command.replace(['\'', '"'], "").replace([';', '|', '&', '(', ')'], " "),
@@ -91,7 +93,7 @@ impl Configured {
         said.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// The program that it names: the word that ends in the hook program's name.
+    /// Returns the program of the command: the word that ends in the hook program's name.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         match &self.run {
@@ -101,7 +103,7 @@ impl Configured {
     }
 }
 
-/// The word of a command that names the hook program, without its quotes.
+/// Returns the word of a command that names the hook program, without its quotes.
 fn program_in(command: &str) -> Option<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -116,11 +118,11 @@ fn program_in(command: &str) -> Option<String> {
     words.into_iter().find(|word| ours::names_program(word))
 }
 
-/// The commands in a file that mention the hook program, as it is on the disk now. A file that is missing has none. `project` as
-/// in [`look`].
+/// Reads the commands that mention the hook program from a file on the disk. A missing file has none. For `project`,
+/// see [`look`].
 ///
 /// # Errors
-/// If the file cannot be read.
+/// If the file cannot be read, or is no valid JSON where the plan has entries.
 pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured>, Refused> {
     let path = plan.path();
     let Some(content) = look(path, project)? else { return Ok(Vec::new()) };
@@ -128,7 +130,7 @@ pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured
         FilePlan::Whole { is_program: true, .. } => of_program(path, content).into_iter().collect(),
         _ => match (json::value(&content), plan) {
             (Ok(value), _) => of_value(path, &value),
-            // A file of another kind, such as a script that the agent itself runs.
+            // A file in another format, such as a script that the agent itself runs.
             (Err(_), FilePlan::Whole { .. }) => Vec::new(),
             (Err(why), _) => return Err(Refused::new(path, why.to_string(), "correct it")),
         },
@@ -141,7 +143,7 @@ pub fn of_file(plan: &FilePlan, project: Option<&Path>) -> Result<Vec<Configured
     Ok(found)
 }
 
-/// The commands that a plan would have in its file.
+/// Returns the commands in the file of a plan.
 fn of_plan(plan: &FilePlan) -> Vec<Configured> {
     let path = plan.path();
     match plan {
@@ -158,7 +160,8 @@ fn of_plan(plan: &FilePlan) -> Vec<Configured> {
     }
 }
 
-/// The hook that is a program of its own. Its text is what the shell would be given, so that what was read is what counts.
+/// Returns the hook if the file, a program, mentions the hook program. The file's text is the command, so that the text
+/// that was read is the text that counts.
 fn of_program(path: &Path, content: String) -> Option<Configured> {
     let run = Run::Shell { shell: SHELL, command: content.clone() };
     let hook = Value::String(content);
@@ -166,10 +169,10 @@ fn of_program(path: &Path, content: String) -> Option<Configured> {
     ours::names_program(hook.as_str()?).then_some(Configured { file, run, hook, planned: None })
 }
 
-/// The shell by which agents run the command of a hook.
+/// The shell in which agents run the command of a hook.
 const SHELL: &str = "/bin/sh";
 
-/// The commands that mention the hook program anywhere in a value.
+/// Returns the commands anywhere in a value that mention the hook program.
 #[must_use]
 pub fn of_value(file: &Path, value: &Value) -> Vec<Configured> {
     let mut found = Vec::new();
@@ -188,7 +191,7 @@ fn collect(file: &Path, value: &Value, found: &mut Vec<Configured>) {
     }
 }
 
-/// The command of a hook, if it mentions the hook program.
+/// Returns the command of a hook if it mentions the hook program.
 fn command(hook: &serde_json::Map<String, Value>) -> Option<Run> {
     let text = |key: &str| hook.get(key).and_then(Value::as_str).map(str::to_owned);
     let run = match (text("command"), hook.get("args")) {

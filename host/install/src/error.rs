@@ -1,35 +1,35 @@
-//! Why a file is not changed: one sentence, and what to do.
+//! The error for a file that hookhost does not change: one sentence, and the next step.
 
 use hookhost_files::FileError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file is left as it is.
+/// The error for a file that is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} {what}, so it is left as it is: {next}", path.display())]
 #[non_exhaustive]
 pub struct Refused {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong, as the end of a sentence about the file, such as `is read-only`.
+    /// The fault, as the end of a sentence about the file, such as `is read-only`.
     pub what: String,
-    /// What to do.
+    /// The next step.
     pub next: String,
 }
 
 impl Refused {
-    /// This is wrong with the file, and that helps.
+    /// Creates an error from the fault and the next step.
     pub fn new(path: &Path, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self { path: path.to_owned(), what: what.into(), next: next.into() }
     }
 
-    /// The finding about the file, for somebody who only looks at it.
+    /// Returns the fault as a finding, for a command that only reads the file.
     #[must_use]
     pub fn finding(&self) -> String {
         format!("{} {}", self.path.display(), self.what)
     }
 
-    /// It cannot be read.
+    /// Creates the error for a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, error: FileError) -> Self {
         match error {
             FileError::Refused(refused) => {
@@ -39,9 +39,10 @@ impl Refused {
         }
     }
 
-    /// The system does not let it be read or written; `does` is what cannot be done, such as `read`.
+    /// Creates the error for a failed system call; `does` is the failed operation as a participle, such as `read`.
     pub(crate) fn io(path: &Path, does: &str, error: &io::Error) -> Self {
-        // Some systems say a full disk in other words: EFBIG is the limit of the process, and EDQUOT that of the user.
+        // Some systems report a full disk by other errors: EFBIG is the limit of the process, and EDQUOT that of the
+        // user.
         let next = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 "make room on its disk, and try again"

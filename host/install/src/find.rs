@@ -1,11 +1,11 @@
-//! Which agents are here: by their programs on the `PATH`, and by their directories.
+//! Finds installed agents by their programs on the `PATH` and by their directories.
 
 use hookhost_adapters::install::{Context, Scope};
 use hookhost_adapters::{Adapter, all};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Directories of a home that many programs share: below them the next part of a path is the agent's own.
+/// Directories in a home that many programs share. The next part of a path below them belongs to the agent.
 const SHARED: &[&str] = &[
     ".agents",
     ".agents/plugins",
@@ -20,27 +20,27 @@ const SHARED: &[&str] = &[
     "Library/Application Support",
 ];
 
-/// What of an agent is here.
+/// Traces of an installed agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Traces {
-    /// Its program.
+    /// Path of the agent's program.
     pub program: Option<PathBuf>,
-    /// Its directories in the user's home.
+    /// The agent's directories in the user's home.
     pub directories: Vec<PathBuf>,
 }
 
 impl Traces {
-    /// Whether there is anything.
+    /// Returns true if there is any trace.
     #[must_use]
     pub fn any(&self) -> bool {
         self.program.is_some() || !self.directories.is_empty()
     }
 }
 
-/// The directories of `path` in which programs are looked for, and those that are left out: relative ones, which would be others
-/// in each working directory, and those of the project, since what a repository brings is not run. A project that has the
-/// user's home in it is the user's own.
+/// Splits `path` into the directories in which programs are searched, and the directories that are left out: relative
+/// ones, which depend on the working directory, and those of the project, because hookhost runs nothing from a
+/// repository. A project that contains the user's home belongs to the user.
 #[must_use]
 pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<PathBuf>) {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -48,12 +48,11 @@ pub fn searched(path: &OsStr, project: &Path, home: &Path) -> (OsString, Vec<Pat
     let is_of_project = |directory: &PathBuf| !home.starts_with(&project) && real(directory).starts_with(&project);
     let (left_out, searched): (Vec<PathBuf>, Vec<PathBuf>) =
         std::env::split_paths(path).partition(|directory| !directory.is_absolute() || is_of_project(directory));
-    // They were separated before.
+    // Split parts can always be joined again.
     (std::env::join_paths(searched).unwrap_or_default(), left_out)
 }
 
-/// Looks for an agent: for its programs in the directories of `path`, and for the directories in which its files of the user
-/// are.
+/// Searches for an agent's programs in the directories of `path`, and for the directories of its user files.
 #[must_use]
 pub fn traces(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Traces {
     let program = adapter.agent().programs.iter().find_map(|name| on_path(name, path));
@@ -70,16 +69,16 @@ pub fn traces(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr) -> Tra
     Traces { program, directories }
 }
 
-/// The program of this name in the directories of `path`, the first that can be run.
+/// Returns the first executable program of this name in the directories of `path`.
 #[must_use]
 pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    // A relative directory would be another one in each working directory.
+    // A relative directory depends on the working directory.
     let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
     directories.map(|directory| directory.join(&name)).find(|file| is_executable(file))
 }
 
-/// Whether a file is there and can be run.
+/// Returns true if the file exists and is executable.
 #[must_use]
 pub fn is_executable(file: &Path) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
@@ -92,8 +91,8 @@ pub fn is_executable(file: &Path) -> bool {
     metadata.is_file()
 }
 
-/// The directory below the home that is the agent's own and not shared by many programs; of a file elsewhere the one that it is
-/// in.
+/// Returns the first directory below the home that belongs to the agent alone. For a file outside of the home, returns
+/// the file's directory.
 fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf> {
     let Ok(below) = file.strip_prefix(home) else { return file.parent().map(Path::to_owned) };
     let mut directory = PathBuf::new();
@@ -110,7 +109,7 @@ fn own_directory(file: &Path, home: &Path, others: &[PathBuf]) -> Option<PathBuf
     None
 }
 
-/// The directories that hold files of other agents: what is in one of them is no trace of this one.
+/// Returns the directories with files of other agents, which are no trace of this one.
 fn of_others(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<PathBuf> {
     let others = all().iter().filter(|other| other.agent().programs != adapter.agent().programs);
     let plans = others.filter_map(|other| other.install(&Context { scope: Scope::User, ..*context }).ok());

@@ -1,4 +1,4 @@
-//! A plan, carried out: first it is worked out what each file would be, then all of them are written, or none.
+//! Carries out a plan: it first determines the new content of each file, and then writes all files or none.
 
 use crate::error::Refused;
 use crate::json;
@@ -8,32 +8,32 @@ use crate::settings_file::{SettingsFile, digest, remove_directories};
 use hookhost_adapters::install::{FilePlan, JsonDialect, Plan};
 use std::path::{Path, PathBuf};
 
-/// What a file would be.
+/// The planned change of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Change {
-    /// The file as it is.
+    /// The file as it was read.
     pub file: SettingsFile,
-    /// What would be in it.
+    /// The new content.
     pub after: Vec<u8>,
-    /// Whether it is a program.
+    /// True if the file is a program.
     pub is_program: bool,
 }
 
 impl Change {
-    /// Whether anything would be written.
+    /// Returns true if the content changes.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         self.file.content.as_ref() != Some(&self.after)
     }
 }
 
-/// Works out the change of each file of an agent's plan; `dialect` is the JSON that it reads, and `earlier` the receipt of an earlier
-/// installation.
+/// Determines the change of each file of an agent's plan. `dialect` is the JSON that the agent accepts, `earlier` the
+/// receipt of an earlier installation.
 ///
 /// # Errors
-/// If one of them cannot be read, is not what the agent reads, may not be written, or would be ours as a whole and is
-/// somebody else's.
+/// If a file cannot be read, is not in the agent's format, must not be written, or should belong to hookhost as a whole
+/// and belongs to somebody else.
 pub fn prepare(
     plan: &Plan,
     of: &Installation<'_>,
@@ -72,8 +72,8 @@ fn prepare_file(
     Ok(change)
 }
 
-/// Refuses a file that would be ours as a whole and is neither what is planned nor what an earlier installation left: it is
-/// somebody's own, such as a guard.
+/// Refuses a file that should belong to hookhost as a whole, and has neither the planned content nor that of an earlier
+/// installation. It belongs to somebody else, and may be a guard.
 fn check_ours(file: &SettingsFile, planned: &str, is_program: bool, earlier: Option<&Receipt>) -> Result<(), Refused> {
     let Some(now) = &file.content else { return Ok(()) };
     let written = earlier.and_then(|earlier| earlier.files.iter().find(|written| written.path == file.named));
@@ -87,15 +87,17 @@ fn check_ours(file: &SettingsFile, planned: &str, is_program: bool, earlier: Opt
     Err(Refused::new(&file.named, "is there, and hookhost has not written it", next))
 }
 
-/// A file cannot be edited.
+/// Creates the error for a file that cannot be edited.
 pub(crate) fn unusable(path: &Path, why: &json::NotEditable) -> Refused {
     Refused::new(path, why.to_string(), "correct it, and try again")
 }
 
-/// Writes the files, after a receipt of what they are now. Where one cannot be written, those that were written are put back.
+/// Writes a receipt with the old contents, and then the files. If a file cannot be written, the files written before
+/// are restored.
 ///
 /// # Errors
-/// If a file or the receipt cannot be written, or a file has changed since it was read. Then all files are as they were.
+/// If a file or the receipt cannot be written, or a file has changed since it was read. Files that were already written
+/// are restored then.
 pub fn apply(
     changes: &[Change],
     receipts: &Receipts,
@@ -108,7 +110,7 @@ pub fn apply(
     }
     let mut receipt = of.receipt(agent_version);
     receipt.files = changes.iter().map(|change| file_receipt(change, earlier.as_ref())).collect();
-    // A file that an older version had written is not forgotten.
+    // Keep the files that an older version wrote.
     for old in earlier.iter().flat_map(|earlier| &earlier.files) {
         if !receipt.files.iter().any(|file| file.path == old.path) {
             receipt.files.push(old.clone());
@@ -126,7 +128,7 @@ pub fn apply(
     kept
 }
 
-/// What is kept about a file. An installation over an earlier one keeps what was there before the first.
+/// Returns the receipt of a file. A repeated installation keeps the content from before the first.
 fn file_receipt(change: &Change, earlier: Option<&Receipt>) -> FileReceipt {
     let path = change.file.named.clone();
     let after = digest(&change.after);
@@ -138,7 +140,7 @@ fn file_receipt(change: &Change, earlier: Option<&Receipt>) -> FileReceipt {
             FileReceipt { after, changed_between: old.changed_between || !is_as_written, ..old.clone() }
         }
         None => {
-            // Where the hook is there already and its receipt is lost, nobody knows what was there before.
+            // If the hook is present and its receipt is lost, the original content is unknown.
             let is_ours =
                 now.is_some_and(|now| *now == *change.after || ours::names_program(&String::from_utf8_lossy(now)));
             let before = now.filter(|_| !is_ours).map(Content::of);
@@ -169,14 +171,13 @@ fn write_all(changes: &[Change], receipt: &mut Receipt) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Puts a file back that was written a moment ago, unless somebody has changed it since.
+/// Restores a file that was just written, unless somebody has changed it since.
 fn put_back(change: &Change, made: &[PathBuf]) {
     let Ok(now) = change.file.again() else { return };
     if now.content.as_ref() != Some(&change.after) {
         return;
     }
-    // What cannot be undone either is in the receipt's place: the error names the file that failed first.
-    // Where that fails too, the error of the file that failed first says enough.
+    // The caller reports the error of the file that failed first, also if this fails as well.
     let _ = match &change.file.content {
         Some(before) => now.replace(before, false).map(drop),
         None => now.remove(),

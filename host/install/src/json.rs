@@ -1,4 +1,4 @@
-//! JSON files, perhaps with comments and trailing commas, edited in place: comments, order and formatting stay.
+//! Edits JSON files in place, with comments and trailing commas. Comments, order and formatting are kept.
 
 use crate::ours::{self, Share};
 use hookhost_adapters::install::{JsonDialect, JsonEntry};
@@ -7,15 +7,16 @@ use jsonc_parser::cst::{CstArray, CstContainerNode, CstInputValue, CstNode, CstO
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Why a text is not edited, as the end of a sentence about the file.
+/// The reason why a text is not edited, as the end of a sentence about the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotEditable(pub String);
 
-/// The marker that some editors write before a text.
+/// The byte order mark that some editors write before a text.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Of what this parser reads beside JSON, comments and trailing commas are what some agents read, too.
+/// Returns the parser's options for a dialect. Beyond strict JSON, some agents accept comments and trailing commas, and
+/// nothing else.
 fn options(dialect: JsonDialect) -> ParseOptions {
     ParseOptions {
         allow_comments: dialect != JsonDialect::Strict,
@@ -31,14 +32,14 @@ fn options(dialect: JsonDialect) -> ParseOptions {
     }
 }
 
-/// For what is only looked at, or where our entries are taken out.
+/// The dialect for a file that is only read, or from which hookhost's entries are removed.
 const ANY: JsonDialect = JsonDialect::CommentsAndCommas;
 
-/// The text with these entries of an agent in it. Where they are all there, it is the same text. An empty text becomes an object with
-/// them.
+/// Returns the text with these entries of an agent, or the same text if it has all of them. An empty text becomes an
+/// object with the entries.
 ///
 /// # Errors
-/// If the text is not a JSON object in what the agent reads, or has something else where an entry belongs.
+/// If the text is not a JSON object in the agent's dialect, or has another value in the place of an entry.
 pub fn with_entries(
     text: &str,
     entries: &[JsonEntry],
@@ -49,7 +50,7 @@ pub fn with_entries(
     let text = if is_empty { "{}\n" } else { text };
     let (mark, root, top) = parse(text, dialect)?;
     let planned: HashSet<&[String]> = entries.iter().filter_map(element_of).map(|(at, _)| at).collect();
-    // What an older version had at other places.
+    // An older version may have put entries at other places.
     for (at, array) in arrays(&top) {
         if !planned.contains(at.as_slice()) {
             take_out_of(&array, agent);
@@ -63,26 +64,26 @@ pub fn with_entries(
         }
     }
     let edited = format!("{mark}{root}");
-    // Nothing that an agent could not read is written.
+    // Check that the agent can read the new text.
     parse(&edited, dialect)?;
     Ok(edited)
 }
 
-/// What is left of a text without our entries.
+/// The text without hookhost's entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rest {
     /// The text.
     pub text: String,
-    /// Whether anything was taken out.
+    /// True if anything was removed.
     pub is_changed: bool,
-    /// Whether nothing but what we had made is left in it.
+    /// True if the text contains only what hookhost has added.
     pub is_only_ours: bool,
 }
 
-/// Takes our entries out of a text. An array or object that is empty then is taken out as well, unless `before` has it: the
-/// text as it was before the first installation. Without it, what became empty is taken out. `entries` are what the plan put
-/// in: of its members those are taken out that are named after us; others, such as a version, somebody else may need by now.
+/// Removes hookhost's entries from a text, and the arrays and objects that are empty afterwards. It keeps those in
+/// `before`, the text from before the first installation, if that is known. Of the members in the plan's `entries`, it
+/// removes those named after hookhost; somebody else may need the others, such as a version.
 ///
 /// # Errors
 /// If the text is not a JSON object.
@@ -126,30 +127,30 @@ pub fn without_entries(
     Ok(Rest { is_changed: edited != text, is_only_ours: is_only_ours && !has_comments, text: edited })
 }
 
-/// The value that a text with comments says.
+/// Returns the value of a JSON text with comments.
 ///
 /// # Errors
-/// If it is not JSON, or is an object that has a key twice.
+/// If the text is not a JSON object, or an object has a duplicate key.
 pub fn value(text: &str) -> Result<Value, NotEditable> {
     value_in(text, ANY)
 }
 
-/// The value that a text says to an agent that reads this.
+/// Returns the value of a text for an agent with this dialect.
 ///
 /// # Errors
-/// As [`value`], and if it has more than the agent reads.
+/// As [`value`], and if the text uses more than the dialect.
 pub fn value_in(text: &str, dialect: JsonDialect) -> Result<Value, NotEditable> {
     let (_, _, top) = parse(text, dialect)?;
     top.to_serde_value().ok_or_else(|| NotEditable("has a value that cannot be read".to_owned()))
 }
 
-/// Reads a text, and refuses an object that has a key twice.
+/// Parses a text. Refuses an object with a duplicate key.
 pub(crate) fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, CstRootNode, CstObject), NotEditable> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
     };
-    // The parser of trees lets comments pass in any case.
+    // The tree parser accepts comments with any options.
     if dialect == JsonDialect::Strict
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
@@ -168,7 +169,7 @@ pub(crate) fn parse(text: &str, dialect: JsonDialect) -> Result<(&'static str, C
     Ok((mark, root, top))
 }
 
-/// Refuses an object that has a key twice: the agent and we could read different ones of the two.
+/// Refuses an object with a duplicate key, because the agent and hookhost could read different values.
 fn unique_keys(node: &CstContainerNode) -> Result<(), NotEditable> {
     if let CstContainerNode::Object(object) = node {
         let mut seen = HashSet::new();
@@ -194,7 +195,7 @@ fn element_of(entry: &JsonEntry) -> Option<(&[String], &Value)> {
     }
 }
 
-/// The arrays that are reached through objects alone, each with the keys that lead to it.
+/// Returns the arrays that can be reached through objects alone, each with its keys.
 fn arrays(top: &CstObject) -> Vec<(Vec<String>, CstArray)> {
     fn collect(object: &CstObject, at: &[String], found: &mut Vec<(Vec<String>, CstArray)>) {
         for property in object.properties() {
@@ -212,7 +213,7 @@ fn arrays(top: &CstObject) -> Vec<(Vec<String>, CstArray)> {
     found
 }
 
-/// The array at these keys, made where it is missing.
+/// Returns the array at these keys, and creates it if it is missing.
 fn array_at(top: &CstObject, at: &[String]) -> Result<CstArray, NotEditable> {
     let (last, parents) = at.split_last().ok_or_else(|| NotEditable("needs an entry without a place".to_owned()))?;
     let parent = object_at(top, parents)?;
@@ -231,8 +232,8 @@ fn object_at(top: &CstObject, at: &[String]) -> Result<CstObject, NotEditable> {
     Ok(object)
 }
 
-/// Puts an element into an array, in the place of the first one that is ours. One that is there already stays as it is
-/// written.
+/// Puts an element into an array, at the place of the first element that belongs to hookhost. An equal element stays as
+/// it is.
 fn put(array: &CstArray, element: &Value, agent: &str) {
     let found = array.elements();
     let ours: Vec<(usize, Value)> = found
@@ -263,7 +264,8 @@ fn put_default(top: &CstObject, at: &[String], value: &Value) -> Result<(), NotE
     Ok(())
 }
 
-/// Takes our entries out of an array, and says whether there were any. Of a group with hooks of others only ours are taken.
+/// Removes hookhost's entries from an array, and returns true if there were any. In a group with other hooks, only
+/// hookhost's are removed.
 fn take_out_of(array: &CstArray, agent: &str) -> bool {
     let mut any = false;
     for node in array.elements() {
@@ -285,12 +287,12 @@ fn take_out_of(array: &CstArray, agent: &str) -> bool {
     any
 }
 
-/// Whether a member is ours by its name.
+/// Returns true if a member belongs to hookhost by its name.
 pub(crate) fn is_named_after_us(at: &[String]) -> bool {
     at.last().is_some_and(|key| key.contains("hookhost"))
 }
 
-/// Takes out what is empty at these keys, and above, unless it was there before.
+/// Removes the empty values at these keys and above, except those in `before`.
 fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
     for depth in (1..=at.len()).rev() {
         let keys = &at[..depth];
@@ -300,7 +302,7 @@ fn prune(top: &CstObject, at: &[String], before: Option<&Value>) {
     }
 }
 
-/// The object at these keys, where there is one.
+/// Returns the object at these keys, if there is one.
 fn object_of(top: &CstObject, keys: &[String]) -> Option<CstObject> {
     keys.iter().try_fold(top.clone(), |object, key| object.object_value(key))
 }
@@ -309,7 +311,7 @@ fn has(value: &Value, keys: &[String]) -> bool {
     keys.iter().try_fold(value, |value, key| value.get(key)).is_some()
 }
 
-/// Takes out the member at these keys if it is an array or object without anything in it.
+/// Removes the member at these keys if it is an empty array or object. Returns true if it did.
 fn remove_if_empty(top: &CstObject, keys: &[String]) -> bool {
     let Some((last, parents)) = keys.split_last() else { return false };
     let Some(property) = object_of(top, parents).and_then(|parent| parent.get(last)) else { return false };
@@ -321,7 +323,7 @@ fn remove_if_empty(top: &CstObject, keys: &[String]) -> bool {
     is_empty
 }
 
-/// Whether a node has neither members nor comments.
+/// Returns true if a node has neither members nor comments.
 fn has_nothing(node: &CstContainerNode) -> bool {
     node.children_exclude_trivia_and_tokens().is_empty() && !node.children().iter().any(CstNode::is_comment)
 }

@@ -1,29 +1,29 @@
-//! The hook of hookhost in the settings of people's agents: put in, taken out again, and looked at.
+//! Installs hookhost's hook in the settings of people's agents, removes it, and checks it.
 //!
-//! What has to be in which file is data of the adapters ([`hookhost_adapters::install`]). This crate edits the files. A file
-//! of a person's is changed in place and keeps its comments, its order and its formatting. It is written whole or not at
-//! all, and what was in it before is kept.
+//! The adapters define the content of each file as data ([`hookhost_adapters::install`]). This crate edits the files. A
+//! person's file is changed in place and keeps its comments, its order and its formatting. It is written as a whole or
+//! not at all, and its old content is kept.
 //!
-//! Data flows down this list and never back up:
+//! A module uses only those above it:
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
-//! | [`error`] | why a file is not changed: one sentence, and what to do |
-//! | [`ours`] | which entries of a file name the hook program |
-//! | [`json`] | JSON files edited in place |
-//! | [`mcp_servers`] | the proxy in the place of the MCP servers that a file names |
+//! | [`error`] | the error for a file that is not changed: the fault, and the next step |
+//! | [`ours`] | recognises the entries that name the hook program |
+//! | [`json`] | edits JSON files in place |
+//! | [`mcp_servers`] | puts the proxy before the MCP servers in a file |
 //! | [`mcp_servers_toml`] | the same in TOML |
-//! | [`settings_file`] | a file of a person's, read once and replaced whole |
-//! | [`receipt`] | what was in each file before, and what was written |
-//! | [`mod@install`] | a plan, carried out |
-//! | [`uninstall`] | the same, undone |
-//! | [`process`] | other programs, run for a limited time |
-//! | [`version`] | which version of an agent is here |
-//! | [`find`] | which agents are here |
-//! | [`configured`] | the commands of the hook, as an agent's file has them |
-//! | [`check`] | one thing that was looked at |
-//! | [`doctor`] | whether the hook is there, and is reached |
-//! | [`prove`] | whether it says no |
+//! | [`settings_file`] | a person's file, read once and replaced as a whole |
+//! | [`receipt`] | old and new contents of each changed file |
+//! | [`mod@install`] | carries out a plan |
+//! | [`uninstall`] | reverses a plan |
+//! | [`process`] | runs other programs for a limited time |
+//! | [`version`] | the installed version of an agent |
+//! | [`find`] | finds installed agents |
+//! | [`configured`] | the hook's commands in an agent's file |
+//! | [`check`] | the result of one check |
+//! | [`doctor`] | checks that the hook is installed and is reached |
+//! | [`prove`] | proves that the hook denies |
 
 #![deny(missing_docs)]
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test that cannot continue fails"))]

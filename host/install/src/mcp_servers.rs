@@ -1,7 +1,7 @@
-//! The proxy in the place of the MCP servers that an agent's file names, and the servers in its place again.
+//! Puts the proxy before the MCP servers in an agent's file, and removes it again.
 //!
-//! An entry that was changed says itself what it was: the proxy's arguments end with the server's command. So nothing else has to
-//! be kept for the way back.
+//! A changed entry contains its original: the proxy's arguments end with the server's command. So no other record is
+//! needed to reverse the change.
 
 use crate::json::{NotEditable, input, parse};
 use hookhost_adapters::install::JsonDialect;
@@ -11,42 +11,42 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::path::Path;
 
-/// What happens to a server of the file.
+/// The change of a server's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// The proxy is started in its place, or it is started by itself again.
+    /// The entry now starts the proxy, or the server alone again.
     Changed,
-    /// It is as it is to be.
+    /// The entry was correct already.
     AsItIs,
-    /// It is reached by an address.
+    /// The server is reached by an address.
     Service,
-    /// Its entry sets this variable, by which the proxy would read other rules.
+    /// The entry sets this variable, which would make the proxy use other rules.
     Misled(String),
-    /// Its entry has no command that could be read, or its name cannot be one for rules.
+    /// The entry has no readable command, or no name for rules can be made from the server's name.
     Unusable,
 }
 
-/// A server of the file.
+/// A server in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Server {
-    /// Its name there.
+    /// Name of the server in the file.
     pub name: String,
-    /// The project that it is for, where the file has servers of several.
+    /// Project of the server, if the file has servers of several projects.
     pub project: Option<String>,
-    /// What happens to it.
+    /// The change of the entry.
     pub change: Change,
 }
 
-/// The proxy that takes the place of servers.
+/// The proxy that replaces the servers' commands.
 #[derive(Clone, Copy)]
 pub struct Proxy<'a> {
-    /// The program `hookhost`.
+    /// Path of the program `hookhost`.
     pub program: &'a Path,
-    /// Makes a name for rules of the agent's own name of a server.
+    /// Makes a name for rules from the agent's name of a server.
     pub name_of: &'a dyn Fn(&str) -> Option<String>,
-    /// Says of a variable, by its name and its value, whether it leads the proxy to other directories than the user's.
+    /// Returns true if a variable, given by name and value, makes the proxy use other directories than the user's.
     pub misleads: &'a dyn Fn(&str, &str) -> bool,
 }
 
@@ -59,10 +59,10 @@ impl fmt::Debug for Proxy<'_> {
 /// The members of a server's entry that set variables.
 pub(crate) const VARIABLES: [&str; 2] = ["env", "environment"];
 
-/// The text with the proxy in the place of each server that is a program.
+/// Returns the text with the proxy in place of each server that is a program.
 ///
 /// # Errors
-/// If the text is not a JSON object in what the agent reads.
+/// If the text is not a JSON object in the agent's dialect.
 pub fn with_proxy(
     text: &str,
     places: &[&[&str]],
@@ -98,7 +98,7 @@ pub fn with_proxy(
     })
 }
 
-/// The text with each server started by itself again.
+/// Returns the text with each server's own command restored.
 ///
 /// # Errors
 /// If the text is not a JSON object.
@@ -144,12 +144,12 @@ fn edited(
         }
     }
     let edited = format!("{mark}{root}");
-    // Nothing that an agent could not read is written.
+    // Check that the agent can read the new text.
     parse(&edited, dialect)?;
     Ok((edited, servers))
 }
 
-/// The objects at these keys, each with the key that [`EACH`] stood for.
+/// Returns the objects at these keys, each with the key that [`EACH`] matched.
 fn objects(object: &CstObject, keys: &[&str], each: Option<String>) -> Vec<(Option<String>, CstObject)> {
     let Some((key, rest)) = keys.split_first() else { return vec![(each, object.clone())] };
     if *key != EACH {
@@ -160,7 +160,7 @@ fn objects(object: &CstObject, keys: &[&str], each: Option<String>) -> Vec<(Opti
     members.flat_map(|(name, object)| objects(&object, rest, Some(name))).collect()
 }
 
-/// The variable of a server's entry by which the proxy would read other rules.
+/// Returns the variable in a server's entry that would make the proxy use other rules.
 fn misled(server: &CstObject, proxy: &Proxy<'_>) -> Option<String> {
     let objects = VARIABLES.iter().filter_map(|key| server.object_value(key));
     let mut variables = objects.flat_map(|object| object.properties());
@@ -171,7 +171,7 @@ fn misled(server: &CstObject, proxy: &Proxy<'_>) -> Option<String> {
     })
 }
 
-/// Puts the program into the place of the one that a server's entry starts.
+/// Replaces the program in a server's entry.
 fn set_program(server: &CstObject, program: &str) {
     match server.array_value("command").and_then(|words| words.elements().into_iter().next()) {
         Some(first) => {
@@ -183,7 +183,7 @@ fn set_program(server: &CstObject, program: &str) {
     }
 }
 
-/// The command of a server's entry, its program first.
+/// Returns the command line of a server's entry, program first.
 fn words_of(server: &CstObject) -> Vec<String> {
     let words = |key: &str| server.array_value(key).map(|array| words(&array)).unwrap_or_default();
     match text_of(server, "command") {
@@ -216,14 +216,14 @@ fn insert(array: &CstArray, words: &[&str]) {
     for (index, word) in words.iter().enumerate() {
         array.insert(index, input(&json!(word)));
     }
-    // Each of them leaves its space before what follows.
+    // Each inserted word left its white space before the next element.
     if let Some(next) = array.elements().get(words.len()) {
         let spaces: Vec<CstNode> = next.previous_siblings().take_while(CstNode::is_whitespace).collect();
         spaces.into_iter().skip(1).for_each(CstNode::remove);
     }
 }
 
-/// Takes the proxy's words out, and the white space that was between them.
+/// Removes the proxy's words and the white space between them.
 fn take_out(array: &CstArray) {
     array.elements().into_iter().take(BETWEEN + 1).for_each(CstNode::remove);
     let Some(first) = array.elements().into_iter().next() else { return };

@@ -1,5 +1,5 @@
-//! The proxy in the place of the MCP servers that a file in TOML names, and the servers in its place again. The text is edited where
-//! the words are, and all else in the file stays byte for byte as it is: line ends, a byte order mark, comments.
+//! Puts the proxy before the MCP servers in a TOML file, and removes it again. Only the words of the commands are
+//! edited. All other bytes of the file are kept: line ends, a byte order mark, comments.
 
 use crate::json::{BYTE_ORDER_MARK, NotEditable};
 use crate::mcp_servers::{Change, Proxy, Server, VARIABLES};
@@ -7,7 +7,7 @@ use hookhost_adapters::mcp_servers::{BETWEEN, between, looks_like_proxy, starts_
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
 
-/// The text with the proxy in the place of each server that is a program.
+/// Returns the text with the proxy in place of each server that is a program.
 ///
 /// # Errors
 /// If the text is not TOML.
@@ -38,7 +38,7 @@ pub fn with_proxy(text: &str, places: &[&[&str]], proxy: &Proxy<'_>) -> Result<(
     })
 }
 
-/// The text with each server started by itself again.
+/// Returns the text with each server's own command restored.
 ///
 /// # Errors
 /// If the text is not TOML.
@@ -53,7 +53,7 @@ pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Serv
         let (first, whole) = (arguments.get(0)?.span()?.start, arguments.span()?);
         match arguments.get(BETWEEN + 1) {
             Some(next) => edits.replace(first..next.span()?.start, String::new()),
-            // The list was there before, and empty.
+            // The trailing comma shows that the list existed before, and was empty.
             None if arguments.trailing_comma() => {
                 let comma = edits.text.get(..whole.end)?.rfind(',')?;
                 edits.replace(first..comma + 1, String::new());
@@ -65,7 +65,7 @@ pub fn without_proxy(text: &str, places: &[&[&str]]) -> Result<(String, Vec<Serv
     })
 }
 
-/// Changes of a text, each of which takes the place of a range of it.
+/// Edits of a text; each replaces a range.
 struct Edits<'a> {
     text: &'a str,
     all: Vec<(Range<usize>, String)>,
@@ -76,12 +76,12 @@ impl Edits<'_> {
         self.all.push((range, new));
     }
 
-    /// Adds a list of arguments after the command of a server that has none: in an inline table, or on a line of its own.
+    /// Adds a list of arguments after the command of a server without one: within the inline table, or on a new line.
     fn add_arguments(&mut self, command: &Range<usize>, words: &str) {
         let before = &self.text[..command.start];
         let line = before.rfind('\n').map_or(0, |end| end + 1);
         let inline = before[line..].rfind(['{', ',']).map(|at| line + at + 1);
-        // What is before the name of the key: space, and the names of a dotted one.
+        // The text before the key's name: white space, and the parents of a dotted key.
         let key = &before[inline.unwrap_or(line)..];
         let parents = key.rsplit_once("command").map_or("", |(parents, _)| parents.trim_end_matches(['"', '\'']));
         if inline.is_some() {
@@ -92,23 +92,23 @@ impl Edits<'_> {
         let added = format!("{parents}args = [{words}]");
         match self.text[command.end..].find('\n').map(|end| command.end + end + 1) {
             Some(next) => self.replace(next..next, format!("{added}{line_end}")),
-            // The last line has no end, and so has the new one.
+            // The last line has no line end, and the new last line gets none.
             None => self.replace(self.text.len()..self.text.len(), format!("{line_end}{added}")),
         }
     }
 
-    /// Puts words before the elements of a list.
+    /// Inserts words before the elements of a list.
     fn put_first(&mut self, array: &Array, words: &str) -> Option<()> {
         let (at, after) = match array.get(0) {
             Some(first) => (first.span()?.start, ", "),
-            // The comma says on the way back that the list was there.
+            // On removal, this trailing comma shows that the list existed before.
             None => (array.span()?.start + 1, ","),
         };
         self.replace(at..at, format!("{words}{after}"));
         Some(())
     }
 
-    /// Takes a member out: of an inline table with its comma, or its line.
+    /// Removes a member: from an inline table with its comma, otherwise with its line.
     fn take_out(&mut self, member: Range<usize>) {
         let before = &self.text[..member.start];
         let line = before.rfind('\n').map_or(0, |end| end + 1);
@@ -118,7 +118,7 @@ impl Edits<'_> {
         }
         let rest = &self.text[member.end..];
         let (to_end, end) = rest.find('\n').map_or((rest, rest.len()), |end| (&rest[..end], end + 1));
-        // A comment behind it stays.
+        // A comment behind the member is kept.
         if !to_end.trim().is_empty() {
             return self.replace(line..member.end, String::new());
         }
@@ -164,12 +164,12 @@ fn edited(
         }
     }
     let edited = edits.applied();
-    // Nothing that an agent could not read is written.
+    // Check that the agent can read the new text.
     Document::parse(edited.as_str()).map_err(not_toml)?;
     Ok((format!("{mark}{edited}"), servers))
 }
 
-/// The variable of a server's entry by which the proxy would read other rules.
+/// Returns the variable in a server's entry that would make the proxy use other rules.
 fn misled(server: &dyn TableLike, proxy: &Proxy<'_>) -> Option<String> {
     let tables = VARIABLES.iter().filter_map(|key| server.get(key)?.as_table_like());
     let mut variables = tables.flat_map(|table| table.iter());
@@ -179,7 +179,7 @@ fn misled(server: &dyn TableLike, proxy: &Proxy<'_>) -> Option<String> {
     })
 }
 
-/// A server's command, its program first.
+/// Returns a server's command line, program first.
 fn words(server: &dyn TableLike) -> Vec<String> {
     let arguments = server.get("args").and_then(Item::as_array);
     let arguments = arguments.into_iter().flatten().map(|word| word.as_str().unwrap_or_default().to_owned());

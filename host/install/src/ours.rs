@@ -1,9 +1,9 @@
-//! Which entries of a file are ours: those that call the hook program for an agent, and do nothing else.
+//! Recognises the entries of a file that belong to hookhost: those that only call the hook program for an agent.
 
 use hookhost_adapters::install::PROGRAM;
 use serde_json::Value;
 
-/// Whether a text names the hook program: as a word of its own, with a path before it or without.
+/// Returns true if a text names the hook program as a separate word, with or without a path.
 #[must_use]
 pub fn names_program(text: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || "'\"/\\;&|)".contains(c);
@@ -15,8 +15,8 @@ pub fn names_program(text: &str) -> bool {
     })
 }
 
-/// Returns true for a value with the hook of this agent as a plan of ours writes it: the command is the program, the agent's name after it,
-/// and nothing that a shell would run besides. Several agents can have their hooks in one file.
+/// Returns true if a value contains the hook of this agent as hookhost's plan writes it: a command with the program,
+/// then the agent's name, and nothing else that a shell would run. Several agents can have their hooks in one file.
 #[must_use]
 pub fn is_ours(value: &Value, agent: &str) -> bool {
     match value {
@@ -32,24 +32,24 @@ pub fn is_ours(value: &Value, agent: &str) -> bool {
     }
 }
 
-/// Returns true for a path of the hook program.
+/// Returns true if a path is that of a hook program.
 fn is_program(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     name.strip_suffix(".exe").unwrap_or(name) == PROGRAM
 }
 
-/// Returns true for a command of a shell that is the hook of this agent and nothing else.
+/// Returns true if a shell command is the hook of this agent and nothing else.
 fn is_command(text: &str, agent: &str) -> bool {
     let Some((program, rest)) = first_word(text) else { return false };
     let named = rest.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"']);
-    // Within single quotes, such as around the path of a directory, no character has a meaning.
+    // Within single quotes, as around the path of a directory, no character is special.
     let mut unquoted = rest.split('\'').step_by(2);
     is_program(program)
         && named == agent
         && !unquoted.any(|part| part.contains([';', '|', '&', '<', '>', '`', '$', '(', '\n']))
 }
 
-/// The first word of a command without its quotes, and what is after it.
+/// Returns the first word of a command without its quotes, and the rest.
 fn first_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     match text.chars().next()? {
@@ -58,18 +58,18 @@ fn first_word(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// How much of an element of an array is ours.
+/// The share of an element that belongs to hookhost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Nothing.
+    /// No part of the element.
     Nothing,
-    /// All of it.
+    /// The whole element.
     Whole,
-    /// Some of the hooks in its list `hooks`; the others are of somebody else.
+    /// Some of the hooks in its list `hooks`; the others belong to somebody else.
     Part,
 }
 
-/// How much of an element is the hook of this agent. A group that holds hooks of others too is not.
+/// Returns the share of an element that is this agent's hook. A group with other hooks is a [`Share::Part`].
 #[must_use]
 pub fn share(element: &Value, agent: &str) -> Share {
     if !is_ours(element, agent) {

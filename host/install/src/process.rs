@@ -1,4 +1,4 @@
-//! Other programs, run for a limited time with a limited output. No shell is involved unless the caller names one.
+//! Runs other programs for a limited time with a limited output. It uses no shell unless the caller names one.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
@@ -8,43 +8,43 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Upper bound of what is kept of each stream, in bytes: 1 MiB.
+/// Maximum number of bytes that are kept of each stream: about 1 MiB.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// How often the process is looked at.
+/// Poll interval for the end of the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long the streams are waited for after the process has ended: something that it started can hold them for ever.
+/// Timeout for the streams after the process has ended, because a child of the process can keep them open for ever.
 const STREAMS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How a program ended.
+/// The exit of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ended {
-    /// Its exit code; absent where a signal ended it.
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// The first MiB of its standard output.
+    /// The first MiB of the standard output.
     pub stdout: Vec<u8>,
-    /// The first MiB of its standard error.
+    /// The first MiB of the standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Why there is no end of it to report.
+/// The reason why a program did not end by itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotEnded {
-    /// It could not be started.
+    /// The program could not be started.
     #[error("cannot be started ({0})")]
     NotStarted(#[from] io::Error),
-    /// It took too long, and was killed.
+    /// The program took too long and was killed.
     #[error("did not end within {} s, and was killed", .0.as_secs_f32())]
     TimedOut(Duration),
 }
 
-/// Runs a program in a directory, with something to read, and with these variables beside its own environment.
+/// Runs a program in a directory, with `input` on its standard input and these additional variables.
 ///
 /// # Errors
-/// If it cannot be started, or does not end in time. Then it is killed, with what it has started in its process group.
+/// If the program cannot be started, or takes longer than `timeout`. It is then killed with its process group.
 pub fn run(
     words: &[OsString],
     directory: &Path,
@@ -75,8 +75,8 @@ pub fn run(
     }
 }
 
-/// Writes lines to a program and reads lines from it, until `wanted` finds in one what is looked for. Then the program is ended.
-/// There is nothing where it ends or takes too long before.
+/// Writes lines to a program, and reads lines from it until `wanted` returns a value. Then it kills the program.
+/// Returns `None` if the program ends first or takes longer than `timeout`.
 pub fn converse<T>(
     words: &[OsString],
     directory: &Path,
@@ -95,7 +95,7 @@ pub fn converse<T>(
     let until = Instant::now() + timeout;
     let stdout = reader(child.stdout.take());
     let mut stdin = child.stdin.take();
-    // Few and short: they fit into the pipe, whether or not they are read.
+    // The lines are few and short: they fit into the pipe even if the program does not read them.
     let sent = stdin.as_mut().is_some_and(|stdin| lines.iter().all(|line| writeln!(stdin, "{line}").is_ok()));
     let mut pending = Vec::new();
     let mut found = None;
@@ -112,11 +112,11 @@ pub fn converse<T>(
     found
 }
 
-/// Writes in a thread: a program that does not read must not keep us.
+/// Writes in a thread, because the program may not read.
 fn write(child: &mut Child, input: Vec<u8>) {
     if let Some(mut stdin) = child.stdin.take() {
         thread::spawn(move || {
-            // It need not read.
+            // The program need not read its input.
             let _ = stdin.write_all(&input);
         });
     }
@@ -129,7 +129,7 @@ fn reader(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>>
             let mut buffer = [0; 8192];
             let mut kept = 0;
             while let Ok(length @ 1..) = stream.read(&mut buffer) {
-                // More is read and dropped, so that the program is not held up.
+                // The rest is read and dropped, so that the program does not block.
                 if kept < MAX_OUTPUT && sender.send(buffer[..length].to_vec()).is_err() {
                     break;
                 }
@@ -155,7 +155,7 @@ fn read(stream: &mpsc::Receiver<Vec<u8>>) -> Vec<u8> {
 fn kill(child: &mut Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // Where the group has ended there is nothing to kill.
+        // The group may have ended already.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }

@@ -1,5 +1,6 @@
-//! Whether the hook says no: the command of our own plan, if the agent's file has it, is run with two canary calls, as the agent
-//! would run it. One has to be denied, and the other has to pass; a hook that denies everything proves nothing.
+//! Proves that the hook denies. If the agent's file has the command of hookhost's plan, it runs that command with two
+//! canary calls, as the agent would. The hook has to deny one and to let the other pass; a hook that denies everything
+//! proves nothing.
 
 use crate::configured::Configured;
 use crate::find;
@@ -14,56 +15,56 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long the hook may take. The first call starts the resident host, which may compile plugins.
+/// Timeout of the hook. The first call starts the resident host, which may compile plugins.
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Upper bound of a program and of a file of settings whose digest is kept, in bytes: 256 MiB.
+/// Maximum size of a program or settings file for a digest, in bytes: 256 MiB.
 const MAX_DIGESTED: u64 = 256 << 20;
 
-/// Most characters of what a hook said.
+/// Maximum length of the kept output, in characters.
 const MAX_SAID: usize = 300;
 
-/// What the hook did with a canary call.
+/// The hook's reaction to one canary call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Trial {
     /// The command of the call.
     pub command: String,
-    /// What the agent would do.
+    /// The agent's reaction to the reply.
     pub verdict: TrialVerdict,
-    /// The exit code of the hook, where it ended by itself.
+    /// Exit code of the hook, if it ended by itself.
     pub exit: Option<i32>,
-    /// What it printed, cut; or why it did not end.
+    /// The shortened output of the hook, or the reason why it did not end.
     pub said: String,
 }
 
-/// What an agent would do with a call after the reply of its hook.
+/// The agent's reaction to a call after the reply of its hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialVerdict {
-    /// It would not run it.
+    /// The agent would not run the call.
     Denied,
-    /// It would go its way.
+    /// The agent would continue with the call.
     Passed,
-    /// The hook failed: what the agent does then depends on the agent.
+    /// The hook failed; the agent's reaction depends on the agent.
     Failed,
 }
 
-/// A proof, as it is kept.
+/// A recorded proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Proof {
     /// The agent's name.
     pub agent: String,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of the proof, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The agent's version, where it said one.
+    /// The agent's version, if known.
     pub agent_version: Option<String>,
     /// The version of hookhost.
     pub hookhost_version: String,
-    /// The agent's file that has the command.
+    /// The agent's file with the command.
     pub file: PathBuf,
     /// SHA-256 of that file.
     pub file_digest: Option<String>,
@@ -76,13 +77,13 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Whether the hook denied what it has to deny, and nothing else.
+    /// Returns true if the hook denied exactly the call that it has to deny.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.denied.verdict == TrialVerdict::Denied && self.passed.verdict == TrialVerdict::Passed
     }
 
-    /// Why it says nothing about the hook as it is now, as the end of a sentence; absent where it still does.
+    /// Returns the reason why the proof no longer holds, as the end of a sentence; `None` if it still does.
     #[must_use]
     pub fn outdated(&self) -> Option<String> {
         if digest_of(&self.file, MAX_DIGESTED) != self.file_digest {
@@ -92,7 +93,7 @@ impl Proof {
         (!is_own).then(|| format!("with hookhost {}", self.hookhost_version))
     }
 
-    /// One sentence on what was shown.
+    /// Returns one sentence about the result.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Self { denied, passed, .. } = self;
@@ -115,9 +116,9 @@ fn failed(trial: &Trial) -> String {
     format!("the configured hook failed about `{}` ({code}): {}", trial.command, trial.said)
 }
 
-/// Runs the hook with both canary calls, in a directory, if a file has it as our plan would write it. Nothing else that a file
-/// names is run. There is nothing where the agent calls no process, or no file has our hook at the hook point of its canary.
-/// `path` is where programs are looked for.
+/// Runs the hook with both canary calls in a directory, if a file has it as hookhost's plan would write it; no other
+/// command of a file is run. Returns `None` if the agent starts no process, or if no file has hookhost's hook at the
+/// hook point of its canary. `path` is the `PATH` for programs.
 #[must_use]
 pub fn prove(
     adapter: &dyn Adapter,
@@ -166,7 +167,7 @@ fn judged(adapter: &dyn Adapter, point: &str, command: &str, ended: Result<Ended
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&ended.stdout), text(&ended.stderr));
     let said = if stdout.trim().is_empty() { stderr.clone() } else { stdout.clone() };
-    // Without a code the agent has no reply to read.
+    // Without an exit code the agent reads no reply.
     let Some(exit) = ended.code.and_then(|code| u8::try_from(code).ok()) else {
         return trial(TrialVerdict::Failed, ended.code, &said);
     };
@@ -188,14 +189,14 @@ fn cut(text: &str) -> String {
     line.chars().take(MAX_SAID).chain(['…']).collect()
 }
 
-/// Where proofs are kept: a file for each agent, a line for each proof.
+/// The directory of proofs: one file per agent, one line per proof.
 #[derive(Clone, Debug)]
 pub struct Proofs {
     directory: PathBuf,
 }
 
 impl Proofs {
-    /// The proofs of the user whose state is kept in this directory.
+    /// Returns the proofs in this state directory.
     #[must_use]
     pub fn of(state: &Path) -> Self {
         Self { directory: state.join("proofs") }
@@ -205,10 +206,10 @@ impl Proofs {
         self.directory.join(format!("{agent}.jsonl"))
     }
 
-    /// Keeps a proof, also of one that failed.
+    /// Appends a proof, whether it holds or not.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the proof cannot be written.
     pub fn keep(&self, proof: &Proof) -> io::Result<()> {
         let mut directory = fs::DirBuilder::new();
         let mut options = fs::OpenOptions::new();
@@ -223,7 +224,7 @@ impl Proofs {
         options.create(true).append(true).open(self.path(&proof.agent))?.write_all(line.as_bytes())
     }
 
-    /// The newest proof of an agent; a line that cannot be read is skipped.
+    /// Returns the newest proof of an agent. An unreadable line is skipped.
     #[must_use]
     pub fn newest(&self, agent: &str) -> Option<Proof> {
         let text = look(&self.path(agent), None).ok()??;

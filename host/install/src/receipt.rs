@@ -1,6 +1,6 @@
-//! Receipts: what was in each file before the hook was put into it, and what was written.
+//! Receipts: the content of each file before and after the hook was installed.
 //!
-//! A receipt is written before the file that it is about: a crash between the two loses nothing.
+//! A receipt is written before its files, so a crash between the two loses nothing.
 
 use crate::error::Refused;
 use crate::settings_file::{digest, look};
@@ -13,10 +13,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The version of the format that is written here.
+/// The version of the format that this module writes.
 const FORMAT: u32 = 1;
 
-/// Where receipts are kept.
+/// The directory of receipts.
 #[derive(Clone, Debug)]
 pub struct Receipts {
     directory: PathBuf,
@@ -36,32 +36,32 @@ pub struct Receipt {
     /// The project's root, for the scope `project`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of the installation, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// The agent's version then, where it said one.
+    /// The agent's version at that time, if known.
     pub agent_version: Option<String>,
-    /// The version of hookhost that installed it.
+    /// The version of hookhost that installed the hook.
     pub hookhost_version: String,
-    /// The files.
+    /// The changed files.
     pub files: Vec<FileReceipt>,
 }
 
-/// A file that was changed.
+/// The receipt of a changed file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct FileReceipt {
-    /// The path by which the agent names it.
+    /// The path by which the agent names the file.
     pub path: PathBuf,
-    /// What was in it before the first installation; absent where there was no file.
+    /// The content before the first installation; `None` if the file did not exist.
     pub before: Option<Content>,
-    /// SHA-256 of what was written last.
+    /// SHA-256 of the content that was written last.
     pub after: String,
-    /// Whether somebody changed the file between two installations: then `before` is older than that change, and the file is not
-    /// put back to it.
+    /// True if somebody changed the file between two installations. `before` is then older than that change, and is not
+    /// restored.
     #[serde(default)]
     pub changed_between: bool,
-    /// Directories that were made for it, outermost first.
+    /// Directories that were created for the file, outermost first.
     #[serde(default)]
     pub made_directories: Vec<PathBuf>,
 }
@@ -70,14 +70,14 @@ pub struct FileReceipt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
-    /// UTF-8.
+    /// UTF-8 text.
     Text(String),
-    /// Anything else, in base64.
+    /// Other content, in base64.
     Base64(String),
 }
 
 impl Content {
-    /// As it is kept.
+    /// Encodes a content.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
@@ -86,10 +86,10 @@ impl Content {
         }
     }
 
-    /// As it was.
+    /// Decodes the content.
     ///
     /// # Errors
-    /// If it is not what [`Content::of`] writes.
+    /// If it does not come from [`Content::of`].
     pub fn bytes(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
@@ -98,26 +98,26 @@ impl Content {
     }
 }
 
-/// Of which installation a receipt is.
+/// Identifies an installation and its receipt.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Installation<'a> {
     /// The agent's name.
     pub agent: &'a str,
-    /// For whom.
+    /// The scope.
     pub scope: Scope,
-    /// The project's root; counts for [`Scope::Project`] alone.
+    /// The project's root; only used for [`Scope::Project`].
     pub project: &'a Path,
 }
 
 impl<'a> Installation<'a> {
-    /// This agent's, there.
+    /// Identifies an agent's installation in this scope.
     #[must_use]
     pub fn new(agent: &'a str, scope: Scope, project: &'a Path) -> Self {
         Self { agent, scope, project }
     }
 
-    /// The root that no link of its files leads out of: a project's, whose files others have written.
+    /// Returns the project's root. No link of its files may leave it, because others have written them.
     pub(crate) fn root(&self) -> Option<&'a Path> {
         (self.scope == Scope::Project).then_some(self.project)
     }
@@ -148,16 +148,16 @@ impl<'a> Installation<'a> {
 }
 
 impl Receipts {
-    /// The receipts of the user whose state is kept in this directory.
+    /// Returns the receipts in this state directory.
     #[must_use]
     pub fn of(state: &Path) -> Self {
         Self { directory: state.join("installed") }
     }
 
-    /// The receipt of an installation, where there is one.
+    /// Reads the receipt of an installation; `None` if there is none.
     ///
     /// # Errors
-    /// If it cannot be read, or is of another version.
+    /// If the receipt cannot be read, or has another format version.
     pub fn read(&self, of: &Installation<'_>) -> Result<Option<Receipt>, Refused> {
         let path = self.directory.join(of.file_name());
         let Some(text) = look(&path, None)? else { return Ok(None) };
@@ -171,19 +171,19 @@ impl Receipts {
         }
     }
 
-    /// Keeps a receipt, in the place of an older one. Only the user can read it: a settings file can hold keys.
+    /// Writes a receipt in place of an older one. Only the user can read it, because a settings file can contain keys.
     ///
     /// # Errors
-    /// If it cannot be written; then the older one is still there.
+    /// If the receipt cannot be written. The older one is then kept.
     pub fn write(&self, of: &Installation<'_>, receipt: &Receipt) -> Result<(), Refused> {
         let path = self.directory.join(of.file_name());
         write_private(&path, receipt).map_err(|error| Refused::io(&path, "written", &error))
     }
 
-    /// Forgets a receipt.
+    /// Removes a receipt, if there is one.
     ///
     /// # Errors
-    /// If it cannot be removed.
+    /// If the receipt cannot be removed.
     pub fn remove(&self, of: &Installation<'_>) -> Result<(), Refused> {
         let path = self.directory.join(of.file_name());
         match fs::remove_file(&path) {
@@ -193,20 +193,20 @@ impl Receipts {
     }
 }
 
-/// Milliseconds since the Unix epoch.
+/// Returns the milliseconds since the Unix epoch.
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Writes JSON that only the user can read, whole or not at all.
+/// Writes a JSON file that only the user can read, as a whole or not at all.
 pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(directory)?;
-    // With the permissions of a temporary file: the user's alone.
+    // A temporary file is only accessible to the user, and the permissions are kept.
     let mut file = tempfile::Builder::new().prefix(".hookhost-").tempfile_in(directory)?;
     serde_json::to_writer_pretty(file.as_file_mut(), value)?;
     file.write_all(b"\n")?;

@@ -1,4 +1,4 @@
-//! Files of people: read once, and replaced whole or not at all.
+//! People's files, read once, and replaced as a whole or not at all.
 
 use crate::error::Refused;
 use data_encoding::HEXLOWER;
@@ -8,28 +8,28 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Upper bound of a file, in bytes: 16 MiB.
+/// Maximum size of a file, in bytes: 16 MiB.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// A file as it was when it was read.
+/// A file with the content that it had when it was read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SettingsFile {
-    /// The path by which it was named.
+    /// The given path.
     pub named: PathBuf,
-    /// The file itself: where symbolic links lead.
+    /// The path with all symbolic links resolved.
     pub real: PathBuf,
-    /// Whether the named path is a symbolic link, or leads through one.
+    /// True if the given path is a symbolic link or leads through one.
     pub is_linked: bool,
-    /// What is in it; absent where there is no file.
+    /// The content; `None` if the file does not exist.
     pub content: Option<Vec<u8>>,
-    /// Owner and permissions, where there is a file.
+    /// Owner, permissions and identity, if the file exists.
     found: Option<Found>,
-    /// The root of the project whose file it is.
+    /// The root of the project to which the file belongs.
     project: Option<PathBuf>,
 }
 
-/// Which file was read.
+/// Identifies the file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     mode: u32,
@@ -38,12 +38,12 @@ struct Found {
 }
 
 impl SettingsFile {
-    /// Reads a file, or finds that there is none. Symbolic links are followed to a file of this user; in files of a project,
-    /// which others have written, none is followed that leads out of its root.
+    /// Reads a file, which may be missing. It follows symbolic links to a file of this user. In a project's files,
+    /// which others have written, it follows no link out of `project`.
     ///
     /// # Errors
-    /// If it cannot be read, is not a regular file, is larger than 16 MiB, or a link leads nowhere, to a file of another user,
-    /// or out of the project.
+    /// If the file cannot be read, is not a regular file, or is larger than 16 MiB, or if a link leads nowhere, to a
+    /// file of another user, or out of the project.
     pub fn read(named: &Path, project: Option<&Path>) -> Result<Self, Refused> {
         let named = std::path::absolute(named).map_err(|error| Refused::io(named, "found", &error))?;
         let is_link = fs::symlink_metadata(&named).is_ok_and(|metadata| metadata.is_symlink());
@@ -67,7 +67,7 @@ impl SettingsFile {
         Ok(Self { real, is_linked, content: Some(content), found: Some(Found::of(&metadata)), named, project })
     }
 
-    /// The same file, as it is now.
+    /// Reads the same file again.
     pub(crate) fn again(&self) -> Result<Self, Refused> {
         Self::read(&self.named, self.project.as_deref())
     }
@@ -84,10 +84,10 @@ impl SettingsFile {
         Ok(Self { real: named.clone(), named, is_linked, content: None, found: None, project })
     }
 
-    /// Its content as text; empty where there is no file.
+    /// Returns the content as text; empty if the file does not exist.
     ///
     /// # Errors
-    /// If it is not UTF-8.
+    /// If the content is not UTF-8.
     pub fn text(&self) -> Result<&str, Refused> {
         text_of(&self.named, self.content.as_deref().unwrap_or_default())
     }
@@ -95,7 +95,7 @@ impl SettingsFile {
     /// Checks that the file may be written.
     ///
     /// # Errors
-    /// If a person has made it read-only, or it belongs to another user.
+    /// If the file is read-only.
     pub fn check_writable(&self) -> Result<(), Refused> {
         let Some(found) = &self.found else { return Ok(()) };
         if found.mode & 0o200 == 0 {
@@ -105,12 +105,12 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Puts `content` into the file's place, by a new file beside it that takes its name: a reader sees the old or the new, and
-    /// a crash leaves one of them. The new one has the old one's owner and permissions. Returns the directories that were
-    /// made for it, outermost first.
+    /// Replaces the file's content: it writes a new file beside it and renames that. A reader sees the old or the new
+    /// content, and a crash leaves one of them. The new file gets the old owner and permissions. Returns the
+    /// directories that were created for it, outermost first.
     ///
     /// # Errors
-    /// If the file has changed since it was read, or the new one cannot be written. Then the file is as it was.
+    /// If the file has changed since it was read, or the new one cannot be written. The file is then unchanged.
     pub fn replace(&self, content: &[u8], is_program: bool) -> Result<Vec<PathBuf>, Refused> {
         self.check_writable()?;
         let mut made = Vec::new();
@@ -132,7 +132,7 @@ impl SettingsFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            // What the user's umask leaves of it.
+            // The user's umask restricts these permissions.
             builder.permissions(fs::Permissions::from_mode(if is_program { 0o777 } else { 0o666 }));
         }
         let mut file = builder.tempfile_in(directory).map_err(|error| failed(&error))?;
@@ -151,7 +151,7 @@ impl SettingsFile {
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => return Err(self.changed()),
             Err(error) => return Err(failed(&error.error)),
         }
-        // The name is on the disk as well, where the system can do that.
+        // Also write the new name to the disk, if the system can do that.
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
         Ok(())
     }
@@ -159,17 +159,17 @@ impl SettingsFile {
     /// Removes the file.
     ///
     /// # Errors
-    /// If it has changed since it was read, or cannot be removed.
+    /// If the file has changed since it was read, or cannot be removed.
     pub fn remove(&self) -> Result<(), Refused> {
         self.check_writable()?;
         self.check_unchanged()?;
         fs::remove_file(&self.real).map_err(|error| Refused::io(&self.named, "removed", &error))
     }
 
-    /// Checks that the file is as it was read.
+    /// Checks that the file has not changed since it was read.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the file has changed.
     pub fn check_unchanged(&self) -> Result<(), Refused> {
         let now = self.again()?;
         let is_same = now.real == self.real && now.content == self.content && now.found == self.found;
@@ -198,7 +198,7 @@ impl Found {
         Self { mode, owner: (0, 0), identity: (0, 0) }
     }
 
-    /// Gives a new file the owner and the permissions of this one.
+    /// Gives a new file the owner and permissions of this one.
     #[cfg(unix)]
     fn give_to(&self, file: &File, is_program: bool) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
@@ -217,11 +217,11 @@ impl Found {
     }
 }
 
-/// The text of a file that is only looked at, of any owner; `None` where there is none. `project` as in
+/// Returns the text of a file of any owner that is only read; `None` if the file does not exist. For `project`, see
 /// [`SettingsFile::read`].
 ///
 /// # Errors
-/// As [`SettingsFile::read`] and [`SettingsFile::text`], but for the owner and for links that lead nowhere.
+/// As [`SettingsFile::read`] and [`SettingsFile::text`], except for the owner and for links that lead nowhere.
 pub fn look(path: &Path, project: Option<&Path>) -> Result<Option<String>, Refused> {
     check_within(path, project)?;
     match hookhost_files::read(path, Guard::Anybodys, Links::Followed, MAX_BYTES) {
@@ -231,7 +231,7 @@ pub fn look(path: &Path, project: Option<&Path>) -> Result<Option<String>, Refus
     }
 }
 
-/// The digest of a file that is only looked at; `None` where it cannot be read.
+/// Returns the digest of a file of at most `most` bytes that is only read; `None` if it cannot be read.
 pub(crate) fn digest_of(path: &Path, most: u64) -> Option<String> {
     let content = hookhost_files::read(path, Guard::Anybodys, Links::Followed, most).ok()?;
     Some(digest(&content))
@@ -240,13 +240,13 @@ pub(crate) fn digest_of(path: &Path, most: u64) -> Option<String> {
 fn check_within(path: &Path, project: Option<&Path>) -> Result<(), Refused> {
     let Some(project) = project else { return Ok(()) };
     match hookhost_files::check_within(path, project) {
-        // Where the project itself is missing, so is the file.
+        // If the project is missing, the file is missing as well.
         Err(error) if error.is_missing() => Ok(()),
         checked => checked.map_err(|error| Refused::unreadable(path, error)),
     }
 }
 
-/// The content of a file as text.
+/// Returns the content of a file as text.
 fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, Refused> {
     let next = "save it as UTF-8, and try again";
     let what = match content {
@@ -267,16 +267,16 @@ fn text_of<'a>(path: &Path, content: &'a [u8]) -> Result<&'a str, Refused> {
     Err(Refused::new(path, what, next))
 }
 
-/// SHA-256 of a content, in hexadecimal digits.
+/// Returns the SHA-256 of a content in hexadecimal digits.
 #[must_use]
 pub fn digest(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(content))
 }
 
-/// Removes directories that were made, as far as they are empty, innermost first.
+/// Removes the empty directories among those that were created, innermost first.
 pub(crate) fn remove_directories(made: &[PathBuf]) {
     for directory in made.iter().rev() {
-        // What somebody else has put there stays, and so does the directory.
+        // The directory contains another file, and is kept.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -304,7 +304,7 @@ fn existing_ancestor(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())
 }
 
-/// Whether a directory of the user's on the way to the file is a symbolic link. Those of the system are not meant: on some
+/// Returns true if a directory above the file is a symbolic link. Links of the system do not count: on some systems
 /// `/tmp` or `/home` is one.
 #[cfg(unix)]
 fn leads_through_link(named: &Path) -> bool {
@@ -321,7 +321,8 @@ fn leads_through_link(named: &Path) -> bool {
     named.ancestors().skip(1).any(|path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()))
 }
 
-/// A link must lead to a file of this user; a file that is not linked may also be one to which root gives its owner back.
+/// Checks that the file belongs to this user. For root, a file without links may belong to anyone, because root
+/// restores its owner.
 #[cfg(unix)]
 fn check_owner(named: &Path, real: &Path, is_linked: bool, metadata: &Metadata) -> Result<(), Refused> {
     use std::os::unix::fs::MetadataExt as _;
@@ -339,7 +340,7 @@ fn check_owner(_: &Path, _: &Path, _: bool, _: &Metadata) -> Result<(), Refused>
     Ok(())
 }
 
-/// A path as a word of a shell.
+/// Returns a path as a word for a shell.
 pub(crate) fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:@".contains(c);

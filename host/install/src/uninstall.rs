@@ -1,4 +1,5 @@
-//! The hook, taken out again: a file that nobody changed is put back byte for byte, of another one only our entries are taken.
+//! Removes the hook. An unchanged file is restored byte for byte; from a file that somebody changed, only hookhost's
+//! entries are removed.
 
 use crate::error::Refused;
 use crate::install::unusable;
@@ -9,35 +10,35 @@ use crate::settings_file::{SettingsFile, digest, remove_directories};
 use hookhost_adapters::install::{FilePlan, Plan};
 use std::path::{Path, PathBuf};
 
-/// What happens to a file.
+/// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Undo {
-    /// There is nothing of ours in it.
+    /// The file contains nothing of hookhost.
     Nothing,
-    /// It becomes again what it was before, byte for byte.
+    /// The file gets its old content, byte for byte.
     Restore(Vec<u8>),
-    /// It is removed: it was not there before, or has nothing but what we had made.
+    /// The file is removed: it did not exist before, or contains only what hookhost has added.
     Remove,
-    /// Somebody has changed it since: our entries are taken out, and this is left.
+    /// Somebody has changed the file since: hookhost's entries are removed, and this text remains.
     TakeOut(Vec<u8>),
-    /// The whole file was ours, and somebody has changed it since: a person has to decide.
+    /// The whole file belonged to hookhost, and somebody has changed it since: a person has to decide.
     Leave,
 }
 
-/// A file, and what happens to it.
+/// A file and its change.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Undoing {
-    /// The file as it is.
+    /// The file as it was read.
     pub file: SettingsFile,
-    /// What happens to it.
+    /// The change.
     pub undo: Undo,
     made_directories: Vec<PathBuf>,
 }
 
 impl Undoing {
-    /// What is in the file afterwards; absent where there is none then.
+    /// Returns the new content; `None` if the file is removed or does not exist.
     #[must_use]
     pub fn after(&self) -> Option<&[u8]> {
         match &self.undo {
@@ -60,10 +61,11 @@ impl Undoing {
     }
 }
 
-/// Works out what happens to each file: of an agent's plan, and of the receipt of what was installed, where there is one.
+/// Determines the change of each file in an agent's plan, and of each file in the receipt of the installation, if there
+/// is one.
 ///
 /// # Errors
-/// If a file cannot be read, is not what the agent reads, or may not be written.
+/// If a file cannot be read, is not in the agent's format, or must not be written.
 pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) -> Result<Vec<Undoing>, Refused> {
     let kept = |path: &Path| receipt?.files.iter().find(|file| file.path == path);
     let mut undoings = Vec::new();
@@ -79,10 +81,12 @@ pub fn prepare(plan: &Plan, of: &Installation<'_>, receipt: Option<&Receipt>) ->
     Ok(undoings)
 }
 
-/// Does it with each file, the last one first: a directory that was made for the first is empty only then.
+/// Changes each file, the last one first, because a directory that was created for the first file must be empty to be
+/// removed.
 ///
 /// # Errors
-/// If a file has changed since it was read, or cannot be written. Then that one is as it was, and so are those before it.
+/// If a file has changed since it was read, or cannot be written. That file and those before it in `undoings` are then
+/// unchanged.
 pub fn apply(undoings: &[Undoing]) -> Result<(), Refused> {
     undoings.iter().rev().try_for_each(Undoing::apply)
 }

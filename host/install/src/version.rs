@@ -1,4 +1,4 @@
-//! Which version of an agent is here, and whether it is one that the adapter knows.
+//! The installed version of an agent, compared with the versions that the adapter supports.
 
 use crate::process;
 use hookhost_adapters::Agent;
@@ -7,28 +7,28 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an agent may take to say its version. Those that are large scripts take seconds on a busy machine.
+/// Timeout for an agent's version. Agents that are large scripts need seconds on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How a version compares with those that are known.
+/// The relation of a version to the supported versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Known {
-    /// Older than the oldest that the adapter is made for.
+    /// Older than the oldest supported version.
     Older,
-    /// One of those.
+    /// Between the oldest and the newest supported version.
     Yes,
-    /// Newer than the newest that was tried.
+    /// Newer than the newest version that was tested.
     Newer,
-    /// It, or those that are known, cannot be told.
+    /// The version or the supported versions are unknown.
     Unknown,
 }
 
-/// Asks an agent's program for its version. No shell is involved, and nothing is on its standard input. `path` is where it looks
-/// for other programs, such as the one that runs its script.
+/// Runs an agent's program with `--version`, without a shell and with empty standard input. `path` is its `PATH` for
+/// other programs, such as the interpreter of its script.
 ///
 /// # Errors
-/// One sentence on why there is none, about the program.
+/// One sentence about the program that says why there is no version.
 pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
     let words: [OsString; 2] = [program.into(), "--version".into()];
     let directory = program.parent().unwrap_or(Path::new("/"));
@@ -39,7 +39,7 @@ pub fn ask(program: &Path, path: &OsStr) -> Result<String, String> {
     number_in(&text).or_else(|| number_in(&errors)).ok_or_else(|| "`--version` says no version".to_owned())
 }
 
-/// The first number with a dot in a text, such as `2.1.330` in `2.1.330 (Claude Code)`.
+/// Returns the first number with a dot in a text, such as `2.1.330` in `2.1.330 (Claude Code)`.
 #[must_use]
 pub fn number_in(text: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
@@ -50,7 +50,7 @@ pub fn number_in(text: &str) -> Option<String> {
     versions.next().map(str::to_owned)
 }
 
-/// How this version compares with those that the adapter is made for.
+/// Compares a version with those that the adapter supports.
 #[must_use]
 pub fn known(agent: &Agent, version: &str) -> Known {
     let (oldest, newest) = agent.versions;
@@ -62,7 +62,7 @@ pub fn known(agent: &Agent, version: &str) -> Known {
     }
 }
 
-/// The numbers of a version, without what is after the first `-` or `+`, and without zeros at the end.
+/// Returns the numbers of a version, without the part after the first `-` or `+` and without trailing zeros.
 fn numbers(version: &str) -> Option<Vec<u64>> {
     let number = version.split(['-', '+']).next().unwrap_or_default();
     let numbers: Result<Vec<u64>, _> = number.split('.').map(str::parse).collect();

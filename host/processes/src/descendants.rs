@@ -1,5 +1,5 @@
-//! What has left its group: processes whose parents have ended. This process adopts them, where Linux lets it, so that
-//! they can be found and killed at its end.
+//! Processes that have left their group and lost their parent. This process adopts them if Linux permits it, so that it
+//! can find and kill them at its end.
 
 use crate::group::StillRunning;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
@@ -8,23 +8,22 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long processes that were killed are waited for.
+/// Timeout for the end of killed processes.
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long it takes to look again whether they have ended.
+/// Poll interval for the end of killed processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
-/// Makes this process the parent of whatever below it loses its own, so that
-/// [`kill_started`](crate::kill_started) also finds what has left its process group (`setsid`, a
-/// daemon). For a program that starts processes only through tools and MCP servers: every process
-/// below it is killed then. On Linux alone; elsewhere, and where this process had children before
-/// it began (`server & exec hookhost …`), which are not its own to kill, nothing changes, and the
-/// answer is `false`.
+/// Makes this process the parent of its descendants that lose their own. Then [`kill_started`](crate::kill_started)
+/// also finds those that have left their process group (`setsid`, a daemon). Only for a program that starts processes
+/// through tools and MCP servers alone, because every descendant is then killed. Returns false and changes nothing on
+/// other systems than Linux, and if this process had children before it began (`server & exec hookhost …`), which it
+/// must not kill.
 ///
 /// # Errors
-/// If the system refuses it.
+/// If the system refuses the call.
 pub fn adopt_orphans() -> io::Result<bool> {
     #[cfg(target_os = "linux")]
     if !ADOPTS.load(Ordering::Relaxed) && !has_children()? {
@@ -34,7 +33,7 @@ pub fn adopt_orphans() -> io::Result<bool> {
     Ok(ADOPTS.load(Ordering::Relaxed))
 }
 
-/// Whether there is any child, without taking its exit status.
+/// Returns true if this process has a child. Does not take the child's exit status.
 #[cfg(target_os = "linux")]
 fn has_children() -> io::Result<bool> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -45,30 +44,30 @@ fn has_children() -> io::Result<bool> {
     }
 }
 
-/// Takes the exit status of adopted processes that have ended; otherwise it would be kept by the system
-/// until this process ends. The runtime waits for `others` itself.
+/// Takes the exit status of adopted processes that have ended, because the system would otherwise keep it until this
+/// process ends. The runtime itself waits for `others`.
 pub(super) fn reap_adopted(others: &BTreeSet<i32>) {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
     }
     for child in children().into_iter().filter(|child| !others.contains(child)) {
-        // One that still runs is left alone.
+        // A process that still runs is not affected.
         let _ = rustix::process::waitpid(Pid::from_raw(child), WaitOptions::NOHANG);
     }
 }
 
-/// Kills every process below this one, until none is left or it takes too long.
+/// Kills every descendant, until none is left or the timeout has passed.
 pub(super) fn kill_adopted() -> Result<(), StillRunning> {
     if !ADOPTS.load(Ordering::Relaxed) {
         return Ok(());
     }
     let until = Instant::now() + ENDED_WITHIN;
     while let Left::Something = reap_all() {
-        // Only direct children, whose ids nobody else can get before they are waited for here. What
-        // is killed leaves its own children to this process.
+        // Only direct children are killed: their ids cannot be reused before this process waits for them. The children
+        // of a killed process become children of this one.
         let left = children();
         for pid in left.iter().copied().filter_map(Pid::from_raw) {
-            // A process of another user cannot be killed, and is reported in the end.
+            // A process of another user cannot be killed, and is reported at the end.
             let _ = kill_process(pid, Signal::KILL);
         }
         if Instant::now() >= until {
@@ -95,7 +94,7 @@ fn reap_all() -> Left {
     }
 }
 
-/// The children of this process, of all its threads; none where the system does not tell.
+/// Returns the children of all threads of this process; empty if the system does not list them.
 fn children() -> Vec<i32> {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let listed = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());

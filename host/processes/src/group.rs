@@ -1,7 +1,7 @@
-//! A child process with everything it starts: a session and a process group of its own, killed as a whole.
+//! A child process with all its descendants: it gets its own session and process group, and is killed as a whole.
 //!
-//! The session has no terminal. A program that the model chose, or that brings tools, opens no `/dev/tty`: it neither
-//! writes on the terminal at which a person is asked nor types there.
+//! The session has no terminal. So a program that the model chose, or that provides tools, cannot open `/dev/tty`: it
+//! can neither write to the terminal where a person is asked nor type there.
 
 use crate::descendants;
 use rustix::process::{Pid, Signal, kill_process_group, setsid};
@@ -11,23 +11,23 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-/// The groups that run, for a program that ends without dropping them.
+/// The running groups, for a program that exits without dropping them.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// The leaders that the runtime waits for; nobody else may take their exit status.
+/// The leaders that the runtime waits for. No other code may take their exit status.
 static LEADERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn lock(groups: &'static Mutex<BTreeSet<i32>>) -> MutexGuard<'static, BTreeSet<i32>> {
     groups.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills everything that tools and MCP servers of this process have started and that still runs:
-/// for a program that ends at once, by [`std::process::exit`], without dropping its agents and
-/// servers, and for the end of one that has called [`adopt_orphans`](crate::adopt_orphans). Then
-/// every other process below this one is killed as well, and waited for, up to two seconds.
+/// Kills everything that tools and MCP servers of this process have started and that still runs. For a program that
+/// exits by [`std::process::exit`], without dropping its agents and servers, and for the end of a program that has
+/// called [`adopt_orphans`](crate::adopt_orphans). In the latter case, every other descendant is killed as well; this
+/// waits for up to two seconds.
 ///
 /// # Errors
-/// If something still runs then, such as a program of another user: its process ids, where they can be told.
+/// If a process still runs then, such as one of another user: the process ids, if known.
 pub fn kill_started() -> Result<(), StillRunning> {
     for group in std::mem::take(&mut *lock(&RUNNING)).into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -35,12 +35,12 @@ pub fn kill_started() -> Result<(), StillRunning> {
     descendants::kill_adopted()
 }
 
-/// What tools or MCP servers have started cannot be killed.
+/// The error for processes of tools or MCP servers that cannot be killed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what tools have started cannot be killed and still runs: process {}", listed(.processes))]
 #[non_exhaustive]
 pub struct StillRunning {
-    /// The process ids; empty where the system does not tell them.
+    /// The process ids; empty if the system does not list them.
     pub processes: Vec<i32>,
 }
 
@@ -51,7 +51,7 @@ fn listed(processes: &[i32]) -> String {
     }
 }
 
-/// A running process group. Dropping it kills every process of it.
+/// A running process group. Dropping it kills all its processes.
 #[derive(Debug)]
 pub struct ProcessGroup {
     leader: Child,
@@ -59,19 +59,19 @@ pub struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts `command` as the leader of a session, and so of a group, of its own.
+    /// Starts `command` as the leader of a new session and group.
     ///
     /// # Errors
-    /// If the system does not start it.
+    /// If the system cannot start the process.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         Self::spawned(in_a_session_of_its_own(command))
     }
 
-    /// The same, and on Linux the system kills the leader when this thread ends, however it ends (SIGKILL included). To be called on a
-    /// thread that lasts as long as the process.
+    /// Like [`start`](Self::start). On Linux, the system also kills the leader when this thread ends in any way
+    /// (SIGKILL included). Call it on a thread that lasts as long as the process.
     ///
     /// # Errors
-    /// If the system does not start it.
+    /// If the system cannot start the process.
     pub fn start_bound(command: &mut Command) -> io::Result<Self> {
         let command = in_a_session_of_its_own(command);
         #[cfg(target_os = "linux")]
@@ -80,7 +80,7 @@ impl ProcessGroup {
     }
 
     fn spawned(command: &mut Command) -> io::Result<Self> {
-        // Held while it starts: one that ends at once must not be taken for one that was adopted.
+        // Held during the start: a process that ends at once must not count as adopted.
         let mut leaders = lock(&LEADERS);
         let leader = command.spawn()?;
         let group = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -90,15 +90,15 @@ impl ProcessGroup {
         Ok(Self { leader, group })
     }
 
-    /// The leader's standard streams, as far as they are pipes that nobody has taken.
+    /// Takes the leader's standard streams that are pipes and were not taken before.
     pub fn take_pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
         (self.leader.stdin.take(), self.leader.stdout.take(), self.leader.stderr.take())
     }
 
-    /// Waits for the leader; processes that it left running continue.
+    /// Waits for the leader. Other processes of the group continue.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report the exit status.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let id = self.leader.id();
         let status = self.leader.wait().await?;
@@ -108,21 +108,21 @@ impl ProcessGroup {
         Ok(status)
     }
 
-    /// Asks all that is left of the group to end (SIGTERM).
+    /// Asks the remaining processes of the group to end (SIGTERM).
     pub fn terminate(&self) {
         if let Some(group) = self.group {
-            // The only failure is that nothing is left of it.
+            // The call fails only if no process is left.
             let _ = kill_process_group(group, Signal::TERM);
         }
     }
 
-    /// Kills all that is left of the group (SIGKILL). A process that has left the group continues until
+    /// Kills the remaining processes of the group (SIGKILL). A process that has left the group continues until
     /// [`kill_started`].
     pub fn kill(&mut self) {
         if let Some(group) = self.group.take()
             && lock(&RUNNING).remove(&group.as_raw_nonzero().get())
         {
-            // The only failure is that nothing is left of it.
+            // The call fails only if no process is left.
             let _ = kill_process_group(group, Signal::KILL);
             descendants::reap_adopted(&lock(&LEADERS));
         }
@@ -135,7 +135,8 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// The group's id is the leader's, as with `process_group(0)`, which a leader of a session cannot have beside it.
+/// Makes the command start a new session. The group's id is the leader's, as with `process_group(0)`, which cannot be
+/// combined with it.
 fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     let leave = || setsid().map(drop).map_err(io::Error::from);
     // `CommandExt::setsid` of the standard library is not stable yet.
@@ -148,13 +149,13 @@ fn in_a_session_of_its_own(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Sets the signal that the system sends to the process at the end of the thread that has started it.
+/// Sets the signal that the system sends to the process when the thread that started it ends.
 #[cfg(target_os = "linux")]
 fn killed_with_its_parent(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid();
     let bind = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It has ended meanwhile, and nobody would tell.
+        // The parent has ended already, so no signal would come.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from(rustix::io::Errno::SRCH)) }
     };
     #[expect(unsafe_code, reason = "what runs between fork and exec is the caller's duty")]

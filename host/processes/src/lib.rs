@@ -1,8 +1,8 @@
-//! Child processes with everything that they start: each has a group of its own, and ends as a whole.
+//! Child processes with all their descendants: each child has its own group, and is killed as a whole.
 //!
-//! Data flows down this list and never back up:
+//! The two modules use each other:
 //!
-//! | module | what it is |
+//! | module | purpose |
 //! |---|---|
 //! | `group` | a child process, and the group that it leads |
 //! | `descendants` | processes that have left their group |

@@ -1,19 +1,19 @@
-//! How the proxy between an editor and an agent that speak the Agent Client Protocol asks the resident host. To the resident host the
-//! proxy is an agent like others, with an adapter of its own, [`ADAPTER`]; nobody installs it as one.
+//! The protocol by which the proxy between an editor and an agent of the Agent Client Protocol asks the resident host.
+//! The resident host treats the proxy as an agent with its own adapter, [`ADAPTER`]; it cannot be installed as one.
 //!
 //! | point | event |
 //! |---|---|
-//! | `permission` | `before-tool-call`, one for each thing that the call is ([`reading`]): the agent asks for permission |
-//! | `request` | `before-tool-call`: the agent has the editor read or write a file, or run a command |
-//! | `ambiguous-request` | the same, where editors differ in what they run |
-//! | `result` | `after-tool-call`: what the editor answers, as far as it is a text |
+//! | `permission` | `before-tool-call`, one for each reading of the call ([`reading`]): the agent asks for permission |
+//! | `request` | `before-tool-call`: the agent asks the editor to read or write a file, or to run a command |
+//! | `ambiguous-request` | the same, for a request that editors run in different ways |
+//! | `result` | `after-tool-call`: the editor's answer to such a request, if it is a text |
 //! | `prompt` | `prompt-submit` |
-//! | `update` | `after-tool-call`: the agent says that a call has run |
-//! | `ungated` | `custom-event`: it had not asked for permission |
-//! | `answered` | `custom-event`: what the editor's user has answered to a question of the rules |
+//! | `update` | `after-tool-call`: the agent reports that a call has run |
+//! | `ungated` | `custom-event`: the agent had not asked for permission for this call |
+//! | `answered` | `custom-event`: the answer of the editor's user to a question of the rules |
 //! | `observed` | `custom-event`: another message of a session |
-//! | `summary` | `custom-event`: how much of what the agent did was asked about |
-//! | `session-start`, `session-end` | those |
+//! | `summary` | `custom-event`: the share of the agent's calls that it asked about |
+//! | `session-start`, `session-end` | the events of these names |
 
 pub mod reading;
 
@@ -34,28 +34,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The name of the proxy: in `session.agent`, in the log, and to the resident host.
+/// Name of the proxy in `session.agent`, in the log, and for the resident host.
 pub const NAME: &str = "acp-proxy";
 
-/// The place of an event.
+/// The hook point of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
     /// The agent asks for permission.
     Permission,
-    /// The agent has the editor read or write a file, or run a command.
+    /// The agent asks the editor to read or write a file, or to run a command.
     Request,
-    /// What the editor has answered to that.
+    /// The editor has answered such a request.
     Result,
     /// The user has sent a prompt.
     Prompt,
-    /// The agent says that a call has run.
+    /// The agent reports that a call has run.
     Update,
-    /// The editor's user was asked, and has answered.
+    /// The editor's user has answered a question.
     Answered,
     /// Another message of a session.
     Observed,
-    /// How much of what the agent did was asked about.
+    /// The share of the agent's calls that it asked about.
     Summary,
     /// A session begins.
     SessionStart,
@@ -80,55 +80,56 @@ impl Point {
     }
 }
 
-/// A request of which editors differ in what they run.
+/// Hook point of a request that editors run in different ways.
 const AMBIGUOUS: &str = "ambiguous-request";
 
-/// A call that ran although the agent had not asked for permission.
+/// Hook point of a call that ran although the agent had not asked for permission.
 const UNGATED: &str = "ungated";
 
 /// An event of the proxy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Event {
-    /// Where it happens.
+    /// The hook point.
     pub point: Point,
     /// The session.
     pub session: String,
-    /// Its working directory, whose rules count.
+    /// Working directory of the session, whose rules apply.
     pub cwd: PathBuf,
-    /// The agent.
+    /// Name of the agent.
     pub agent: String,
-    /// What tells the message from all others of the session.
+    /// Key of the message within the session.
     #[serde(default)]
     pub id: String,
     /// The protocol's method.
     #[serde(default)]
     pub method: String,
-    /// The parameters; of a permission and an update the tool call; of a prompt its text; of an answer: what it is about.
+    /// The parameters of a request, the tool call of a permission or an update, the text of a prompt, or the data that
+    /// an answer is about.
     #[serde(default)]
     pub arguments: Value,
-    /// Whether the agent had not asked about the call that has run.
+    /// True if the agent had not asked about the call that has run.
     #[serde(default)]
     pub ungated: bool,
-    /// What the request was answered with, or how the call ended.
+    /// The editor's answer to the request, or the result of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ToolResult>,
 }
 
-/// The agent takes a yes or a no, and the editor asks its user.
+/// The agent accepts an approval or a denial, and the editor asks its user.
 const PERMISSION: Abilities =
     Abilities { rejects: true, asks: true, approves: true, tells_user: true, ..Abilities::NONE };
 
-/// The request can be written again. A person is asked by the approval queue.
+/// The proxy can change the request. The approval queue asks a person.
 const REQUEST: Abilities = Abilities { rejects: true, changes: true, tells_user: true, ..Abilities::NONE };
 
-/// It cannot: its other reading would be another one then.
+/// A change of one reading would not change the other.
 const REJECTS: Abilities = Abilities { changes: false, ..REQUEST };
 
-/// A text takes the place of the text.
+/// Another text can replace the text.
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, tells_user: true, ..Abilities::NONE };
 
-/// It has happened.
+/// The event has happened already.
 const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -163,13 +164,13 @@ static AGENT: Agent = Agent {
 pub static ADAPTER: &dyn Adapter =
     &Functions::new(&AGENT, decode, encode, proxies::fail, install).neutral(proxies::neutral).encode_all(encode_all);
 
-/// The outcome of a permission in which nobody objected to anything that the call could be, as the proxy reads it.
+/// Turns an allowed permission into a question if the agent does not say what its call does.
 fn permitted(call: &HookCall, settled: Settled) -> Settled {
     let is_permission = call.point == Point::Permission.name();
     let says_what_it_does =
         || call.raw.read::<Event>().is_ok_and(|event| Readings::of_tool_call(&event.arguments).is_stated);
     match settled {
-        // The rules had nothing to look at: a person has.
+        // The rules had nothing to check, so a person has to look at the call.
         Settled::Allowed { .. } if is_permission && !says_what_it_does() => {
             Settled::Ask { questions: Vec::new(), arguments: None, rules: String::new() }
         }
@@ -177,7 +178,7 @@ fn permitted(call: &HookCall, settled: Settled) -> Settled {
     }
 }
 
-/// A call for each reading: all of them have to be allowed.
+/// Returns one call per reading; all of them have to be allowed.
 fn calls(
     point: &'static str,
     event: &Event,
@@ -192,7 +193,7 @@ fn calls(
     (first, calls.map(|call| FurtherEvent::new(point, call)).collect())
 }
 
-/// The call that has run, as the first of what it is.
+/// Returns the event of a call that has run, with its first reading.
 fn has_run(event: &Event, readings: Readings) -> Result<HookEvent, Unreadable> {
     let result = event.result.clone().ok_or_else(|| Unreadable::new("`result` is missing"))?;
     let reading = readings.all.into_iter().next().ok_or_else(|| Unreadable::new("there is no such call"))?;
@@ -259,7 +260,7 @@ fn decode(_message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadabl
     Ok(call)
 }
 
-/// The strictest of all outcomes.
+/// Encodes the strictest of all outcomes.
 fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     let (mut questions, mut notices) = (Vec::new(), Vec::new());
     for outcome in outcomes {

@@ -1,13 +1,13 @@
-//! What a tool call of the protocol is. The protocol has no names of tools and no arguments of its own: it has a kind, a title, places,
-//! and what the agent's tool was given. So a call can be several things, and is each of them for the rules: a command that an agent
-//! calls a `read` is still a command.
+//! The readings of a tool call of the Agent Client Protocol. The protocol defines no tool names and no arguments: a
+//! call has a kind, a title, locations, and the raw input of the agent's tool. So a call can have several readings, and
+//! rules check each of them: a command that an agent labels `read` is still a command.
 //!
-//! Source: agentclientprotocol/agent-client-protocol, `schema/v1`; what agents send of `rawInput` is their own.
+//! Source: agentclientprotocol/agent-client-protocol, `schema/v1`. Each agent defines its own `rawInput`.
 
 use hookhost_contract::action::arguments::{ADDRESS, COMMAND, CWD, FILE, IN_EDITORS, MOVED, folded};
 use serde_json::{Map, Value, json};
 
-/// What an editing tool calls its command, which is not one of a shell.
+/// Values of an editing tool's `command`, which are no shell commands.
 const OF_EDITORS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit", "write", "read", "delete"];
 
 /// Kinds of call that write files.
@@ -16,34 +16,35 @@ const WRITING: &[&str] = &["edit", "delete", "move"];
 /// Kinds of call that read files.
 const READING: &[&str] = &["read", "search"];
 
-/// Kinds of call that say that they work on no file.
+/// Kinds of call that use no file, as the agent says.
 const SAYING: &[&str] = &["execute", "fetch"];
 
-/// Upper bound of what one call is.
+/// Maximum number of readings of one call.
 const MAX_READINGS: usize = 64;
 
-/// A call as rules know it: the name of a tool, and its arguments.
+/// One reading of a call: a tool name and its arguments.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Reading {
-    /// The name.
+    /// Name of the tool.
     pub name: String,
     /// The arguments, an object.
     pub arguments: Value,
 }
 
-/// All that a call is.
+/// All readings of a call.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Readings {
-    /// Each of it, at least one.
+    /// The readings, at least one.
     pub all: Vec<Reading>,
-    /// Whether the agent says what the call does. Otherwise a person has to look at it.
+    /// True if the agent says what the call does. Otherwise a person has to look at the call.
     pub is_stated: bool,
 }
 
 impl Readings {
-    /// What a tool call is: the one of `session/request_permission`, with what the agent has said of it before.
+    /// Returns the readings of the tool call in `session/request_permission`, merged with what the agent has sent about
+    /// it before.
     #[must_use]
     pub fn of_tool_call(call: &Value) -> Self {
         let call = Call { call };
@@ -61,13 +62,13 @@ impl Readings {
         } else {
             changed.iter().for_each(|path| readings.add_file(writes, path, &call));
             if READING.contains(&kind) {
-                // A search that names no place is one of the working directory.
+                // A search without a path searches the working directory.
                 if kind == "search" && paths.is_empty() && call.input().is_some() {
                     paths.push(".".to_owned());
                 }
                 paths.iter().for_each(|path| readings.add_file(kind, path, &call));
             } else if !SAYING.contains(&kind) && !is_of_a_server {
-                // Such a call can read a file and can write it.
+                // A call of another kind can read the file or write it.
                 for path in paths.iter().filter(|path| !changed.contains(path)) {
                     readings.add_file("read", path, &call);
                     readings.add_file("edit", path, &call);
@@ -89,7 +90,7 @@ impl Readings {
         readings
     }
 
-    /// What a request to the editor is; `None` for a method that is not asked about.
+    /// Returns the readings of a request to the editor; `None` for a method that rules are not asked about.
     #[must_use]
     pub fn of_request(method: &str, params: &Value) -> Option<Self> {
         let fields = params.as_object()?;
@@ -103,7 +104,7 @@ impl Readings {
                 let words = arguments.remove("args").unwrap_or_default();
                 let words: Vec<&str> = words.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 let command = fields.get("command").and_then(Value::as_str).unwrap_or_default();
-                // Some editors hand both to a shell as one text, others start the program with these words.
+                // Some editors pass both to a shell as one text; others start the program with these words.
                 let line = [&[command], words.as_slice()].concat().join(" ");
                 let is_plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
                 let is_one = words.is_empty()
@@ -112,7 +113,7 @@ impl Readings {
                     if words.is_empty() { json!(command) } else { json!([&[command], words.as_slice()].concat()) };
                 arguments.insert("command".to_owned(), all);
                 readings.add(method, Value::Object(arguments.clone()));
-                // Each of the programs of a line can run what a variable names, and not the first one alone.
+                // In a command line, each program can run what a variable names, not only the first one.
                 let is_line = words.is_empty() || !is_one;
                 let commands = set_before(&arguments, &line, is_line);
                 if !is_one {
@@ -133,7 +134,7 @@ impl Readings {
         self.all.push(Reading { name: name.into(), arguments });
     }
 
-    /// Each command that the call names: agents differ in which of the keys they run.
+    /// Adds a reading for each command in the call. Agents differ in which key they run.
     fn add_commands(&mut self, call: &Call<'_>, kind: &str) {
         let of_an_editor = |value: &Value| value.as_str().is_some_and(|text| OF_EDITORS.contains(&text));
         let given = call
@@ -146,7 +147,7 @@ impl Readings {
         let is_readable = others.is_empty() && commands.iter().all(is_of_texts);
         self.is_stated &= is_readable;
         if commands.is_empty() && kind == "execute" {
-            // All that is known of it is what a person would read.
+            // Only the title is known, which a person would read.
             let title = json!(call.text("title").unwrap_or_default());
             self.add("execute", call.arguments_with("command", &title));
             self.is_stated = false;
@@ -165,7 +166,7 @@ impl Readings {
         }
     }
 
-    /// Each address that the call names.
+    /// Adds a reading for each address in the call.
     fn add_addresses(&mut self, call: &Call<'_>, kind: &str) {
         for value in call.given(ADDRESS) {
             let Some(address) = value.as_str() else {
@@ -183,7 +184,7 @@ impl Readings {
     }
 }
 
-/// A tool call as the protocol has it.
+/// A tool call in the format of the protocol.
 struct Call<'a> {
     call: &'a Value,
 }
@@ -197,7 +198,7 @@ impl<'a> Call<'a> {
         self.call.get(key).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// What the agent's tool was given, where that is an object.
+    /// Returns the input of the agent's tool, if it is an object.
     fn input(&self) -> Option<&'a Map<String, Value>> {
         self.call.get("rawInput").and_then(Value::as_object)
     }
@@ -206,7 +207,7 @@ impl<'a> Call<'a> {
         self.input()?.get(key)?.as_str()
     }
 
-    /// What rules read: what the tool was given, and what the protocol says of the call.
+    /// Returns the arguments for rules: the tool's input, and the protocol's data about the call.
     fn arguments(&self) -> Value {
         let mut arguments = self.input().cloned().unwrap_or_default();
         let raw = self.call.get("rawInput").filter(|input| !input.is_object() && !input.is_null());
@@ -221,18 +222,19 @@ impl<'a> Call<'a> {
         Value::Object(arguments)
     }
 
-    /// The same with `value` as the argument `key`.
+    /// Returns the arguments with `value` at `key`.
     fn arguments_with(&self, key: &str, value: &Value) -> Value {
         let mut arguments = self.arguments();
         set(&mut arguments, key, value);
         arguments
     }
 
-    /// The tool of an MCP server, as `mcp__SERVER__TOOL`: by what the tool was given, and by its name.
+    /// Returns the MCP tools that the call may mean, as `mcp__SERVER__TOOL`: one from the tool's input, one from the
+    /// call's name or title.
     fn server_tools(&self) -> Vec<Reading> {
         let by_input = || {
             let (server, tool) = (self.input_text("server")?, self.input_text("tool")?);
-            // Beside other members, `arguments` need not be what the tool gets.
+            // If there are other members, the tool may get other data than `arguments`.
             let is_whole = self.input()?.keys().all(|key| ["server", "tool", "arguments"].contains(&key.as_str()));
             let arguments = self.input()?.get("arguments").filter(|arguments| is_whole && arguments.is_object());
             let arguments = arguments.cloned().unwrap_or_else(|| self.arguments());
@@ -246,7 +248,7 @@ impl<'a> Call<'a> {
         all
     }
 
-    /// The values that the tool was given by these keys, each once. One that is empty says nothing.
+    /// Returns the different values at these keys of the tool's input, without empty ones.
     fn given(&self, keys: &[&str]) -> Vec<&'a Value> {
         let is_empty = |value: &Value| match value {
             Value::Null => true,
@@ -263,7 +265,7 @@ impl<'a> Call<'a> {
         all
     }
 
-    /// The paths that the call names anywhere.
+    /// Returns all paths in the call.
     fn paths(&self) -> Vec<String> {
         let located = self.list("locations").filter_map(|place| place.get("path")?.as_str());
         let given =
@@ -271,14 +273,14 @@ impl<'a> Call<'a> {
         distinct(located.chain(given))
     }
 
-    /// The paths whose text is to change.
+    /// Returns the paths of files whose text would change.
     fn changed_paths(&self) -> Vec<String> {
         let changes = self.list("content").filter(|part| part.get("type").and_then(Value::as_str) == Some("diff"));
         distinct(changes.filter_map(|part| part.get("path")?.as_str()))
     }
 }
 
-/// Sets an argument. Another one that differs from it in case alone is what it was made of.
+/// Sets an argument, and removes arguments whose key differs from `key` in spelling alone.
 fn set(arguments: &mut Value, key: &str, value: &Value) {
     if let Some(arguments) = arguments.as_object_mut() {
         arguments.retain(|name, _| name == key || folded(name) != key);
@@ -286,7 +288,8 @@ fn set(arguments: &mut Value, key: &str, value: &Value) {
     }
 }
 
-/// A command line behind its variables, as a shell sets them for the first program, and for all of a line; none without variables.
+/// Returns the command line with its variables set before it: once for the first program alone, and for a whole line
+/// also for all its programs. Empty if there are no variables.
 fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<String> {
     let list = arguments.get("env").and_then(Value::as_array).into_iter().flatten();
     let text = |variable: &Value, key: &str| variable.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -302,7 +305,7 @@ fn set_before(arguments: &Map<String, Value>, line: &str, is_line: bool) -> Vec<
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if !variables.iter().all(|(name, _)| is_name(name)) {
-        // No shell sets such a one by itself; a function can be in it.
+        // A shell cannot set a variable of such a name, which can define a function, so `env` sets it.
         let set = variables.iter().map(|(name, value)| quoted(&format!("{name}={value}")));
         return vec![format!("env {} {line}", set.collect::<Vec<_>>().join(" "))];
     }

@@ -1,16 +1,17 @@
-//! What gateways share: a request has the whole conversation in it, a response the model's texts and calls. So one message means
-//! several events, and what was asked about once comes again with each later request.
+//! The common part of the gateways. A request contains the whole conversation, a response the model's texts and calls.
+//! So one message has several events, and each later request repeats the earlier ones.
 //!
-//! | of a message | event | hook point |
+//! | part of a message | event | hook point |
 //! |---|---|---|
 //! | each prompt of the user in a request | `prompt-submit` | `request.prompt` |
 //! | each tool result in a request | `after-tool-call` | `request.tool-result` |
 //! | each text of a response | `finalize-content` | `response.text` |
 //! | each tool call of a response | `before-tool-call` | `response.tool-call` |
 //!
-//! The client keeps the conversation as it was, not as a plugin changed it. So a text that was masked has to be masked again in
-//! each later request, and earlier prompts and results are asked about, too; [`FurtherEvent::once`] lets the host answer them as
-//! before. What the model said is asked about in its response alone, and system prompts are the operator's.
+//! The client keeps the original conversation, without the changes of plugins. So a text that was masked has to be
+//! masked again in each later request, and rules also get earlier prompts and results; with [`FurtherEvent::once`] the
+//! host gives the same answer as before. Rules get a text of the model in its response alone. System prompts belong to
+//! the operator.
 
 use crate::agent::{Abilities, HookPoint};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
@@ -22,11 +23,11 @@ use hookhost_contract::{EventKind, ToolResult};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// A text is refused, or another one takes its place.
+/// A text can be refused or replaced.
 const TEXT: Abilities = Abilities { rejects: true, replaces: true, ..Abilities::NONE };
 
-/// How long a gateway waits for an answer is set in its configuration, and its client waits with it: a person has less than this
-/// to answer, in seconds.
+/// Timeout in seconds. The gateway's configuration sets the actual timeout, and the client waits as long. A person has
+/// less time than this to answer.
 const TIMEOUT: u16 = 10;
 
 /// The hook points of a gateway.
@@ -34,19 +35,19 @@ pub(super) const POINTS: &[HookPoint] = &[
     HookPoint::new("request.prompt", EventKind::PromptSubmit, TEXT).timeout(TIMEOUT),
     HookPoint::new("request.tool-result", EventKind::AfterToolCall, TEXT).timeout(TIMEOUT),
     HookPoint::new("response.text", EventKind::FinalizeContent, TEXT).timeout(TIMEOUT),
-    // A gateway takes no other call: the whole response is refused.
+    // A gateway accepts no changed call, so the whole response is refused.
     HookPoint::new("response.tool-call", EventKind::BeforeToolCall, Abilities::REJECTS).timeout(TIMEOUT),
-    // Messages with none of these.
+    // Messages without any of these parts.
     HookPoint::new("request", EventKind::CustomEvent, Abilities::NONE),
     HookPoint::new("response", EventKind::CustomEvent, Abilities::NONE),
 ];
 
-/// An event of a message, and where its text is.
+/// An event of a message, and the positions of its text.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) further: FurtherEvent,
-    /// The places of its text: positions in whatever list the gateway replaces texts in. The first gets another text, the others
-    /// none. Empty where its text cannot be replaced.
+    /// Positions of the text in the gateway's list of replaceable texts. A replacement goes to the first; the others
+    /// become empty. Empty if the text cannot be replaced.
     pub(super) places: Vec<usize>,
 }
 
@@ -60,7 +61,7 @@ impl Piece {
 #[derive(Debug)]
 pub(super) struct Spoken<'a> {
     pub(super) role: &'a str,
-    /// Its texts, in order; there are several where it has several parts.
+    /// The texts of the message, in order; one per part.
     pub(super) texts: Vec<&'a str>,
     message: &'a Value,
 }
@@ -76,7 +77,8 @@ impl<'a> Spoken<'a> {
         Self { role, texts, message }
     }
 
-    /// What it means at `position` of a request, if it is asked about: anyone who has an unknown role speaks as the user.
+    /// Returns the event of the message at `position` of a request; `None` if rules are not asked about it. A message
+    /// with an unknown role counts as the user's.
     pub(super) fn piece(&self, position: usize, calls: &Calls, places: Vec<usize>) -> Option<Piece> {
         let text = self.texts.join("\n");
         if self.texts.is_empty() || matches!(self.role, "system" | "developer" | "assistant") {
@@ -93,23 +95,23 @@ impl<'a> Spoken<'a> {
             }
             _ => Piece::new("request.prompt", HookEvent::PromptSubmit { prompt: text.clone() }, places),
         };
-        // The same text at the same place of the same conversation is the same message.
+        // Two messages are the same if their text and their position are the same.
         piece.further.once = Some(format!("{position}:{text}"));
         Some(piece)
     }
 }
 
-/// Calls by their identifiers.
+/// Calls by identifier.
 pub(super) type Calls = HashMap<String, ToolUse>;
 
-/// The calls that a conversation has in it, for the results that name them. One that cannot be read is left out.
+/// Returns the calls in a conversation, for the results that refer to them. A call that cannot be read is left out.
 pub(super) fn calls_of(messages: &[Value]) -> Calls {
     let lists = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array());
     let calls = lists.flatten().filter_map(|call| call_of(call).ok());
     calls.filter_map(|call| Some((call.id.clone()?, call))).collect()
 }
 
-/// A call as models make it: `{"id", "function": {"name", "arguments": TEXT}}`.
+/// Decodes a call in the format of models: `{"id", "function": {"name", "arguments": TEXT}}`.
 pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
     let function = call.get("function").unwrap_or(call);
     let name = function.get("name").and_then(Value::as_str);
@@ -124,7 +126,7 @@ pub(super) fn call_of(call: &Value) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(call.get("id").and_then(Value::as_str).map(str::to_owned), name, arguments))
 }
 
-/// The call that these pieces make; where there are none, a message that is observed only.
+/// Creates the call with the events of these pieces. A message without pieces becomes a custom event.
 pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, pieces: Vec<Piece>) -> HookCall {
     let mut events = pieces.into_iter().map(|piece| piece.further);
     let first =
@@ -135,18 +137,19 @@ pub(super) fn call(side: &str, session: AgentSession, fields: &Fields, pieces: V
     call
 }
 
-/// What has to be done with a message, from the outcomes of its pieces.
+/// The decision about a message, combined from the outcomes of its pieces.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decided {
-    /// Nothing.
+    /// The message passes unchanged.
     Passed,
-    /// It is refused.
+    /// The message is refused, for this reason.
     Refused(String),
-    /// These places have these texts.
+    /// The texts at these positions are replaced.
     Replaced(Vec<(usize, String)>),
 }
 
-/// Puts the outcomes together: one refusal refuses the message. A piece without an outcome was not settled, and is refused.
+/// Combines the outcomes: one refusal refuses the message. A piece without an outcome was not settled, and is refused
+/// as well.
 pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
     let mut refused = Vec::new();
     let mut replaced = Vec::new();
@@ -177,7 +180,7 @@ pub(super) fn decide(pieces: &[Piece], outcomes: &[Outcome]) -> Decided {
             }
         }
     }
-    // One sentence of a rule that several texts break.
+    // Several texts can break the same rule.
     refused.dedup();
     match (refused.is_empty(), replaced.is_empty()) {
         (false, _) => Decided::Refused(refused.join("\n")),

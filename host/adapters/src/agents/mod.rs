@@ -1,4 +1,4 @@
-//! The agents, a directory each with the same files.
+//! The agents, one directory each with the same files.
 
 mod acs;
 mod agentgateway;
@@ -30,10 +30,10 @@ use crate::adapter::Adapter;
 use crate::json::keys;
 use crate::message::Message;
 
-/// All agents, in the order of their names.
+/// Returns all agents, sorted by name.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Adapter] {
-    // A line each, also where one line had room for all.
+    // One line per agent, even if all would fit on one line.
     #[rustfmt::skip]
     static ALL: &[&dyn Adapter] = &[
         &acs::ADAPTER,
@@ -62,17 +62,17 @@ pub fn all() -> &'static [&'static dyn Adapter] {
     ALL
 }
 
-/// The agent of this name.
+/// Returns the agent of this name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static dyn Adapter> {
     all().iter().copied().find(|adapter| adapter.agent().name == name)
 }
 
-/// The agent that a message is from. Some agents also run the hooks that another agent's file names, and then speak their own
-/// language; so what the message says counts more than the name with which the hook was called.
+/// Returns the agent that sent the message. Some agents also run the hooks in another agent's file, and then send
+/// messages in their own format. So the message counts more than the name in the hook's command line.
 #[must_use]
 pub fn detect(named: &'static dyn Adapter, message: &Message<'_>) -> &'static dyn Adapter {
-    // What speaks the standard says so by its address, and signs its whole message.
+    // Clients of the standard are known by the address and sign the whole message.
     if named.agent().name == "acs" {
         return named;
     }

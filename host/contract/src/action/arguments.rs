@@ -1,5 +1,5 @@
-//! Arguments by their names: which of them rules read, when two spellings of a name are one, and which may hold a command although
-//! nobody knows the tool.
+//! Arguments by name: the names that rules read, spellings that count as the same name, and the names that may hold a
+//! command of an unknown tool.
 
 use super::{ActionMap, ToolShape, agents, command};
 use serde_json::{Map, Value};
@@ -12,15 +12,15 @@ pub const COMMAND: &[&str] = &["command", "cmd", "script", "command_line"];
 /// Names of the argument that holds a command's working directory.
 pub const CWD: &[&str] = &["cwd", "workdir", "working_directory", "directory", "dir_path"];
 
-/// Names of the argument that names a file.
+/// Names of the argument that contains the path of a file.
 pub const FILE: &[&str] =
     &["path", "file_path", "filePath", "filename", "file", "target_file", "absolute_path", "notebook_path"];
 
-/// Further names of the three in the calls of agents that an editor runs: of a command, a directory and a file.
+/// Further names of a command, a directory and a file, in the calls of agents that an editor runs.
 pub const IN_EDITORS: [&[&str]; 3] =
     [&["commandLine", "CommandLine"], &["Cwd", "workingDirectory"], &["abs_path", "absolutePath", "TargetFile"]];
 
-/// Names of the arguments that say what a tool moves or copies, and where to.
+/// Names of the arguments that contain the source and the target of a move or copy.
 pub const MOVED: &[&str] = &["source", "source_path", "destination", "destination_path", "from", "to"];
 
 /// Names of the argument that holds an address.
@@ -29,7 +29,7 @@ pub const ADDRESS: &[&str] = &["url", "uri"];
 /// Further names that the bundled plugins look for.
 const OF_PLUGINS: &[&str] = &["args", "arguments", "dest", "dir", "patch", "diff", "target"];
 
-/// Names by which tools that nobody knows take a command, without `_`, `-` and case.
+/// Names by which unknown tools take a command, without `_`, `-` and case.
 const SUPPOSED: &[&str] = &[
     "argv",
     "bash",
@@ -50,38 +50,39 @@ const SUPPOSED: &[&str] = &[
     "terminalcommand",
 ];
 
-/// Names that count as [`SUPPOSED`] in a tool that is called like a shell.
+/// Names that also count as [`SUPPOSED`] if the tool's name suggests a shell.
 const SUPPOSED_OF_SHELLS: &[&str] = &["code", "data", "input", "keys", "line", "run", "text"];
 
-/// Words in the name of a tool that is called like a shell.
+/// Words in a tool's name that suggest a shell.
 const SHELLS: &[&str] =
     &["bash", "cmd", "command", "console", "exec", "powershell", "script", "shell", "stdin", "terminal", "tmux", "zsh"];
 
 /// Names of the words that follow a command which is only a program.
 const WORDS: &[&str] = &["args", "arguments", "argv", "params"];
 
-/// A name without the differences that readers overlook which take no heed of case. Go's `encoding/json` is one: it also takes `ſ`
-/// for `s` and the Kelvin sign for `k`.
+/// Folds a name as readers without case sensitivity do. Go's `encoding/json` is one: it also takes `ſ` for `s` and the
+/// Kelvin sign for `k`.
 #[must_use]
 pub fn folded(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    // Lower case first for `ẞ`, and last for whatever has one upper case in common, such as `ſ`, `ς` and the Kelvin sign.
+    // Lower case first for `ẞ`, and last for the characters that share an upper case letter, such as `ſ`, `ς` and the
+    // Kelvin sign.
     let lower = name.chars().flat_map(char::to_lowercase);
     lower.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// The first of these names that differs from an earlier one in case alone.
+/// Returns the first of these names that differs from an earlier one in case alone.
 pub fn twin<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut seen = HashSet::new();
     names.into_iter().find(|name| !seen.insert(folded(name)))
 }
 
 impl ActionMap {
-    /// Why rules and the tool could read different arguments, as the end of a sentence: somewhere in them, an argument that rules read
-    /// is spelt in two ways that differ in case alone. Rules read what a row of any agent's table names, what a row of the embedder
-    /// names, and what the bundled plugins look for. `None` where they read the same.
+    /// Returns the reason why rules and the tool could read different arguments, as the end of a sentence: at some
+    /// depth, an argument that rules read has two spellings that differ in case alone. Rules read the names in any
+    /// agent's table, in the embedder's rows, and those of the bundled plugins. `None` if there is no such argument.
     #[must_use]
     pub fn ambiguity(&self, arguments: &Value) -> Option<String> {
         match arguments {
@@ -110,7 +111,7 @@ impl ActionMap {
     }
 }
 
-/// The names, folded, that rules read.
+/// Returns the folded names of the arguments that rules read.
 fn read() -> &'static HashSet<String> {
     static READ: OnceLock<HashSet<String>> = OnceLock::new();
     READ.get_or_init(|| {
@@ -121,7 +122,7 @@ fn read() -> &'static HashSet<String> {
 }
 
 impl ToolShape {
-    /// The word for a call of such a tool whose arguments cannot be read.
+    /// Returns the kind of the tool, for a call with unreadable arguments.
     pub(super) fn kind(&self) -> &str {
         match self {
             Self::Shell { .. } | Self::Commands { .. } => "shell",
@@ -134,7 +135,7 @@ impl ToolShape {
         }
     }
 
-    /// The names of the arguments that it reads.
+    /// Returns the names of the arguments that the shape reads.
     fn arguments(&self) -> impl Iterator<Item = &str> {
         let none: &[String] = &[];
         let (one, other) = match self {
@@ -153,7 +154,7 @@ impl ToolShape {
         one.iter().chain(other).map(String::as_str)
     }
 
-    /// The only argument that a text in the place of all arguments can be; `None` where that cannot be told.
+    /// Returns the argument for a string in place of all arguments; `None` if several are possible.
     pub(super) fn only_argument(&self) -> Option<&str> {
         let (Self::Shell { command: names, .. }
         | Self::ReadFile(names)
@@ -166,7 +167,8 @@ impl ToolShape {
         names.first().map(String::as_str)
     }
 
-    /// Whether the arguments have a name that is one of this tool's in all but case: some tools take it for that one, and others do not.
+    /// Returns true if an argument's name differs from one of this tool's names in case alone. Some tools accept such a
+    /// name, and others do not.
     pub(super) fn is_misspelt_in(&self, arguments: &Value) -> bool {
         let Some(members) = arguments.as_object() else { return false };
         let is_exact = |key: &str| self.arguments().any(|name| name == key);
@@ -178,10 +180,10 @@ impl ToolShape {
     }
 }
 
-/// The commands that a call may run although nobody knows its tool: whatever its arguments, at any depth, hold by a name such as
-/// `command`, as a text or as a list of words. A guard that judges shell commands judges these, too, where the action is
-/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). It cannot know that they are commands: what does
-/// not read as one, or runs no program that it knows, is no reason to object.
+/// Returns the commands that a call of an unknown tool may run: strings and lists of words in arguments with a name
+/// such as `command`, at any depth. A guard that checks shell commands should also check these if the action is
+/// [`Action::Mcp`](crate::Action::Mcp) or [`Action::Other`](crate::Action::Other). They may be no commands: text that
+/// does not parse as a command, or that runs no known program, is no reason to object.
 ///
 /// ```
 /// use hookhost_contract::action::supposed_commands;
@@ -198,13 +200,13 @@ pub fn supposed_commands(tool: &str, arguments: &Value) -> Vec<String> {
     commands
 }
 
-/// True if a tool that nobody knows takes a command by this name.
+/// Returns true if an unknown tool may take a command by this name.
 #[must_use]
 pub fn holds_command(argument: &str) -> bool {
     SUPPOSED.contains(&&*bare(argument))
 }
 
-/// A name without `_`, `-`, blanks and case.
+/// Folds a name and removes `_`, `-` and spaces.
 fn bare(name: &str) -> String {
     folded(name).chars().filter(|c| !matches!(c, '_' | '-' | ' ')).collect()
 }
@@ -219,7 +221,7 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
                 } else if WORDS.contains(&&*name) && !members.keys().any(|key| holds_command(key)) {
                     commands.extend(Some(value).filter(|value| value.is_array()).and_then(command::text));
                 }
-                // Arguments within a text.
+                // Arguments as JSON in a string.
                 let inner = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']));
                 let inner = inner.and_then(|text| serde_json::from_str::<Value>(text).ok());
                 collect(inner.as_ref().unwrap_or(value), is_of_a_shell, commands);
@@ -230,8 +232,8 @@ fn collect(value: &Value, is_of_a_shell: bool, commands: &mut Vec<String>) {
     }
 }
 
-/// What a member is as a command: a text, with the words beside it, and with the variables beside it; a list of words; and each text of a list, which may be several
-/// commands.
+/// Returns the commands that a member may mean: for a string, also with the words and the variables beside it; for a
+/// list, the line of its words, and each string that may be a command itself.
 fn commands_of(value: &Value, members: &Map<String, Value>) -> Vec<String> {
     match value {
         Value::String(text) => {

@@ -1,11 +1,11 @@
-//! A command argument: a string, or an argv list such as `["bash", "-lc", "…"]`.
+//! Reads a command argument: a string, or an argv list such as `["bash", "-lc", "…"]`.
 
 use serde_json::{Map, Value};
 
-/// The text that a shell would read. A list that runs a shell on a script is that script; any other list is quoted, so
-/// that its words stay words.
+/// Returns the text that a shell would read. For a list that runs a shell on a script, it is that script. In any other
+/// list, words are quoted so that they stay words.
 ///
-/// `None` for anything else: what a tool makes of it, nobody can tell.
+/// `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn text(command: &Value) -> Option<String> {
     match command {
         Value::String(text) => Some(text.clone()),
@@ -17,22 +17,24 @@ pub(super) fn text(command: &Value) -> Option<String> {
     }
 }
 
-/// A program with the words of a list behind it, as a shell would be given them; `None` where one is no text.
+/// Returns a program with the words of a list, quoted for a shell; `None` if a word is no string or there is none.
 pub(super) fn line(program: &str, words: &[Value]) -> Option<String> {
     let words = words.iter().map(quoted).collect::<Option<Vec<_>>>().filter(|words| !words.is_empty())?;
     Some(format!("{program} {}", words.join(" ")))
 }
 
-/// Variables as they precede a command, with a blank after each; those alone whose names a shell takes.
+/// Returns the variables as they precede a command, each with a space behind it. Leaves out names that a shell does not
+/// accept.
 pub(super) fn environment(variables: &Map<String, Value>) -> String {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let set = variables.iter().filter(|(name, _)| is_name(name));
     set.filter_map(|(name, value)| Some(format!("{name}={} ", quoted(value)?))).collect()
 }
 
-/// The commands of a list, one text each: a text, or a program with its arguments, `{"command", "args"}`, which no shell reads.
+/// Returns the commands of a list, one text each: a string, or a program with its arguments, `{"command", "args"}`,
+/// which no shell reads.
 ///
-/// `None` for anything else: what a tool makes of it, nobody can tell.
+/// `None` for any other value, because its meaning for the tool is unknown.
 pub(super) fn texts(commands: &Value) -> Option<Vec<String>> {
     commands.as_array()?.iter().map(entry).collect()
 }
@@ -47,7 +49,7 @@ fn entry(command: &Value) -> Option<String> {
     Some(words.map(quoted).collect::<Option<Vec<_>>>()?.join(" "))
 }
 
-/// `command` in the form that `old` has.
+/// Returns `command` in the form of `old`.
 pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     let Some(Value::Array(words)) = old else { return Value::String(command.to_owned()) };
     let mut words = words.clone();
@@ -58,8 +60,8 @@ pub(super) fn replaced(old: Option<&Value>, command: &str) -> Value {
     Value::Array(words)
 }
 
-/// Where the script is in exactly `[shell, -c, script]`. Anything more (a file, an rc file, operands), or a shell from
-/// an unusual place, is more than its script, and is shown as it is.
+/// Returns the index of the script in exactly `[shell, -c, script]`. A list with more words (a file, an rc file,
+/// operands), or with a shell in an unusual directory, does more than its script, and is shown in full.
 fn script(words: &[Value]) -> Option<usize> {
     const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"];
     const PLACES: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"];

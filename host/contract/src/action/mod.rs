@@ -1,8 +1,8 @@
-//! The action map: from a tool's name and arguments to what the call does, and back.
+//! The action map: it converts a tool's name and arguments into an action, and back.
 //!
-//! Agents call the same thing `bash {command}`, `exec_command {cmd}` or `run_command {CommandLine, Cwd}`, and one name
-//! can mean different things in two agents. The map has a table of [`ToolShape`]s for each agent, and an embedder adds
-//! its own rows. Plugins see the [`Action`] only, and a plugin's `rewrite` is written back into the tool's own
+//! Agents call the same action `bash {command}`, `exec_command {cmd}` or `run_command {CommandLine, Cwd}`, and one name
+//! can have different meanings in two agents. The map has a table of [`ToolShape`]s for each agent, and an embedder
+//! adds its own rows. Plugins only see the [`Action`]. A plugin's `rewrite` is written back into the tool's own
 //! argument, under its own name.
 
 mod agents;
@@ -18,7 +18,7 @@ use agents::Table;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// What a tool's arguments mean. Each list names the argument's spellings, the preferred one first.
+/// The meaning of a tool's arguments. Each list contains the spellings of one argument, the preferred one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolShape {
@@ -26,54 +26,55 @@ pub enum ToolShape {
     Shell {
         /// The argument that holds the command.
         command: Vec<String>,
-        /// The argument that holds the working directory, where there is one.
+        /// The argument that holds the working directory; empty if there is none.
         cwd: Vec<String>,
         /// The command's language.
         dialect: ShellDialect,
     },
-    /// Runs several commands, one after the other: a list of strings, or of programs with their arguments.
+    /// Runs several commands in order: a list of strings, or of programs with their arguments.
     Commands {
         /// The argument that holds the list.
         commands: Vec<String>,
-        /// The argument that holds the working directory, where there is one.
+        /// The argument that holds the working directory; empty if there is none.
         cwd: Vec<String>,
         /// The commands' language.
         dialect: ShellDialect,
     },
     /// Reads a file or a directory.
     ReadFile(Vec<String>),
-    /// Writes the file that an argument names.
+    /// Writes the file at the path in the argument.
     WriteFile(Vec<String>),
-    /// Reads the file that `path` names if `command` is `view`, else writes it.
+    /// Reads the file at `path` if `command` is `view`, otherwise writes it.
     Editor {
-        /// The argument that says which of both.
+        /// The argument that selects the operation.
         command: Vec<String>,
-        /// The argument that names the file.
+        /// The argument that contains the path of the file.
         path: Vec<String>,
     },
-    /// Applies a patch: every file that its text names is written.
+    /// Applies a patch, and writes every file in its text.
     Patch(Vec<String>),
     /// Fetches a URL.
     Fetch(Vec<String>),
     /// Starts a sub-agent.
     SpawnAgent(Vec<String>),
-    /// Calls a tool of an MCP server that the arguments name.
+    /// Calls a tool of an MCP server; both are arguments.
     McpCall {
-        /// The argument that names the server.
+        /// The argument that contains the server's name.
         server: Vec<String>,
-        /// The argument that names the server's tool.
+        /// The argument that contains the name of the server's tool.
         tool: Vec<String>,
     },
-    /// None of these; the word is what plugins see.
+    /// Any other action. Plugins see this word.
     Other(String),
 }
 
-/// From a tool's name to its [`ToolShape`], for each agent: the rows of the embedder, then the agent's own table, then
-/// names that mean the same in every agent. An agent without a table gets the strictest reading of ambiguous names, too.
+/// Maps a tool's name to its [`ToolShape`], for each agent: first the rows of the embedder, then the agent's own table,
+/// then the names that mean the same in every agent. An agent without a table also gets the strictest reading of
+/// ambiguous names.
 ///
-/// Names of tools compare without case, `_` and `-`. Where the arguments of a known tool cannot be read, the action is
-/// `other` with the kind's name, such as `other("shell")`. That is also so where an argument is spelt as in the row in all
-/// but case: some tools would read it, and others would not.
+/// The names of tools are compared without case, `_` and `-`. If the arguments of a known tool cannot be read, the
+/// action is `other` with the name of the kind, such as `other("shell")`. This also applies to an argument whose name
+/// differs from the row in case alone, because some tools would read it, and others would not.
 ///
 /// ```
 /// use hookhost_contract::action::{ActionMap, ToolShape};
@@ -94,14 +95,14 @@ pub struct ActionMap {
     rows: HashMap<String, ToolShape>,
 }
 
-/// An [`ActionMap`] as it is for one agent.
+/// The part of an [`ActionMap`] for one agent.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentActions<'a> {
     rows: &'a HashMap<String, ToolShape>,
     table: &'static Table,
 }
 
-/// Why an action could not be written back into a tool's arguments.
+/// The reason why an action could not be written back into a tool's arguments.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteBackError {
@@ -113,24 +114,24 @@ pub enum WriteBackError {
         /// The tool's name.
         tool: String,
     },
-    /// The tool has no argument that could carry the change.
+    /// The tool has no argument that can hold the change.
     #[error("the tool `{tool}` has no argument that could carry {what}: answer with `modify` instead")]
     NoArgument {
         /// The tool's name.
         tool: String,
-        /// What could not be carried.
+        /// The change that no argument can hold.
         what: &'static str,
     },
 }
 
 impl ActionMap {
-    /// Adds a row for every agent; it wins over earlier ones for the same tool.
+    /// Adds a row for every agent. It replaces an earlier row for the same tool.
     pub fn insert(&mut self, tool: &str, shape: ToolShape) -> &mut Self {
         self.rows.insert(folded(tool), shape);
         self
     }
 
-    /// The map for the agent of that name, such as `claude-code`.
+    /// Returns the map for the agent of this name, such as `claude-code`.
     #[must_use]
     pub fn of(&self, agent: &str) -> AgentActions<'_> {
         AgentActions { rows: &self.rows, table: agents::of(agent) }
@@ -138,15 +139,15 @@ impl ActionMap {
 }
 
 impl AgentActions<'_> {
-    /// What a call does. `cwd` is the session's working directory, for commands that name none.
+    /// Returns the action of a call. `cwd` is the session's working directory, for commands without their own.
     #[must_use]
     pub fn action(self, tool: &str, arguments: &Value, origin: &ToolOrigin, cwd: &str) -> Action {
         let Some(shape) = self.shape(tool) else {
             return self.mcp_tool(tool, origin).map_or_else(|| Action::Other(String::new()), Action::Mcp);
         };
         let unreadable = || Action::Other(shape.kind().into());
-        // One text, however it is spelt. Where there are several or none, the kind's name stands
-        // for what cannot be told.
+        // All spellings have to contain the same single string. Otherwise the action is unknown, and the kind's name
+        // takes its place.
         let text = |keys: &[String]| {
             let mut texts: Vec<&Value> = spellings(arguments, keys).collect();
             texts.dedup();
@@ -198,31 +199,31 @@ impl AgentActions<'_> {
         }
     }
 
-    /// The arguments of a call that has a text in their place: those of a tool that takes one text, such as a command or a patch.
-    /// `None` where it cannot be told which argument the text is.
+    /// Returns the arguments of a call that has a string in their place, for a tool that takes one string, such as a
+    /// command or a patch. `None` if several arguments are possible.
     #[must_use]
     pub fn arguments_of_text(self, tool: &str, text: &str) -> Option<Value> {
         let name = self.shape(tool)?.only_argument()?;
         Some(Value::Object(Map::from_iter([(name.to_owned(), Value::String(text.to_owned()))])))
     }
 
-    /// Whether the tool is one that does nothing without arguments.
+    /// Returns true if the tool does nothing without arguments.
     #[must_use]
     pub fn needs_arguments(self, tool: &str) -> bool {
         self.shape(tool).is_some_and(|shape| !matches!(shape, ToolShape::Other(_)))
     }
 
-    /// The call with its action worked out.
+    /// Returns the call with its action.
     #[must_use]
     pub fn call(self, id: String, name: String, arguments: &Value, origin: ToolOrigin, cwd: &str) -> ToolCall {
         let action = self.action(&name, arguments, &origin, cwd);
         ToolCall { id, name, arguments: arguments.into(), action, origin }
     }
 
-    /// The arguments with `action` in place of what they did.
+    /// Returns the arguments, changed so that the call does `action`.
     ///
     /// # Errors
-    /// If the action is of another kind than the tool, or the tool has no argument that could carry the change.
+    /// If the action is of another kind than the tool, or the tool has no argument that can hold the change.
     pub fn write_back(
         self,
         tool: &str,
@@ -295,7 +296,8 @@ impl AgentActions<'_> {
             _ => return Err(other_kind()),
         }
         let written = Value::Object(arguments);
-        // What runs must be what was answered: an argument spelt twice, or a list, may not carry it.
+        // The call must do exactly what the plugin answered. An argument with two spellings, or a list, may not hold
+        // the change.
         if self.action(tool, &written, origin, cwd) == *action {
             Ok(written)
         } else {
@@ -323,13 +325,13 @@ fn folded(tool: &str) -> String {
     tool.chars().filter(|character| !matches!(character, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// The values of an argument that is there, in the order of its spellings. Usually there is one; where a call carries
-/// several, a guard is shown all of them, since only the tool knows which it takes.
+/// Returns the values of an argument, in the order of its spellings. There is usually one. A guard sees all of them,
+/// because only the tool knows which it uses.
 fn spellings<'a>(arguments: &'a Value, keys: &'a [String]) -> impl Iterator<Item = &'a Value> {
     keys.iter().filter_map(|key| arguments.get(key)).filter(|value| !value.is_null())
 }
 
-/// The spelling that the arguments use, or the preferred one.
+/// Returns the spelling that the arguments use, or the preferred one.
 fn argument_name(arguments: &Map<String, Value>, keys: &[String]) -> String {
     keys.iter().find(|key| arguments.contains_key(*key)).or(keys.first()).cloned().unwrap_or_default()
 }

@@ -1,11 +1,12 @@
-//! The files that a patch names: `*** Update File:` blocks of agents, unified and context diffs, and those of git.
+//! Finds the files in a patch: `*** Update File:` blocks of agents, unified and context diffs, and those of git.
 
 const BLOCKS: [&str; 4] = ["*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:"];
-/// Lines that begin like the header of a context diff, and are none.
+/// Lines that look like the header of a context diff, and are none.
 const MARKS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
 const PLAIN: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
 
-/// Every path that a patch in `text` creates, changes, moves, copies or deletes, once each, in order. Empty where it holds none.
+/// Returns every path that a patch in `text` creates, changes, moves, copies or deletes, once each, in order; empty if
+/// there is no patch.
 ///
 /// ```
 /// use hookhost_contract::action::paths_of_patch;
@@ -22,10 +23,11 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
     };
     let mut is_of_git = false;
     let mut previous = "";
-    // Headers alone name a file once a change follows: `patch` needs no second one, nor that they are neighbours.
+    // A header alone names a file if a change follows: `patch` needs no second header, and the two need not be
+    // neighbours.
     let mut headers: Vec<String> = Vec::new();
     for line in text.lines() {
-        // `patch` takes one that is indented as a whole.
+        // `patch` accepts a patch that is indented as a whole.
         let line = line.trim_start();
         let after = |prefixes: &[&'static str]| prefixes.iter().find_map(|prefix| line.strip_prefix(prefix));
         // A unified diff has `---` and `+++`, a context diff `***` and `---`.
@@ -47,7 +49,7 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
             add(without_side(path));
         } else if let Some(both) = after(&["diff --git "]) {
             is_of_git = true;
-            // Both sides name one file, except a rename, whose paths have lines of their own.
+            // Both sides name the same file, except for a rename, whose paths have their own lines.
             if let Some(at) = both.rfind(" b/").or_else(|| both.rfind(" \"b/")) {
                 add(without_side(&both[..at]));
                 add(without_side(&both[at + 1..]));
@@ -63,7 +65,7 @@ pub fn paths_of_patch(text: &str) -> Vec<String> {
     paths
 }
 
-/// True for the line with which a change begins, in a unified, a context or a normal diff.
+/// Returns true if a change begins with this line, in a unified, a context or a normal diff.
 fn is_change(line: &str) -> bool {
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
     let is_normal = digits.len() < line.len()
@@ -73,14 +75,14 @@ fn is_change(line: &str) -> bool {
     line.starts_with("@@ -") || line.starts_with("***************") || is_normal
 }
 
-/// The path of a header line, without git's `a/` and `b/` and without the time stamp.
+/// Returns the path of a header line, without git's `a/` and `b/` and without the time stamp.
 fn without_side(path: &str) -> String {
     let path = unquoted(path.split('\t').next().unwrap_or_default().trim());
     let bare = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/"));
     bare.unwrap_or(&path).to_owned()
 }
 
-/// A path as git quotes it where it holds unusual bytes: in double quotes, with C's escapes.
+/// Returns a path without git's quotes: double quotes with C's escapes, for a path with unusual bytes.
 fn unquoted(path: &str) -> String {
     let Some(inner) = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) else { return path.to_owned() };
     let mut bytes = Vec::with_capacity(inner.len());

@@ -1,7 +1,8 @@
-//! What keeps Claude Code from a hook: settings that disable hooks, and a file of which it reads nothing.
+//! Finds settings that keep Claude Code from running a hook: settings that disable hooks, and errors that make it
+//! ignore a file.
 //!
-//! Seen with 2.1.330: comments, a trailing comma, or a key with a value of another type keep it from the whole file. An invalid
-//! hook is skipped, and the others of the file run.
+//! As tested with 2.1.330, comments, a trailing comma, or a value of another type make the agent ignore the whole file.
+//! It skips an invalid hook, and runs the other hooks of the file.
 
 use super::Installed;
 use super::entries::{SCOPES, all_disabled, text};
@@ -54,7 +55,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
     checks
 }
 
-/// What a key has to be.
+/// The required type of a key.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Bool,
@@ -80,7 +81,7 @@ impl Kind {
     }
 }
 
-/// Keys whose type was tried. The agent has more, and checks them, too.
+/// Keys whose type was tested. The agent also checks others.
 const TYPES: &[(&str, Kind)] = &[
     ("allowManagedHooksOnly", Kind::Bool),
     ("disableAllHooks", Kind::Bool),
@@ -90,7 +91,7 @@ const TYPES: &[(&str, Kind)] = &[
     ("permissions", Kind::Object),
 ];
 
-/// The files from which the agent reads settings here.
+/// Returns the files from which the agent reads settings.
 fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let mut files: Vec<(Scope, PathBuf)> = Vec::new();
     let adapter = by_name("claude-code");
@@ -103,26 +104,26 @@ fn files(context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     files
 }
 
-/// An entry of `hooks` that the agent does not take.
+/// An entry of `hooks` that the agent refuses.
 #[derive(Debug, PartialEq)]
 struct Invalid {
     place: String,
     why: String,
-    /// True if it was seen to keep the agent from all hooks of the file.
+    /// True if a test showed that the entry keeps the agent from all hooks of the file.
     hides_file: bool,
 }
 
-/// The first entry of `hooks` that the agent does not take.
+/// Returns the first entry of `hooks` that the agent refuses.
 fn invalid(hooks: &Value) -> Option<Invalid> {
     let (place, why) = bad_entry(hooks)?;
     let hides_file = why == BAD_INPUT;
     Some(Invalid { place, why, hides_file })
 }
 
-/// Seen with 2.1.330: with such a hook in it, no hook of the file is run.
+/// As tested with 2.1.330, the agent runs no hook of a file that has such a hook.
 const BAD_INPUT: &str = "has an `input` that is not an object";
 
-/// The place of the first such entry, and why.
+/// Returns the place of the first such entry, and the reason.
 fn bad_entry(hooks: &Value) -> Option<(String, String)> {
     let points = match hooks {
         Value::Null => return None,
@@ -159,7 +160,8 @@ fn bad_entry(hooks: &Value) -> Option<(String, String)> {
     None
 }
 
-/// Why a matcher is no pattern. One of letters, digits and `_ ,|-` is a list of names, and `*` or nothing means all.
+/// Returns the reason why a matcher is no pattern. A matcher of letters, digits and `_ ,|-` is a list of names; `*` or
+/// an empty one matches all.
 fn bad_matcher(matcher: &str) -> Option<String> {
     let is_list = matcher.chars().all(|c| c.is_ascii_alphanumeric() || "_ ,|-".contains(c));
     if is_list || matcher == "*" {
@@ -169,7 +171,7 @@ fn bad_matcher(matcher: &str) -> Option<String> {
     regress::Regex::new(matcher).err().map(|error| format!("is no pattern ({error})"))
 }
 
-/// Why a hook is refused.
+/// Returns the reason why the agent refuses a hook.
 fn bad_hook(hook: &Value) -> Option<String> {
     let needed: &[&str] = match hook["type"].as_str() {
         Some("command") => &["command"],

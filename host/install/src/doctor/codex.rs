@@ -1,8 +1,8 @@
-//! What keeps Codex from a hook: settings that switch hooks off, and trust. It runs only those hooks that its user has reviewed,
-//! and skips others without a word.
+//! Finds settings that keep Codex from running a hook: settings that disable hooks, and missing trust. Codex only runs
+//! hooks that its user has reviewed, and skips others silently.
 //!
-//! Nothing is trusted here on behalf of the user. What the agent itself says counts more than its files: only it knows how it
-//! works out the hash of a hook.
+//! This module trusts no hook on behalf of the user. The agent's own list counts more than its files, because only the
+//! agent knows how to compute the hash of a hook.
 
 use super::Installed;
 use super::entries::{all_disabled, root, text};
@@ -18,10 +18,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the agent may take to list its hooks.
+/// Timeout for the agent's list of hooks.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a person does.
+/// The next step for a person.
 const REVIEW: &str = "start `codex`, type /hooks, and trust the hooks of hookhost";
 
 pub(super) fn reached(
@@ -35,10 +35,10 @@ pub(super) fn reached(
     checks
 }
 
-/// The feature of hooks, and its older name.
+/// Name of the hooks feature, and its older name.
 const FEATURES: [&str; 2] = ["hooks", "codex_hooks"];
 
-/// Settings that switch hooks off: of the machine, the user and the project, and of profiles.
+/// Finds settings that disable hooks: of the machine, the user and the project, and in profiles.
 fn disabled(context: &Context<'_>) -> Vec<Check> {
     let home = context.directory("CODEX_HOME", ".codex");
     let machine = Path::new("/etc/codex");
@@ -53,7 +53,7 @@ fn disabled(context: &Context<'_>) -> Vec<Check> {
         let Some(table) = table(context, scope, &path) else { continue };
         checks.extend(disabled_in(&path, &table));
     }
-    // A profile can be a file of its own.
+    // A profile can be a separate file.
     let files = fs::read_dir(&home).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in files.filter(|path| path.to_string_lossy().ends_with(".config.toml")) {
         if let Some(table) = table(context, Scope::User, &path)
@@ -93,7 +93,7 @@ fn of_profile(name: &str, path: &Path) -> Check {
     Check::unknown("reached", says, format!("take `hooks` out of the profile in {}", path.display()))
 }
 
-/// Returns the value of the feature in `[features]` of a table.
+/// Returns the value of the hooks feature in the `[features]` of a table.
 fn feature(table: &toml::Table) -> Option<bool> {
     let features = table.get("features")?.as_table()?;
     FEATURES.iter().find_map(|name| features.get(*name)?.as_bool())
@@ -141,8 +141,8 @@ fn untrusted(context: &Context<'_>, installed: &[Installed], program: Option<&Pa
     vec![Check::unknown("reached", says, "codex, then /hooks, or hookhost doctor codex --prove --run-agent")]
 }
 
-/// The keys under which the agent keeps the trust in our hooks of a file: `FILE:event:GROUP:HOOK`, the numbers from 0. Each with
-/// the file as it is named, and with the one to which links lead.
+/// Returns the keys under which the agent stores the trust in hookhost's hooks of a file: `FILE:event:GROUP:HOOK`, with
+/// numbers from 0. Each key is given with the file's own path and with its path after resolving links.
 fn keys_of(file: &FilePlan, project: Option<&Path>) -> Vec<[String; 2]> {
     let FilePlan::Json { path, entries } = file else { return Vec::new() };
     let text = look(path, project).ok().flatten();
@@ -175,8 +175,8 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// The state of trust of each hook in a directory, as the agent itself lists them; absent where it does not answer. It is started
-/// elsewhere, so that nothing of the directory is a part of its start.
+/// Returns the trust state of each hook in a directory, as the agent lists them; `None` if it does not answer. The
+/// agent is started in another directory, so that files of this one have no influence on its start.
 fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<String, String>> {
     let words: [OsString; 2] = [program.into(), "app-server".into()];
     let client = json!({ "name": "hookhost", "title": "hookhost", "version": env!("CARGO_PKG_VERSION") });
@@ -197,7 +197,7 @@ fn listed(program: &Path, directory: &Path, path: &OsStr) -> Option<BTreeMap<Str
 fn states(answer: &Value) -> BTreeMap<String, String> {
     let directories = answer["result"]["data"].as_array().into_iter().flatten();
     let hooks = directories.flat_map(|directory| directory["hooks"].as_array().into_iter().flatten());
-    // The machine's own hooks need no trust, and a user can switch off any other.
+    // The machine's own hooks need no trust. A user can disable any other hook.
     let state = |hook: &Value| match (hook["enabled"] == false, hook["isManaged"] == true) {
         (true, _) => Some("disabled".to_owned()),
         (_, true) => Some("trusted".to_owned()),

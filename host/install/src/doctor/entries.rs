@@ -1,4 +1,4 @@
-//! Whether the entries of a plan are in its files.
+//! Compares the entries of a plan with its files.
 
 use crate::check::Check;
 use crate::error::Refused;
@@ -10,13 +10,13 @@ use hookhost_adapters::{Adapter, Agent};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What of a plan is in its files.
+/// The entries of a plan that its files contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Presence {
-    /// Entries that are there as they would be written now; of a file that is wholly ours, its name.
+    /// Entries in the form that would be written now; for a file that belongs to hookhost as a whole, its name.
     pub there: Vec<String>,
-    /// Entries that are there in another form.
+    /// Entries in another form.
     pub other: Vec<String>,
     /// Entries that are missing.
     pub missing: Vec<String>,
@@ -25,7 +25,8 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// Compares this agent's plan with its files; `dialect` is the JSON that it reads, and `project` as in [`look`].
+    /// Compares this agent's plan with its files. `dialect` is the JSON that the agent accepts. For `project`, see
+    /// [`look`].
     #[must_use]
     pub fn of(plan: &Plan, agent: &str, dialect: JsonDialect, project: Option<&Path>) -> Self {
         let mut presence = Self::default();
@@ -35,7 +36,7 @@ impl Presence {
         presence
     }
 
-    /// Whether anything of ours is there.
+    /// Returns true if the files contain any entry.
     #[must_use]
     pub fn any(&self) -> bool {
         !self.there.is_empty() || !self.other.is_empty()
@@ -99,7 +100,7 @@ impl Presence {
         list.push(at.last().cloned().unwrap_or_default());
     }
 
-    /// The check of it.
+    /// Returns the check of the entries.
     pub(super) fn check(&self, agent: &Agent, scope: Scope) -> Check {
         let install = format!("hookhost install {}{}", agent.name, scope.flag());
         let whose = format!("the {} files of {}", scope.name(), agent.title);
@@ -117,17 +118,17 @@ impl Presence {
     }
 }
 
-/// The root that no link of the files of this scope leads out of.
+/// Returns the project's root, which no link of its files may leave.
 pub(super) fn root<'a>(context: &Context<'a>, scope: Scope) -> Option<&'a Path> {
     (scope == Scope::Project).then_some(context.project)
 }
 
-/// The text of a file of this scope; `None` where there is none, or it cannot be read.
+/// Returns the text of a file of this scope; `None` if it does not exist or cannot be read.
 pub(super) fn text(context: &Context<'_>, scope: Scope, path: &Path) -> Option<String> {
     look(path, root(context, scope)).ok()?
 }
 
-/// The JSON files of the agent in a scope that name hooks, each with what it says; one that cannot be read is left out.
+/// Returns the agent's JSON files in a scope with their values. An unreadable file is left out.
 pub(super) fn json_files(adapter: &dyn Adapter, context: &Context<'_>, scope: Scope) -> Vec<(PathBuf, Value)> {
     let files = adapter.install(&Context { scope, ..*context }).map(|plan| plan.files).unwrap_or_default();
     let read = |path: &Path| json::value(&text(context, scope, path)?).ok();
@@ -138,7 +139,7 @@ pub(super) fn json_files(adapter: &dyn Adapter, context: &Context<'_>, scope: Sc
 /// All scopes, the strongest first.
 pub(super) const SCOPES: [Scope; 3] = [Scope::Managed, Scope::User, Scope::Project];
 
-/// A file that switches all hooks off.
+/// Creates the check for a file that disables all hooks.
 pub(super) fn all_disabled(path: &Path, key: &str) -> Check {
     let says = format!("{} says `{key}`, so the agent runs no hook", path.display());
     Check::problem("reached", says, format!("take `{key}` out of {}", path.display()))

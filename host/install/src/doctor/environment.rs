@@ -1,4 +1,4 @@
-//! Variables that an agent's own files set for what the agent starts, and by which its hook would find other rules.
+//! Finds variables that an agent's own files set for the hook, and that would make it use other rules.
 
 use super::entries::{SCOPES, json_files, text};
 use crate::check::Check;
@@ -9,7 +9,7 @@ use hookhost_adapters::install::{Context, JsonDialect, Scope};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Returns a problem for each variable that leads to other directories than the user's.
+/// Returns a problem for each variable that sets other directories than the user's.
 pub(super) fn problems(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<Check> {
     let home = |name: &str| (name == "HOME").then(|| context.home.as_os_str().to_owned());
     let variable = |name: &str| (context.variable)(name).map(PathBuf::into_os_string).or_else(|| home(name));
@@ -29,7 +29,7 @@ pub(super) fn problems(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<Chec
         .collect()
 }
 
-/// The variables in the member `env` of the agent's settings: file, name, value.
+/// Returns the variables in the member `env` of the agent's settings: file, name, value.
 fn set_in_settings(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
     let of_scope = |scope| json_files(adapter, context, scope);
     let mut files: Vec<_> = SCOPES.into_iter().flat_map(of_scope).collect();
@@ -46,7 +46,7 @@ fn set_in_settings(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf
         .collect()
 }
 
-/// The variables in the files of assignments that the agent reads.
+/// Returns the variables in the `.env` files that the agent reads.
 fn set_in_dotenv(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, String, String)> {
     let above = |own: &str| {
         let directories = context.project.ancestors().chain([context.home]);
@@ -68,7 +68,7 @@ fn set_in_dotenv(adapter: &dyn Adapter, context: &Context<'_>) -> Vec<(PathBuf, 
         .collect()
 }
 
-/// The assignments of a text, a line each: `NAME=VALUE`, perhaps exported or quoted.
+/// Returns the assignments in a text, one per line: `NAME=VALUE`, perhaps exported or quoted.
 fn assignments(file: &Path, text: &str) -> Vec<(PathBuf, String, String)> {
     let assignment = |line: &str| {
         let line = line.trim_start();

@@ -1,4 +1,4 @@
-//! What keeps Gemini CLI from a hook: a list of disabled hooks, and a directory that is not trusted.
+//! Finds settings that keep Gemini CLI from running a hook: a list of disabled hooks, and an untrusted directory.
 
 use super::Installed;
 use super::entries::{SCOPES, json_files, text};
@@ -15,11 +15,11 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
         .iter()
         .flat_map(|adapter| SCOPES.into_iter().flat_map(|scope| json_files(*adapter, context, scope)))
         .collect();
-    // What the agent calls a hook: its name, or else its command.
+    // The agent identifies a hook by its name, or else by its command.
     let hooks = installed.iter().flat_map(|installed| &installed.commands).map(|command| &command.hook);
     let names: Vec<&str> = hooks.flat_map(|hook| [&hook["name"], &hook["command"]]).filter_map(Value::as_str).collect();
     for (path, value) in &files {
-        // Older versions have the list among the hooks.
+        // Older versions have the list in `hooks`.
         let lists = ["hooksConfig", "hooks"].map(|at| (at, value[at]["disabled"].as_array()));
         let mut disabled =
             lists.into_iter().flat_map(|(at, list)| list.into_iter().flatten().map(move |name| (at, name)));
@@ -40,7 +40,7 @@ pub(super) fn reached(context: &Context<'_>, installed: &[Installed]) -> Vec<Che
     checks
 }
 
-/// The agent reads a project's settings only in a directory that its user trusts.
+/// Returns a problem if the directory is not trusted: the agent then ignores the project's settings.
 fn untrusted(context: &Context<'_>) -> Option<Check> {
     let path = context.home.join(".gemini/trustedFolders.json");
     let trusted = text(context, Scope::User, &path).and_then(|text| json::value(&text).ok()).unwrap_or_default();

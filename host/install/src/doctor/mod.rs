@@ -1,6 +1,6 @@
-//! Whether an agent's hook is there, and is reached: what its files say, without running anything of it.
+//! Checks that an agent's hook is installed and is reached. It reads files, and never runs the hook.
 //!
-//! That the files are right does not show that the agent obeys; [`prove`](crate::prove) does.
+//! Correct files do not show that the agent obeys its hook; [`prove`](crate::prove) does.
 
 mod claude_code;
 mod codex;
@@ -21,20 +21,20 @@ use hookhost_adapters::install::{Context, Plan, Scope};
 use hookhost_adapters::{Adapter, Agent};
 use std::ffi::OsStr;
 
-/// Most characters that are shown of a command that is not ours.
+/// Maximum length of a shown command, in characters.
 const MAX_SHOWN: usize = 200;
 
-/// What was found about an agent.
+/// The findings about an agent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
-    /// What of it is here.
+    /// Traces of the agent on this machine.
     pub traces: Traces,
-    /// Its version, where it said one.
+    /// The agent's version, if known.
     pub version: Option<String>,
-    /// In which scopes the hook is in its files, and what of it.
+    /// The scopes whose files contain the hook.
     pub installed: Vec<Installed>,
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<Check>,
 }
 
@@ -42,13 +42,13 @@ pub struct Diagnosis {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Installed {
-    /// For whom.
+    /// The scope.
     pub scope: Scope,
-    /// What would have to be there.
+    /// The plan for this scope.
     pub plan: Plan,
-    /// What is there.
+    /// The entries of the plan that the files contain.
     pub presence: Presence,
-    /// The commands, as the files have them.
+    /// The hook's commands in the files.
     pub commands: Vec<Configured>,
 }
 
@@ -59,23 +59,24 @@ impl Diagnosis {
         self.problem().is_none()
     }
 
-    /// The first problem.
+    /// Returns the first problem.
     #[must_use]
     pub fn problem(&self) -> Option<&Check> {
         self.checks.iter().find(|check| check.state == State::Problem)
     }
 }
 
-/// Why an agent is looked at.
+/// The reason why an agent is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sought {
-    /// Somebody has named it: that it has no hook is a problem.
+    /// The user has named the agent: a missing hook is a problem.
     ByName,
-    /// Something of it was found. Directories without a program may be left of it, and that they have no hook is no problem.
+    /// Traces of the agent were found. They can be left-over directories without a program; a missing hook is then no
+    /// problem.
     ByTraces,
 }
 
-/// Looks at an agent's program and at its files of all scopes. `path` is where programs are looked for.
+/// Examines an agent's program and its files of all scopes. `path` is the `PATH` for programs.
 #[must_use]
 pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr, sought: Sought) -> Diagnosis {
     let agent = adapter.agent();
@@ -107,7 +108,8 @@ pub fn examine(adapter: &dyn Adapter, context: &Context<'_>, path: &OsStr, sough
     Diagnosis { traces, version, installed, checks }
 }
 
-/// The first command of a file that mentions the hook program and that no plan of ours wrote. The agent runs it.
+/// Returns a problem for the first command that mentions the hook program and is not from hookhost's plan. The agent
+/// runs it.
 fn foreign(agent: &Agent, installed: &Installed) -> Option<Check> {
     let command = installed.commands.iter().find(|command| command.planned.is_none())?;
     let words: Vec<_> = command.run.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -125,13 +127,13 @@ fn foreign(agent: &Agent, installed: &Installed) -> Option<Check> {
     Some(Check::problem("entry", says, next))
 }
 
-/// In which scopes the hook is in the agent's files; `unreadable` gets each file that cannot be read.
+/// Returns the scopes whose files contain the hook. Adds each file that cannot be read to `unreadable`.
 #[must_use]
 pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut Vec<Refused>) -> Vec<Installed> {
     let mut installed: Vec<Installed> = Vec::new();
     for scope in entries::SCOPES {
         let Ok(plan) = adapter.install(&Context { scope, ..*context }) else { continue };
-        // In the home directory the files of the project are those of the user.
+        // In the home directory, the project's files are the user's.
         if installed.iter().any(|other| other.plan.files == plan.files) {
             continue;
         }
@@ -148,7 +150,7 @@ pub fn installed(adapter: &dyn Adapter, context: &Context<'_>, unreadable: &mut 
     installed
 }
 
-/// The check of an agent whose files have no hook; some agents have no file that could have one.
+/// Returns the check of an agent without a hook in its files. Some agents have no file that could contain one.
 fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
     let agent = adapter.agent();
     let plans = [Scope::User, Scope::Project].map(|scope| adapter.install(&Context { scope, ..*context }).ok());
@@ -163,7 +165,7 @@ fn nowhere(adapter: &dyn Adapter, context: &Context<'_>) -> Check {
     Check::problem("entry", says, format!("hookhost install {}", agent.name))
 }
 
-/// Whether the agent is here, and in a version that is known.
+/// Checks that the agent is installed in a supported version, and returns the version.
 fn here(adapter: &dyn Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<Check>) -> Option<String> {
     let agent = adapter.agent();
     let (oldest, newest) = agent.versions;
@@ -211,7 +213,7 @@ fn here(adapter: &dyn Adapter, traces: &Traces, path: &OsStr, checks: &mut Vec<C
     Some(version)
 }
 
-/// What keeps the agent from the hook although its files name it: a problem for each, and what cannot be told.
+/// Returns a check for each setting that keeps the agent from running the hook, or that may do so.
 fn reached(
     adapter: &dyn Adapter,
     context: &Context<'_>,

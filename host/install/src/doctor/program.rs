@@ -1,4 +1,5 @@
-//! Whether the program that an agent's files name is there, with those that it starts, and can be nobody else's.
+//! Checks the programs that an agent's files name, and the program that they start: they have to exist, and other users
+//! must not be able to write them.
 
 use super::Installed;
 use crate::check::Check;
@@ -6,10 +7,10 @@ use crate::find::is_executable;
 use hookhost_adapters::Agent;
 use std::path::{Path, PathBuf};
 
-/// The program that the hook starts.
+/// Name of the program that the hook starts.
 const STARTED: &str = "hookhost";
 
-/// A check for each program that the files name.
+/// Returns a check for each program that the files name.
 pub(super) fn checks(agent: &Agent, installed: &[Installed]) -> Vec<Check> {
     let mut programs: Vec<PathBuf> = Vec::new();
     for command in installed.iter().flat_map(|installed| &installed.commands) {
@@ -40,7 +41,7 @@ fn check(agent: &Agent, program: &Path) -> Check {
     Check::ok("program", says)
 }
 
-/// Why a program cannot be relied on; `missing` is what helps where it is not there.
+/// Returns a problem if a program cannot be relied on. `missing` is the next step if it does not exist.
 fn problem(program: &Path, missing: &str) -> Option<Check> {
     let shown = program.display();
     if !program.exists() {
@@ -59,7 +60,7 @@ fn problem_of_others(program: &Path) -> Option<Check> {
     Some(Check::problem("program", says, format!("chmod go-w {}", path.display())))
 }
 
-/// What of the way to a file others can write: the file, or the directory that holds it.
+/// Returns the first path that other users can write: the file or a directory above it. Also returns the reason.
 #[cfg(unix)]
 fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -74,7 +75,7 @@ fn writable_by_others(program: &Path) -> Option<(PathBuf, String)> {
         }
         let mode = metadata.mode();
         let is_shared = is_directory && mode & STICKY != 0;
-        // The group of a user with the same number is usually that user's alone.
+        // A group with the user's own number usually contains that user alone.
         let by_group = mode & 0o020 != 0 && metadata.gid() != 0 && metadata.gid() != metadata.uid();
         let by_others = mode & 0o002 != 0;
         (!is_shared && (by_group || by_others))

@@ -1,4 +1,4 @@
-//! Settings that switch hooks off, of each agent that documents one.
+//! Settings that disable all hooks, for each agent that documents one.
 
 use super::Installed;
 use super::entries::{SCOPES, all_disabled, json_files, text};
@@ -9,12 +9,12 @@ use hookhost_adapters::install::{Context, Scope};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A setting that switches all hooks of an agent off.
+/// A setting that disables all hooks of an agent.
 struct Switch {
     agents: &'static [&'static str],
-    /// The keys that lead to it, outermost first.
+    /// The keys that lead to the setting, outermost first.
     at: &'static [&'static str],
-    /// The value that does.
+    /// The value that disables the hooks.
     off: bool,
 }
 
@@ -26,13 +26,13 @@ const SWITCHES: &[Switch] = &[
     },
     Switch { agents: &["droid"], at: &["hooksDisabled"], off: true },
     Switch { agents: &["gemini-cli", "qwen-code"], at: &["hooksConfig", "enabled"], off: false },
-    // Where Gemini CLI had them before, and Qwen Code still reads them.
+    // Gemini CLI had the setting here before, and Qwen Code still reads it here.
     Switch { agents: &["gemini-cli", "qwen-code"], at: &["hooks", "enabled"], off: false },
     Switch { agents: &["gemini-cli", "qwen-code"], at: &["tools", "enableHooks"], off: false },
     Switch { agents: &["antigravity"], at: &["hookhost", "enabled"], off: false },
 ];
 
-/// Files of settings in which no hook of ours is, and which can switch it off.
+/// Returns settings files that never contain hookhost's hook, and that can disable it.
 fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     let both = |directory: &str, names: &[&str]| {
         let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
@@ -58,13 +58,13 @@ fn more_files(agent: &str, context: &Context<'_>) -> Vec<(Scope, PathBuf)> {
     }
 }
 
-/// A problem for each setting that switches the agent's hooks off.
+/// Returns a problem for each setting that disables the agent's hooks.
 pub(super) fn disabled(adapter: &dyn Adapter, context: &Context<'_>, installed: &[Installed]) -> Vec<Check> {
     let agent = adapter.agent().name;
     let of_machine = installed.iter().any(|installed| installed.scope == Scope::Managed);
     let mut files = Vec::new();
     for scope in SCOPES {
-        // What the machine's own files say counts for its hooks alone.
+        // A setting in another file does not disable the hooks of the machine's own files.
         if of_machine && scope != Scope::Managed && matches!(agent, "claude-code" | "claude-code-mods") {
             continue;
         }
@@ -91,7 +91,8 @@ pub(super) fn disabled(adapter: &dyn Adapter, context: &Context<'_>, installed: 
     checks
 }
 
-/// Droid reads the hooks of one of two files: those of `settings.json` count where no `hooks.json` is, and are lost beside it.
+/// Returns a check if Droid has hooks in two files. It reads `settings.json` only if there is no `hooks.json`, and
+/// ignores those hooks otherwise.
 fn other_file_of_droid(agent: &str, context: &Context<'_>) -> Option<Check> {
     let roots = [(Scope::User, context.home), (Scope::Project, context.project)];
     let (path, hooks) = roots.into_iter().filter(|_| agent == "droid").find_map(|(scope, root)| {

@@ -1,4 +1,4 @@
-//! Where in a payload its texts are.
+//! Finds the texts in a payload.
 
 use crate::agents::claude_shape::is_media;
 use serde_json::Value;
@@ -10,8 +10,9 @@ pub(super) struct Text {
     pub(super) text: String,
 }
 
-/// The texts of `payload.KEY`: a text, an object with one, or a list of parts. Of an object with more than one of them, and of one
-/// of a tool's outputs with none, the JSON of the whole. Parts of a message that have none, such as images, stay as they are.
+/// Returns the texts of `payload.KEY`, which is a string, an object with one text, or a list of parts. An object with
+/// several texts yields its whole JSON, and so does a tool output without a text. Parts of a message without a text,
+/// such as images, are skipped.
 pub(super) fn texts(payload: &Value, key: &str) -> Vec<Text> {
     let Some(content) = payload.get(key) else { return Vec::new() };
     let within = |value: &Value, pointer: String| within(value, pointer, key == "outputs");
@@ -25,7 +26,7 @@ pub(super) fn texts(payload: &Value, key: &str) -> Vec<Text> {
     }
 }
 
-/// All of them, a line each.
+/// Joins the texts, one per line.
 pub(super) fn joined(texts: &[Text]) -> String {
     texts.iter().map(|text| text.text.as_str()).collect::<Vec<_>>().join("\n")
 }
@@ -37,7 +38,7 @@ fn within(value: &Value, pointer: String, is_output: bool) -> Option<Text> {
         other => Some(Text { pointer, text: other.to_string() }),
     };
     let Value::Object(part) = value else { return found(pointer, value) };
-    // A sentence in the place of its bytes would be taken for them.
+    // A text in place of the bytes would be read as bytes.
     if is_output && is_media(part) {
         return found(pointer, value);
     }

@@ -1,4 +1,4 @@
-//! Messages: the `params` of a request, whose method is the hook point.
+//! Decodes messages: the `params` of a request, whose method is the hook point.
 
 use super::content::{joined, texts};
 use crate::event::{AgentSession, FurtherEvent, HookCall, HookEvent, ToolUse};
@@ -7,7 +7,7 @@ use crate::message::{Message, Unreadable};
 use hookhost_contract::{Json, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool that a `raw_command` is a call of.
+/// Tool name for the call in `raw_command`.
 const SHELL: &str = "bash";
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
@@ -18,7 +18,7 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
 fn read(message: &Message<'_>, fields: &Fields, point: &str) -> Result<HookCall, Unreadable> {
     let metadata = fields.within("metadata");
     let mut session = AgentSession::new(Some(metadata.text("session_id")?), message.directory.to_owned());
-    // Who would answer a question is not on the wire: hookhost asks by its own queue.
+    // The message does not say if a person is present, so hookhost asks through its own queue.
     session.interactive = false;
     let payload = fields.get("payload").cloned().unwrap_or_default();
     let event = event(point, fields, &payload)?;
@@ -40,7 +40,7 @@ fn event(point: &str, fields: &Fields, payload: &Value) -> Result<HookEvent, Unr
             HookEvent::BeforeToolCall(ToolUse::new(Some(id), tool_name(&inside)?, arguments(payload)?))
         }
         "steps/toolCallResult" => {
-            // It says neither the arguments nor, reliably, which call it is of.
+            // The message has no arguments, and does not reliably identify its call.
             let call = ToolUse::new(None, tool_name(&inside)?, json!({}));
             let mut result = ToolResult::text(text("outputs"));
             result.is_error = inside.some_text("exit_status").is_some_and(|status| status != "success");
@@ -66,7 +66,7 @@ fn tool_name(payload: &Fields) -> Result<String, Unreadable> {
     payload.within("tool").text("name").map_err(|_| Unreadable::new("`payload.tool.name` is missing"))
 }
 
-/// The arguments without their provenance.
+/// Returns the arguments without their provenance.
 fn arguments(payload: &Value) -> Result<Value, Unreadable> {
     let given = payload.get("arguments").and_then(Value::as_object);
     let given = given.ok_or_else(|| Unreadable::new("`payload.arguments` is not an object"))?;
@@ -79,8 +79,7 @@ fn arguments(payload: &Value) -> Result<Value, Unreadable> {
     Ok(Value::Object(arguments))
 }
 
-/// The command that a call names beside its arguments, as a call of a shell: rules for shells are asked about it whatever the
-/// tool is called.
+/// Turns `raw_command` into a shell event, so that shell rules see it under any tool name.
 fn shell_command(point: &str, payload: &Value) -> Result<Option<FurtherEvent>, Unreadable> {
     let Some(command) = payload.get("raw_command").filter(|_| point == "steps/toolCallRequest") else {
         return Ok(None);

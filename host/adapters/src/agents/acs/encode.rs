@@ -1,4 +1,4 @@
-//! Decisions: what the result of a response says beside its envelope.
+//! Encodes decisions: the result of a response, without its envelope.
 
 use super::content::{Text, texts};
 use crate::event::{HookCall, HookEvent};
@@ -8,10 +8,10 @@ use crate::reply::Reply;
 use hookhost_contract::{Cause, Rejection, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// What is wrong where an event could not be settled.
+/// Reason code of an event that could not be settled.
 const NOT_SETTLED: &str = "evaluation_failed";
 
-/// Where nothing can be refused any more.
+/// Hook points at which nothing can be refused.
 const TOLD_ONLY: &[&str] =
     &["steps/postCompact", "steps/subagentStop", "steps/skillUnload", "steps/turnEnd", "steps/sessionEnd"];
 
@@ -19,7 +19,8 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&decision(call, outcome))
 }
 
-/// A call and its shell command: both have to be allowed, and only the arguments can be others.
+/// Encodes the outcomes of a call and its shell command. Both have to be allowed, and only the arguments can be
+/// changed.
 pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     if outcomes.len() < call.parts().len() {
         return fail(Some(&call.point), "hookhost settled a part of this message only");
@@ -47,7 +48,7 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     })
 }
 
-/// A summary that no plugin has seen is withheld: nothing else can be done about it any more.
+/// A summary that no plugin has checked is replaced, because it can no longer be refused.
 pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.event {
         HookEvent::AfterCompaction { .. } => Reply::json(&replaced(call, why)),
@@ -63,7 +64,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
     match &outcome.answer {
         Answer::Rejected(rejection) => rejected(rejection),
         Answer::Changed { arguments, by } if has_raw_command(call) => {
-            // The agent may run the command that is given in addition to the arguments, which no modification reaches.
+            // The agent may run `raw_command`, which no modification reaches.
             deny(&reason::make_this_call(by, arguments), "modify_unsupported", by)
         }
         Answer::Changed { arguments, by } => match overrides(call, arguments) {
@@ -75,7 +76,7 @@ fn decision(call: &HookCall, outcome: &Outcome) -> Value {
             deny("A plugin changed what the outputs hold beside their texts.", "modify_unsupported", &[])
         }
         Answer::ReplacedResult(result) => replaced(call, &result.text),
-        // Neither is an ability of these hook points.
+        // These hook points have neither ability.
         Answer::Ask { questions, .. } => deny(&reason::asked(questions), "approver_unavailable", &[]),
         Answer::Responded { result, by } => {
             deny(&reason::use_this_result(result), "rejected", std::slice::from_ref(by))
@@ -125,14 +126,14 @@ fn is_text_kept(call: &HookCall, result: &ToolResult) -> bool {
     matches!(&call.event, HookEvent::AfterToolCall { result: before, .. } if before.text == result.text)
 }
 
-/// The arguments that are others now.
+/// Returns the changed arguments.
 fn overrides(call: &HookCall, arguments: &Value) -> Option<Map<String, Value>> {
     let (HookEvent::BeforeToolCall(tool), Value::Object(after)) = (&call.event, arguments) else { return None };
     let differs = |(name, value): &(&String, &Value)| tool.arguments.get(name) != Some(value);
     Some(after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// The text in place of all texts that the payload has: it takes the place of the first, and the others are empty.
+/// Replaces all texts of the payload: the first by `text`, the others by empty texts.
 fn replaced(call: &HookCall, text: &str) -> Value {
     let raw: Value = serde_json::from_str(&call.raw).unwrap_or_default();
     let key = match call.event {

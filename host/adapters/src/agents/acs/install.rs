@@ -1,4 +1,4 @@
-//! The address of the Guardian is part of the Observed Agent's deployment: hookhost edits no file of it.
+//! The Guardian's address is part of the Observed Agent's deployment, so hookhost edits none of its files.
 
 use crate::install::{Context, NotInstallable, Plan};
 

@@ -1,8 +1,9 @@
-//! Agent Control Standard v0.1.0 (OWASP): what an Observed Agent tells a Guardian, without its envelope, and the Guardian's
-//! decision. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
+//! Agent Control Standard v0.1.0 (OWASP): an Observed Agent's message to a Guardian, without its envelope, and the
+//! Guardian's decision. Source: GenAI-Security-Project/agent-control-standard, `docs/spec/instrument/`.
 //!
-//! The envelope (JSON-RPC, handshake, signatures, replays, the chain of hashes) is the server's. A message here is the `params` of
-//! a request, and its hook point is the method. It is an adapter like the others, so that its rules are those of the agents.
+//! The server handles the envelope (JSON-RPC, handshake, signatures, replays, the chain of hashes). A message here is
+//! the `params` of a request, and its hook point is the method. It is an adapter like the others, so the same rules
+//! apply.
 
 mod content;
 mod decode;
@@ -13,18 +14,18 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::functions::Functions;
 use hookhost_contract::EventKind;
 
-/// How long an Observed Agent waits for a decision, in seconds: what the handshake tells it.
+/// Timeout of an Observed Agent for a decision, in seconds. The handshake announces it.
 const TIMEOUT: u16 = 30;
 
-/// Nothing happens there that could be hindered; the user reads the reasoning.
+/// The agent only reports the event. The user reads the reasoning.
 const TOLD: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 const REJECTS: Abilities = Abilities { rejects: true, ..TOLD };
 const TEXT: Abilities = Abilities { replaces: true, ..REJECTS };
 
-/// `parameter_overrides` replace arguments and take none out.
+/// `parameter_overrides` replace arguments and cannot remove any.
 const CALL: Abilities = Abilities { changes: true, merges: true, ..REJECTS };
 
-/// Compaction has happened: a decision can rewrite the summary, and not refuse it.
+/// Compaction has happened: a decision can rewrite the summary, and cannot refuse it.
 const SUMMARY: Abilities = Abilities { replaces: true, ..TOLD };
 
 const fn point(name: &'static str, event: EventKind, abilities: Abilities) -> HookPoint {

@@ -13,7 +13,8 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
     Ok(call(side, session, fields, pieces))
 }
 
-/// What the message means, in order, and whether it is a request or a response. The places are positions in its list.
+/// Returns `request` or `response`, and the events of the message in order. The places are positions in the message's
+/// list.
 pub(super) fn pieces(fields: &Fields) -> Result<(&'static str, Vec<Piece>), Unreadable> {
     let body = fields.get("body");
     let list = |key: &str| body.and_then(|body| body.get(key)?.as_array());
@@ -34,7 +35,7 @@ pub(super) fn pieces(fields: &Fields) -> Result<(&'static str, Vec<Piece>), Unre
             let event = HookEvent::FinalText { text: texts.join("\n") };
             pieces.push(Piece::new("response.text", event, vec![position]));
         }
-        // Versions so far do not send them.
+        // No version up to now sends tool calls.
         for tool_call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             let event = HookEvent::BeforeToolCall(call_of(tool_call)?);
             pieces.push(Piece::new("response.tool-call", event, Vec::new()));

@@ -1,4 +1,4 @@
-//! Replies to agentgateway: the keys of `action` tell a yes, another body and a no apart.
+//! Replies to agentgateway. The keys of `action` distinguish an approval, a changed body and a denial.
 
 use super::decode::pieces;
 use crate::agents::gateway::{Decided, decide};
@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::reply::Reply;
 use serde_json::{Value, json};
 
-/// The status that a client gets where its request or the response to it is refused.
+/// Status of the client's response if its request, or the model's response, is refused.
 const FORBIDDEN: u16 = 403;
 
 pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
@@ -35,7 +35,7 @@ pub(super) fn encode_all(call: &HookCall, outcomes: &[Outcome]) -> Reply {
     }
 }
 
-/// The content of a message in the body.
+/// Returns the content of a message in the body.
 fn content<'a>(body: &'a mut Value, side: &str, place: usize) -> Option<&'a mut Value> {
     let message = match side {
         "request" => body.get_mut("messages")?.get_mut(place)?,

@@ -1,4 +1,4 @@
-//! agentgateway's configuration is its operator's: hookhost edits no file of it.
+//! The operator owns agentgateway's configuration, so hookhost edits none of its files.
 
 use crate::install::{Context, NotInstallable, Plan};
 

@@ -1,8 +1,8 @@
 //! agentgateway's webhooks for prompt guards, `POST /request` and `POST /response`. Source: agentgateway/agentgateway,
 //! `crates/agentgateway/src/llm/policy/webhook.rs`.
 //!
-//! The gateway asks before a request is sent to a model and before a response is handed out; the module `gateway` says
-//! what each means.
+//! The gateway asks before it sends a request to a model, and before it returns a response to the client. The module
+//! `gateway` defines the events of both.
 
 mod decode;
 mod encode;

@@ -1,4 +1,4 @@
-//! Amp's events: one object each; our plugin adds `type`.
+//! Amp's events: one object each. The hookhost plugin adds `type`.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
@@ -24,7 +24,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "tool.result" => HookEvent::AfterToolCall { call: call(fields)?, result: result(fields) },
         "agent.end" => match fields.some_text("status").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
-            // A prompt would restart what the user has stopped.
+            // A prompt would restart an agent that the user has stopped.
             Some("cancelled") => HookEvent::Custom { payload: fields.as_value() },
             _ => HookEvent::Stop { text: fields.some_text("text"), is_continued: fields.is("continued") },
         },

@@ -1,4 +1,4 @@
-//! Replies to our own plugin, in the language that it shares with the other agents' plugins.
+//! Replies to the hookhost plugin, in the format that all such plugins share.
 
 use super::AGENT;
 use crate::agents::own_plugin;

@@ -1,4 +1,4 @@
-//! Amp loads each file of its plugins directories that begins with a certain comment.
+//! Amp loads each file in its plugin directories that begins with a certain comment.
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};
@@ -6,7 +6,7 @@ use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
 
 const PLUGIN: &str = include_str!("plugin.ts");
 
-/// Without it Amp does not load the file.
+/// Amp loads no file without this line.
 const ACKNOWLEDGEMENT: &str = "// @i-know-the-amp-plugin-api-is-wip-and-very-experimental-right-now\n";
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

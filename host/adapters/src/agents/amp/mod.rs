@@ -1,6 +1,6 @@
-//! Amp. Source: the vendor's description of its plugin interface, which is said to be experimental; no message was recorded.
+//! Amp. Source: the vendor's description of its plugin interface, which it calls experimental; no message was recorded.
 //!
-//! It has no hooks of its own but plugins in its process: `plugin.ts` asks the hook program and does what it says.
+//! Amp has no hooks, and runs plugins in its own process: `plugin.ts` asks the hook program and follows its reply.
 
 mod decode;
 mod encode;
@@ -11,7 +11,7 @@ use crate::agents::own_plugin::TELLS;
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// Amp runs tools without asking its user, unless a rule of its own says so, and a plugin's yes skips no such rule.
+/// Amp runs tools without asking its user, unless a rule of its own says so. A plugin's approval skips no such rule.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, responds: true, ..TELLS };
 
 const AFTER_TOOL: Abilities = Abilities { rejects: true, replaces: true, adds_context: true, ..TELLS };

@@ -1,4 +1,4 @@
-//! Antigravity's message about a shell command.
+//! Canary message of Antigravity: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

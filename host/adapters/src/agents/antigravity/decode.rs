@@ -1,4 +1,4 @@
-//! Antigravity's messages. They do not say at which hook point they are; that is on the command line.
+//! Antigravity's messages. They do not name their hook point; the command line does.
 
 use super::AGENT;
 use crate::agents::claude_shape::{absolute, first, point_of, result, text};
@@ -23,7 +23,7 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
         (_, None) if has_call(fields) => return Err(misplaced_call(&AGENT, name)),
         (Some(EventKind::SessionStart), None) => HookEvent::SessionStart { is_resumed: false },
         (Some(EventKind::QueueEmpty), None) => HookEvent::Stop { text: None, is_continued: false },
-        // The result of a step that had no call, or what no event is like.
+        // The result of a step without a call, or an event without counterpart.
         (_, None) => HookEvent::Custom { payload: fields.as_value() },
     };
     let point = point_of(&AGENT, name).map_or(name, |point| point.name);
@@ -43,8 +43,8 @@ fn session(message: &Message<'_>, fields: &Fields) -> Result<AgentSession, Unrea
     Ok(session)
 }
 
-/// The call in `toolCall`, or spread over the message; there is none after a step without a call. `stepIdx` does not tell
-/// two calls of a step apart, so it is no identifier.
+/// Returns the call in `toolCall`, or the call whose parts are fields of the message; `None` after a step without a
+/// call. Two calls of a step share `stepIdx`, so it is no identifier.
 fn call(fields: &Fields) -> Result<Option<ToolUse>, Unreadable> {
     if let Some(call) = first(fields, &["toolCall"]) {
         let name = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());

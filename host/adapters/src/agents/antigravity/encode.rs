@@ -1,4 +1,5 @@
-//! Replies to Antigravity: one object with `decision`. A reply without one makes it ask its user about each call.
+//! Replies to Antigravity: one object with `decision`. After a reply without `decision`, Antigravity asks its user
+//! about each call.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, deny_twice, filled, point_of, strictest};
@@ -20,7 +21,7 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match strictest(&AGENT, point) {
         Strictest::Refuse(_) => decide("deny", filled(why)),
         Strictest::Tell(_) | Strictest::Nothing => Reply::empty(),
-        // The message may be of a call, and both forms of a no are understood there.
+        // The message may be about a call, and Antigravity understands both forms of a denial there.
         Strictest::Unknown => deny_twice(why),
     }
 }

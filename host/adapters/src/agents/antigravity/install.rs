@@ -1,5 +1,5 @@
-//! Antigravity reads its hooks from `hooks.json`, whose outermost keys are names of hooks. It is strict JSON, and each timeout
-//! is a whole number.
+//! Antigravity reads its hooks from `hooks.json`, whose outermost keys are names of hooks. The file is strict JSON, and
+//! each timeout is an integer.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups_at};

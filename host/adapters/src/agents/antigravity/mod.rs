@@ -1,4 +1,5 @@
-//! Antigravity (`agy`). Sources: reports of what its versions 1.0.5 to 1.1.26 do, and a page of the vendor on hooks.
+//! Antigravity (`agy`). Sources: reports about the behaviour of versions 1.0.5 to 1.1.26, and a page of the vendor on
+//! hooks.
 
 mod canary;
 mod decode;
@@ -9,7 +10,7 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// `force_ask` puts a question to the user whatever was allowed before.
+/// `force_ask` asks the user even about a call that was allowed before.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, ..Abilities::REJECTS };
 
 static AGENT: Agent = Agent {
@@ -20,7 +21,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
-        // Some versions know these and never call them, and what they say is in no document.
+        // Some versions know these hook points and never call them. Their messages are not documented.
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("PreInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostInvocation", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -1,4 +1,4 @@
-//! Claude Code's message about a shell command.
+//! Canary message of Claude Code: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use crate::message::{Message, Unreadable};
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &Keys::CLAUDE)?;
-    // In this mode the agent asks nobody: what is not allowed is refused.
+    // In this mode the agent asks nobody, and refuses any call that is not allowed.
     call.session.interactive = fields.some_text("permission_mode").as_deref() != Some("dontAsk");
     Ok(call)
 }

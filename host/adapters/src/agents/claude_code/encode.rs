@@ -12,7 +12,7 @@ fn no(point: &str) -> No {
     match point {
         "PreToolUse" => No::Permission,
         "PermissionRequest" => No::Behavior,
-        // A result that was refused, or could not be looked at, does not reach the model.
+        // The model does not get a result that was refused or could not be checked.
         "PostToolUse" => No::Result,
         "MessageDisplay" => No::Instead("displayContent"),
         _ => No::Block,

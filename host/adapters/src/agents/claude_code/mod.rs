@@ -10,19 +10,19 @@ use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// What counts before a tool call. An answer in place of the tool is not possible. Without anybody there, a question counts
-/// as no, and the model is told why: so it is in the mode `bypassPermissions`, too, as run with 2.1.330.
+/// Abilities before a tool call. A result in place of the tool's is not possible. Without a user, a question counts as
+/// a denial, and the model reads the reason; so it is in the mode `bypassPermissions`, too, as tested with 2.1.330.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, asks: true, approves: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// `updatedToolOutput` replaces a result, also by a refusal, where it has the shape of the result. Any
-/// other is dropped.
+/// `updatedToolOutput` replaces a result, also for a refusal, if it has the shape of the result. Claude Code drops any
+/// other.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// The question to the user can be answered in the user's place.
+/// The hook can answer in place of the user.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, changes: true, stops: true, ..TELLS };
 
-/// What the user sees is replaced; what the model reads later is not.
+/// The hook can replace the text that the user sees, and not the text that the model reads later.
 const DISPLAY: Abilities = Abilities { replaces: true, rejects: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -35,7 +35,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("Setup", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
-        // A slash command is a prompt, too: what its file says is sent to the model.
+        // A slash command is a prompt, too: the agent sends the text of its file to the model.
         HookPoint::new("UserPromptExpansion", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PermissionRequest", EventKind::BeforeToolCall, PERMISSION).not_installed(),
@@ -50,10 +50,10 @@ static AGENT: Agent = Agent {
         HookPoint::new("TeammateIdle", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
-        // It gives up after eight times.
+        // The agent stops after it was continued eight times.
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
-        // It is asked about each chunk of a text.
+        // The agent calls the hook for each chunk of a text.
         HookPoint::new("MessageDisplay", EventKind::FinalizeContent, DISPLAY).not_installed(),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("Elicitation", EventKind::CustomEvent, Abilities::NONE),
@@ -62,12 +62,12 @@ static AGENT: Agent = Agent {
         HookPoint::new("InstructionsLoaded", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("CwdChanged", EventKind::CustomEvent, Abilities::NONE),
         HookPoint::new("DirectoryAdded", EventKind::CustomEvent, Abilities::NONE),
-        // Its matcher names the files that the agent watches from then on.
+        // The matcher of this hook determines the files that the agent watches.
         HookPoint::new("FileChanged", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // A hook here makes the worktree in the agent's place.
+        // A hook at this point creates the worktree in place of the agent.
         HookPoint::new("WorktreeCreate", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("WorktreeRemove", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // No document of the vendor that was read has these two, and one unknown name could disable the file.
+        // The vendor's documents that were read do not mention these two, and one unknown name could disable the file.
         HookPoint::new("PreModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostModelSwitch", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],

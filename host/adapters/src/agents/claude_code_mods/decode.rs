@@ -1,4 +1,5 @@
-//! The events of mods. Claude Code spreads a call's arguments beside the tool's name; our mod puts them into `input`.
+//! The events of mods. Claude Code puts a call's arguments beside the tool's name; the hookhost mod puts them into
+//! `input`.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
@@ -7,7 +8,7 @@ use crate::message::{Message, Unreadable};
 use hookhost_contract::ToolResult;
 use serde_json::Value;
 
-/// What is beside the arguments of a call, where they are not in `input`.
+/// Keys beside the arguments of a call that are no arguments, if `input` is missing.
 const RESERVED: &[&str] = &["tool", "tool_use_id", "agentId", "consent"];
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
@@ -43,7 +44,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         ("turn.complete", None) => match fields.some_text("reason").as_deref() {
             Some("error") => HookEvent::AgentError { message: "the agent stopped".to_owned() },
-            // A prompt would restart what the user has stopped.
+            // A prompt would restart an agent that the user has stopped.
             Some("aborted") => HookEvent::Custom { payload: fields.as_value() },
             _ => HookEvent::Stop { text: fields.some_text("answer"), is_continued: fields.is("continued") },
         },

@@ -1,4 +1,5 @@
-//! A mod is a plugin, and a plugin comes from a marketplace: a directory of ours is one, and the settings name both.
+//! A mod is a plugin, and a plugin comes from a marketplace. Hookhost writes a directory that is one, and names both in
+//! the settings.
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};

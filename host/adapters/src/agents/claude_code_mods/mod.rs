@@ -1,8 +1,8 @@
-//! Claude Code's mods: JavaScript in the agent's process. Source: the vendor's declarations for mods, 2.1.277, and its reference of
-//! them; no message was recorded.
+//! Claude Code's mods: JavaScript in the agent's process. Source: the vendor's declarations for mods, 2.1.277, and its
+//! reference of them; no message was recorded.
 //!
-//! Settings hooks ([`claude_code`](super::claude_code)) need no mod. A mod also rewrites prompts, and it sees calls that another
-//! mod has changed or makes itself. `register.js` asks the hook program and does what it says.
+//! Settings hooks ([`claude_code`](super::claude_code)) need no mod. A mod also rewrites prompts, and it sees calls
+//! that another mod has changed or makes itself. `register.js` asks the hook program and follows its reply.
 
 mod decode;
 mod encode;
@@ -13,8 +13,8 @@ use crate::agents::own_plugin::{PROMPT, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// The agent's own permissions are asked within the mods. A result in the tool's place would have to have the shape of its
-/// results.
+/// The agent asks its own permissions within the mods. A result in place of the tool's would need the shape of the
+/// tool's results.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -27,13 +27,13 @@ static AGENT: Agent = Agent {
         HookPoint::new("session.end", EventKind::SessionEnd, Abilities::NONE).timeout(1),
         HookPoint::new("prompt.submit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("tool.call", EventKind::BeforeToolCall, BEFORE_TOOL),
-        // What `next` of the same event has answered.
+        // The answer of `next` for the same event.
         HookPoint::new("tool.result", EventKind::AfterToolCall, PROMPT),
         HookPoint::new("agent.spawn", EventKind::SubagentStart, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session.compact", EventKind::BeforeCompaction, Abilities { rejects: true, ..TELLS }),
         HookPoint::new("session.compacted", EventKind::AfterCompaction, TELLS),
         HookPoint::new("turn.complete", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
-        // The last word about a permission; a mod that asks no user has none to say.
+        // The final decision about a permission. A mod that does not ask the user has none to make.
         HookPoint::new("tool.check", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[

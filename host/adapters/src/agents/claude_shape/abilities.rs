@@ -1,15 +1,15 @@
-//! What the agents can do at hook points at which all of them can do the same.
+//! Abilities that all agents of this shape share at some hook points.
 
 use crate::agent::Abilities;
 
-/// `systemMessage` is shown to the user wherever a reply is read.
+/// The user sees `systemMessage` at every hook point whose reply is read.
 pub(in crate::agents) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 
-/// Its model reads a text, and nothing else is possible.
+/// The agent's model reads a text, and nothing else is possible.
 pub(in crate::agents) const CONTEXT: Abilities = Abilities { adds_context: true, ..TELLS };
 
-/// A prompt cannot be replaced, only refused.
+/// A prompt can be refused and cannot be replaced.
 pub(in crate::agents) const PROMPT: Abilities = Abilities { rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// The agent continues when it is blocked from stopping; the reason is its next prompt.
+/// The agent continues if its stop is blocked. The reason is its next prompt.
 pub(in crate::agents) const STOP: Abilities = Abilities { goes_on: true, ..TELLS };

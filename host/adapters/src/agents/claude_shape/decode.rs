@@ -1,4 +1,4 @@
-//! Messages in the shape of Claude Code: one object, whose keys may be spelt in another way.
+//! Messages in the shape of Claude Code: one object, whose keys may have another spelling.
 
 use super::result;
 use crate::agent::{Agent, HookPoint};
@@ -10,17 +10,17 @@ use hookhost_contract::{EventKind, ToolResult};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// How an agent spells the keys of its messages, the usual one first.
+/// The keys of an agent's messages. If there are several spellings, the usual one comes first.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::agents) struct Keys {
     /// The hook point.
     pub(in crate::agents) point: &'static [&'static str],
-    /// The session. A message without it is of the session that the agent has in its directory.
+    /// The session. A message without it belongs to the agent's session in its directory.
     pub(in crate::agents) session: &'static [&'static str],
     /// The working directory, and the project's root.
     pub(in crate::agents) cwd: &'static [&'static str],
     pub(in crate::agents) workspace: &'static [&'static str],
-    /// The environment variable that has the project's root; empty where there is none.
+    /// The environment variable with the project's root; empty if there is none.
     pub(in crate::agents) project: &'static str,
     /// The sub-agent, and its kind.
     pub(in crate::agents) subagent: &'static [&'static str],
@@ -35,12 +35,12 @@ pub(in crate::agents) struct Keys {
     pub(in crate::agents) text: &'static [&'static str],
     /// The reason of a failure, the most detailed one first.
     pub(in crate::agents) error: &'static [&'static str],
-    /// Whether a hook has kept the agent going before.
+    /// True if a hook has already made the agent continue.
     pub(in crate::agents) is_continued: &'static str,
 }
 
 impl Keys {
-    /// Claude Code's own.
+    /// The keys of Claude Code.
     pub(in crate::agents) const CLAUDE: Self = Self {
         point: &["hook_event_name"],
         session: &["session_id"],
@@ -60,7 +60,7 @@ impl Keys {
     };
 }
 
-/// Reads a message of `agent`.
+/// Decodes a message of `agent`.
 pub(in crate::agents) fn decode(
     message: &Message<'_>,
     fields: &Fields,
@@ -75,31 +75,31 @@ pub(in crate::agents) fn decode(
     };
     let at = |error: Unreadable| error.at(point.name);
     if named.is_none() && point.event != EventKind::BeforeToolCall && has_call(fields) {
-        // The command line is not believed where the message is of something else.
+        // The message contradicts the hook point of the command line.
         return Err(misplaced_call(agent, point.name));
     }
     let event = reader.event(point).map_err(at)?;
     let is_about_a_subagent = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     let mut session = reader.session().map_err(at)?;
     if is_about_a_subagent {
-        // The event is one of the session that started it.
+        // The event belongs to the session that started the sub-agent.
         session.subagent = None;
     }
     Ok(HookCall::new(point.name, session, event, fields.to_json()))
 }
 
-/// The hook point that an agent calls so, in camel case, Pascal case or snake case.
+/// Returns the hook point of this name, in camel case, Pascal case or snake case.
 pub(in crate::agents) fn point_of<'a>(agent: &'a Agent, name: &str) -> Option<&'a HookPoint> {
     let folded = |name: &str| name.replace('_', "").to_ascii_lowercase();
     agent.point(name).or_else(|| agent.points.iter().find(|point| folded(point.name) == folded(name)))
 }
 
-/// The first of several fields that is there and not `null`.
+/// Returns the first of several fields that is present and not `null`.
 pub(in crate::agents) fn first<'a>(fields: &'a Fields, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().find_map(|key| fields.get(key).filter(|value| !value.is_null()))
 }
 
-/// A text that may be missing, empty or `null`, and must not be anything else.
+/// Returns the first of several strings; `None` if all are missing, empty or `null`. Any other type is an error.
 pub(in crate::agents) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<String>, Unreadable> {
     for key in keys {
         match fields.get(key) {
@@ -111,7 +111,7 @@ pub(in crate::agents) fn text(fields: &Fields, keys: &[&str]) -> Result<Option<S
     Ok(None)
 }
 
-/// A directory as an absolute path; one of another operating system stays as it is.
+/// Returns a directory as an absolute path. A Windows path stays unchanged on another system.
 pub(in crate::agents) fn absolute(directory: String, from: &Path) -> PathBuf {
     if is_of_windows(&directory) { PathBuf::from(directory) } else { from.join(directory) }
 }
@@ -120,7 +120,7 @@ fn missing(keys: &[&str]) -> Unreadable {
     Unreadable::new(format!("`{}` is missing", keys.first().unwrap_or(&"")))
 }
 
-/// A message with the keys to it.
+/// A message and the keys of its agent.
 struct Reader<'a> {
     message: &'a Message<'a>,
     fields: &'a Fields,
@@ -128,7 +128,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// An event that is not known is passed on; but a call that is about to run is not waved through under a new name.
+    /// Turns an unknown event into a custom event. Refuses it if it may be a call that is about to run, which a new
+    /// name must not let through.
     fn unknown(&self, agent: &Agent, name: &str) -> Result<HookCall, Unreadable> {
         let is_gate = |point: &str| point_of(agent, point).is_some_and(|point| point.abilities.rejects);
         let is_done = first(self.fields, self.keys.response).is_some();
@@ -213,14 +214,14 @@ impl Reader<'_> {
         found
     }
 
-    /// A text that has to be there, and may be empty.
+    /// Returns a required string, which may be empty.
     fn required(&self, keys: &[&str]) -> Result<String, Unreadable> {
         let is_there = keys.iter().any(|key| self.fields.get(key).is_some_and(Value::is_string));
         let found = text(self.fields, keys)?;
         found.or_else(|| is_there.then(String::new)).ok_or_else(|| missing(keys))
     }
 
-    /// A text; what is something else there, as JSON.
+    /// Returns a string, or the JSON of another value.
     fn lossy(&self, keys: &[&str]) -> Option<String> {
         let found = first(self.fields, keys)?;
         let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);

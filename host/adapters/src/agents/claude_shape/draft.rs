@@ -1,4 +1,4 @@
-//! A reply with keys at the top and keys below `hookSpecificOutput`.
+//! Builds a reply with keys at the top and keys below `hookSpecificOutput`.
 
 use super::{No, has_shape_of, shaped};
 use crate::agent::Agent;
@@ -7,28 +7,28 @@ use crate::reply::Reply;
 use hookhost_contract::{Rejection, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// A reason that is not empty: several agents read an empty one as a hook that failed, and let the call run.
+/// Returns a reason that is not empty. Several agents treat an empty reason as a failed hook, and let the call run.
 pub(in crate::agents) fn filled(why: &str) -> &str {
     if why.trim().is_empty() { "hookhost could not settle this" } else { why }
 }
 
-/// A text that takes the place of another one: an empty one would count as no reason.
+/// Returns a replacement text that is not empty. An empty text would count as no reason.
 pub(in crate::agents) fn in_place(text: &str) -> &str {
     if text.trim().is_empty() { "(empty)" } else { text }
 }
 
-/// A no for agents that know `decision` and exit code 2: some read the one, some the other.
+/// Returns a denial both as `decision` and as exit code 2, because some agents read the one and some the other.
 pub(in crate::agents) fn deny_twice(reason: &str) -> Reply {
     let reason = filled(reason);
     Reply { exit: 2, stderr: reason.to_owned(), ..Reply::json(&json!({ "decision": "deny", "reason": reason })) }
 }
 
-/// Whether such an agent takes a reply for a no; `word` is its decision.
+/// Returns true if such an agent treats the reply as a denial; `word` is its decision.
 pub(in crate::agents) fn denies_by_decision(agent: &Agent, point: &str, reply: &Reply, word: &str) -> bool {
     agent.abilities(point).rejects && (reply.exit == 2 || reply.said()["decision"] == word)
 }
 
-/// A reply that is being put together.
+/// A reply under construction.
 pub(in crate::agents) struct Draft<'a> {
     point: &'a str,
     top: Map<String, Value>,
@@ -58,7 +58,7 @@ impl<'a> Draft<'a> {
         self.top("reason", json!(filled(reason)));
     }
 
-    /// No, for this reason. Returns whether there was a place for the reason.
+    /// Adds a denial with this reason. Returns false if there was no place for the reason.
     pub(in crate::agents) fn refuse(
         &mut self,
         no: No,
@@ -83,8 +83,9 @@ impl<'a> Draft<'a> {
                     return has_place;
                 }
                 None => {
-                    // Of an unknown shape it may be dropped. Then the model at least reads why it should not use the result. The run
-                    // continues: the author of what a tool reads could otherwise end it.
+                    // If the shape is unknown, the agent may drop the replacement. Then the model at least reads why it
+                    // should not use the result. The run continues, because the author of what a tool reads could
+                    // otherwise end it.
                     self.specific("updatedToolOutput", json!(filled(reason)));
                     self.specific("additionalContext", json!(filled(reason)));
                 }
@@ -106,7 +107,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A text takes the place of another one.
+    /// Replaces a text.
     pub(in crate::agents) fn replace(&mut self, no: No, text: &str) {
         match no {
             No::Instead(key) => self.specific(key, json!(text)),
@@ -115,7 +116,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A result takes the place of the tool's: whole where it has its shape, else as a text.
+    /// Replaces the tool's result: by the whole new result if it has the same shape, otherwise by its text.
     pub(in crate::agents) fn replace_result(&mut self, no: No, result: &ToolResult, call: &HookCall) {
         if no != No::Result {
             return self.replace(no, &result.text);
@@ -127,7 +128,7 @@ impl<'a> Draft<'a> {
         self.specific("updatedToolOutput", value);
     }
 
-    /// `continue: false` alone lets the tool run and then ends the session, so it comes beside a no.
+    /// Ends the run. `continue: false` alone would let the tool run first, so it needs a denial beside it.
     pub(in crate::agents) fn end(&mut self, rejection: &Rejection) {
         if rejection.ends.is_some() {
             self.top("continue", json!(false));
@@ -140,7 +141,7 @@ impl<'a> Draft<'a> {
         if object.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(object)) }
     }
 
-    /// The reply as an object; an empty one where there is nothing to say.
+    /// Returns the reply as an object; empty if nothing was added.
     pub(in crate::agents) fn object(mut self) -> Map<String, Value> {
         if !self.specific.is_empty() {
             self.specific.shift_insert(0, "hookEventName".to_owned(), json!(self.point));
@@ -150,7 +151,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The tool's own result, as the agent told it.
+/// Returns the tool's own result, as the agent sent it.
 fn response(call: &HookCall) -> Option<Value> {
     let HookEvent::AfterToolCall { result, .. } = &call.event else { return None };
     serde_json::from_str(result.raw.as_deref()?).ok()

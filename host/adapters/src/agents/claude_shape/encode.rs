@@ -1,5 +1,6 @@
-//! Replies in the shape of Claude Code. A no is JSON with exit code 0: with exit code 2 the model would read the path of the
-//! hook. The whole reply is built before it is written, since half of one lets the call run.
+//! Replies in the shape of Claude Code. A denial is JSON with exit code 0, because with exit code 2 the model would
+//! read the path of the hook. The whole reply is built before it is written, because an incomplete reply lets the call
+//! run.
 
 use super::draft::{Draft, filled};
 use super::strictest::{Strictest, strictest};
@@ -11,38 +12,38 @@ use crate::reply::Reply;
 use hookhost_contract::Task;
 use serde_json::{Value, json};
 
-/// How an agent is told no at a hook point.
+/// The form of a denial at a hook point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::agents) enum No {
-    /// `hookSpecificOutput.permissionDecision`, which knows `deny`, `ask` and `allow`.
+    /// `hookSpecificOutput.permissionDecision` with `deny`, `ask` or `allow`.
     Permission,
     /// `hookSpecificOutput.decision`, an object with `behavior`.
     Behavior,
-    /// This key of `hookSpecificOutput`: the reason takes the place of the value.
+    /// This key of `hookSpecificOutput`: the reason replaces the value.
     Instead(&'static str),
-    /// `hookSpecificOutput.updatedToolOutput`: the reason takes the place of the result, in its shape.
+    /// `hookSpecificOutput.updatedToolOutput`: the reason replaces the result, in its shape.
     Result,
-    /// `decision: "block"` with a reason. Where a tool has run, the reason takes the place of its result.
+    /// `decision: "block"` with a reason. After a tool has run, the reason replaces its result.
     Block,
-    /// `continue: false`: what was about to be done is not done.
+    /// `continue: false`: the agent does not do what it was about to do.
     Veto,
 }
 
-/// What differs in the replies to the agents of this shape.
+/// The differences between the replies to the agents of this shape.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::agents) struct Dialect {
-    /// How the agent is told no at a hook point of this name.
+    /// Returns the form of a denial at the hook point of this name.
     pub(in crate::agents) no: fn(&str) -> No,
-    /// Whether a changed call needs `permissionDecision: "allow"` beside it. Otherwise there is none, so that the agent's own
-    /// rules about permissions count for the changed call as for any.
+    /// True if a changed call needs `permissionDecision: "allow"` beside it. Otherwise the reply has no decision, so
+    /// that the agent's own permissions apply to the changed call.
     pub(in crate::agents) change_needs_allow: bool,
-    /// Whether `decision.interrupt` is understood.
+    /// True if the agent understands `decision.interrupt`.
     pub(in crate::agents) interrupts: bool,
-    /// Whether a no without a reason counts as a hook that failed.
+    /// True if the agent treats a denial without a reason as a failed hook.
     pub(in crate::agents) needs_reason: bool,
 }
 
-/// The reply to a call.
+/// Encodes the reply to a call.
 pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCall, outcome: &Outcome) -> Reply {
     let mut draft = Draft::new(&call.point);
     let mut context = outcome.context.clone();
@@ -88,17 +89,17 @@ pub(in crate::agents) fn encode(agent: &Agent, dialect: &Dialect, call: &HookCal
     draft.finish()
 }
 
-/// The reply to a call about which nothing could be settled.
+/// Encodes the reply to a call that could not be settled.
 pub(in crate::agents) fn unsettled(agent: &'static Agent, dialect: &Dialect, call: &HookCall, why: &str) -> Reply {
     refuse(agent, dialect, Some(&call.point), Some(call), why)
 }
 
-/// The reply to a message that could not be read.
+/// Encodes the reply to a message that could not be read.
 pub(in crate::agents) fn fail(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, why: &str) -> Reply {
     refuse(agent, dialect, point, None, why)
 }
 
-/// No where the agent takes one; a notice where the user reads it.
+/// Encodes a denial if the agent accepts one; otherwise a notice if the user reads one.
 fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: Option<&HookCall>, why: &str) -> Reply {
     let why = filled(why);
     match strictest(agent, point) {
@@ -119,8 +120,8 @@ fn refuse(agent: &'static Agent, dialect: &Dialect, point: Option<&str>, call: O
     }
 }
 
-/// Whether an agent takes a reply for a no. With exit code 2 it reads nothing but the standard error; the part for a hook point
-/// counts only under the hook point's own name.
+/// Returns true if an agent treats the reply as a denial. With exit code 2 the agent reads only the standard error. The
+/// part for a hook point counts only with that hook point's name.
 pub(in crate::agents) fn denies(agent: &Agent, dialect: &Dialect, point: &str, reply: &Reply) -> bool {
     let has_reason = |reason: &str| !dialect.needs_reason || !reason.trim().is_empty();
     if reply.exit == 2 {
@@ -140,7 +141,7 @@ pub(in crate::agents) fn denies(agent: &Agent, dialect: &Dialect, point: &str, r
     }
 }
 
-/// The tasks as one prompt.
+/// Joins the tasks into one prompt.
 pub(in crate::agents) fn prompts(tasks: &[Task]) -> String {
     tasks.iter().map(|task| task.prompt.as_str()).collect::<Vec<_>>().join("\n\n")
 }

@@ -1,6 +1,6 @@
-//! What several agents took over from Claude Code: messages with one object that names the hook point and the tool, replies
-//! with `hookSpecificOutput`, and groups of hooks in a settings file. What differs from agent to agent is data: [`Keys`] of the
-//! messages, a [`Dialect`] of the replies.
+//! The format that several agents took over from Claude Code: a message is one object that names the hook point and the
+//! tool, a reply has `hookSpecificOutput`, and a settings file has groups of hooks. The differences between the agents
+//! are data: [`Keys`] for messages, [`Dialect`] for replies.
 
 mod abilities;
 mod decode;

@@ -1,9 +1,9 @@
-//! The result of a tool as agents tell it: a text, or one of several objects.
+//! Decodes the result of a tool: a string, or one of several kinds of object.
 
 use hookhost_contract::ToolResult;
 use serde_json::{Map, Value};
 
-/// The text that the model reads of a result, and the whole of it.
+/// Returns the result with the text that the model reads, and the whole response.
 pub(in crate::agents) fn result(response: &Value) -> ToolResult {
     let text = match response {
         Value::String(text) => text.clone(),
@@ -28,7 +28,8 @@ fn object_text(object: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// The texts of content blocks, if all of them are texts: of others the model reads more than a text could say.
+/// Returns the texts of content blocks if all of them are texts. `None` otherwise, because the model then reads more
+/// than a text can say.
 fn blocks_text(blocks: &[Value]) -> Option<String> {
     let texts: Option<Vec<&str>> =
         blocks.iter().map(|block| block.as_str().or_else(|| block.get("text")?.as_str())).collect();

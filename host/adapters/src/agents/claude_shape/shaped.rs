@@ -1,28 +1,30 @@
-//! A text in the shape of a tool's own result. Claude Code drops a replacement that has another shape than the result, and
-//! uses the result itself: a text in place of the object of its shell, for one.
+//! Puts a text into the shape of a tool's own result. Claude Code drops a replacement that has another shape, such as a
+//! text in place of the object of its shell, and uses the result itself.
 
 use serde_json::{Map, Value, json};
 
-/// Where the text of a result is, the likeliest place first.
+/// Pointers to the text of a result, the likeliest first.
 const PLACES: &[&str] =
     &["/stdout", "/file/content", "/content", "/result", "/text", "/output", "/message", "/error", "/filePath"];
 
-/// Keys whose value says which kind of result it is. A short word there is no content, and without it the shape is another.
+/// Keys whose value is the kind of the result. A short word there is no content, and the shape would be another without
+/// it.
 const KINDS: &[&str] = &["type", "mode", "status", "kind"];
 
-/// A longer text below one of [`KINDS`] is content.
+/// Maximum length of a kind, in bytes; a longer text is content.
 const MAX_KIND: usize = 32;
 
-/// Copies of the output that the agent would show in place of the replaced one.
+/// Keys of copies of the output, which the agent would show in place of the replaced output.
 const COPIES: &[&str] = &["persistedOutputPath", "persistedOutputSize"];
 
-/// Kinds of a block that is no text.
+/// Kinds of blocks that are no text.
 const MEDIA: &[&str] = &["image", "audio", "video", "document", "pdf", "resource", "parts"];
 
-/// Keys whose text is the bytes of a file. A sentence there would be taken for them.
+/// Keys whose text encodes the bytes of a file. A sentence there would be read as bytes.
 const BYTES: &[&str] = &["base64", "data", "blob", "bytes"];
 
-/// `original` with `text` as its only content; and whether there was a place for the text. What was a picture is a text then.
+/// Returns `original` with `text` as its only content, and true if there was a place for the text. A picture becomes a
+/// text.
 pub(in crate::agents) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     match original {
         Value::Object(object) if is_media(object) => (text_in_place_of(object, text), true),
@@ -45,7 +47,7 @@ pub(in crate::agents) fn shaped(original: &Value, text: &str) -> (Value, bool) {
     }
 }
 
-/// Whether these are content blocks, such as those of an MCP server.
+/// Returns true if these are content blocks, such as those of an MCP server.
 fn has_blocks(blocks: &[Value]) -> bool {
     blocks.iter().all(Value::is_object)
 }
@@ -54,13 +56,14 @@ fn block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Whether a block or a result is a picture, or other bytes in a text.
+/// Returns true if a block or a result is a picture, or other bytes in a text.
 pub(in crate::agents) fn is_media(object: &Map<String, Value>) -> bool {
     let is_of_media = object.get("type").and_then(Value::as_str).is_some_and(|kind| MEDIA.contains(&kind));
     is_of_media || BYTES.iter().any(|key| object.get(*key).is_some_and(Value::is_string))
 }
 
-/// The agent's own tool has a file in its result, whose text then is ours; anything else is a content block.
+/// Returns a text in place of a picture: in the `file` of the result if the agent's own tool has one, otherwise as a
+/// content block.
 fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     match object.get("file") {
         Some(Value::Object(_)) => {
@@ -71,7 +74,7 @@ fn text_in_place_of(object: &Map<String, Value>, text: &str) -> Value {
     }
 }
 
-/// Whether a replacement has the shape of the original, as far as its outermost keys say.
+/// Returns true if the outermost keys of the replacement have the types of the original.
 pub(in crate::agents) fn has_shape_of(original: &Value, replacement: &Value) -> bool {
     match (original, replacement) {
         (Value::Object(original), Value::Object(replacement)) => original.iter().all(|(key, value)| {
@@ -85,7 +88,7 @@ fn same_kind(one: &Value, other: &Value) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
-/// The same keys without any content.
+/// Returns the object with the same keys and no content.
 fn emptied_object(object: &Map<String, Value>) -> Value {
     let kept = object.iter().filter(|(key, _)| !COPIES.contains(&key.as_str()));
     Value::Object(kept.map(|(key, value)| (key.clone(), emptied(key, value))).collect())
@@ -96,7 +99,7 @@ fn emptied(key: &str, value: &Value) -> Value {
         Value::String(word) if KINDS.contains(&key) && is_word(word) => value.clone(),
         Value::String(_) => json!(""),
         Value::Array(_) => json!([]),
-        // What says of a text that it is an image is wrong of ours.
+        // The new text is no image.
         Value::Bool(_) if key == "isImage" => json!(false),
         Value::Object(object) => emptied_object(object),
         other => other.clone(),
@@ -107,7 +110,7 @@ fn is_word(text: &str) -> bool {
     text.len() <= MAX_KIND && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-/".contains(c))
 }
 
-/// Puts the text into the first empty text, or else into the first list that had texts.
+/// Puts the text into the first empty string, or else into the first list that had blocks or strings.
 fn place_anywhere(value: &mut Value, original: &Value, text: &str) -> bool {
     let Some(object) = value.as_object_mut() else { return false };
     let is_free = |key: &str, value: &Value| value == "" && !BYTES.contains(&key);

@@ -1,22 +1,22 @@
-//! What can be done at a hook point where nothing could be settled.
+//! Determines the strictest reply for an event that could not be settled.
 
 use super::point_of;
 use crate::agent::{Agent, HookPoint};
 
-/// The strictest thing that an agent understands at a hook point.
+/// The strictest reply that an agent understands at a hook point.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::agents) enum Strictest {
-    /// It takes a no.
+    /// The agent accepts a denial.
     Refuse(&'static HookPoint),
-    /// Its user can be told.
+    /// The agent's user can be told.
     Tell(&'static HookPoint),
-    /// Neither. So it is at a stop, known or not: an agent that could not stop would run for ever.
+    /// Neither. This also holds at a stop, known or not, because an agent that could not stop would run for ever.
     Nothing,
-    /// Nobody knows which hook point it is.
+    /// The hook point is unknown.
     Unknown,
 }
 
-/// The strictest thing at the hook point of this name.
+/// Returns the strictest reply at the hook point of this name.
 pub(in crate::agents) fn strictest(agent: &'static Agent, point: Option<&str>) -> Strictest {
     match point.and_then(|name| point_of(agent, name)) {
         Some(known) if known.abilities.rejects => Strictest::Refuse(known),
@@ -27,7 +27,7 @@ pub(in crate::agents) fn strictest(agent: &'static Agent, point: Option<&str>) -
     }
 }
 
-/// Whether a hook point of this name looks like one at which an agent stops.
+/// Returns true if the name of the hook point suggests that the agent stops there.
 fn is_stop(point: &str) -> bool {
     let point = point.to_ascii_lowercase();
     ["stop", "idle", "finish"].iter().any(|word| point.contains(word))

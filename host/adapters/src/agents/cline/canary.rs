@@ -1,4 +1,4 @@
-//! Cline's message about a shell command, as the command-line agent sends it to the file of the hook point.
+//! Canary message of Cline: a shell command, as the command-line agent sends it to the file of the hook point.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

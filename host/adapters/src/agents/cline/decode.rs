@@ -1,4 +1,4 @@
-//! Cline's messages: one object with `hookName`, and an object that is called as the hook point.
+//! Cline's messages: one object with `hookName`, and an object with the name of the hook point.
 
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::{Arguments, Fields, value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    // Always there: a message without it is another agent's.
+    // Every message of Cline has this field.
     let point = fields.text("hookName")?;
     let event = event(&point, fields).map_err(|error| error.at(&point))?;
     let session = session(message, fields, &event).map_err(|error| error.at(&point))?;
@@ -23,7 +23,7 @@ fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<
     let root = roots.and_then(|roots| roots.first()?.as_str()).filter(|root| !root.is_empty());
     let cwd = root.map_or_else(|| message.directory.to_owned(), PathBuf::from);
     let mut session = AgentSession::new(id, cwd);
-    // That a sub-agent starts and ends happens in the agent that has it.
+    // The start and the end of a sub-agent belong to the agent that started it.
     let is_its_own = matches!(event, HookEvent::SubagentStart { .. } | HookEvent::SubagentEnd { .. });
     if fields.some_text("parent_agent_id").is_some() && !is_its_own {
         session.subagent = fields.id(&["agent_id"])?;
@@ -63,7 +63,8 @@ fn last_text(fields: &Fields) -> Option<String> {
     told.or_else(|| fields.within("taskComplete").within("taskMetadata").some_text("result"))
 }
 
-/// The call as the command-line agent has it, otherwise as the extension has it, whose arguments are texts.
+/// Decodes the call of the command-line agent at `exact`, otherwise the call of the extension, whose arguments are
+/// strings.
 fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreadable> {
     if fields.has(exact) {
         let told = fields.within(exact);
@@ -73,7 +74,8 @@ fn call(fields: &Fields, exact: &str, of_texts: &str) -> Result<ToolUse, Unreada
     Ok(ToolUse::new(None, told.text("toolName")?, with_lists(told.arguments("parameters")?)))
 }
 
-/// The arguments with the list of commands as a list: a message whose arguments are all texts has it as JSON within one.
+/// Turns the JSON string at `commands` into a list. A message whose arguments are all strings has the list in that
+/// form.
 fn with_lists(mut arguments: Arguments) -> Arguments {
     let Value::Object(object) = arguments.value else { return arguments };
     let read = |(key, argument): (String, Value)| match argument {

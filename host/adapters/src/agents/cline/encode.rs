@@ -1,4 +1,4 @@
-//! Replies to Cline: always an object with `cancel`, at exit code 0. It does not read exit codes.
+//! Replies to Cline: always an object with `cancel`, and exit code 0. Cline ignores exit codes.
 
 use super::AGENT;
 use crate::event::HookCall;
@@ -32,7 +32,7 @@ pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({ "cancel": false }))
 }
 
-/// What nobody settled is refused; a result, too, although that ends the run.
+/// Refuses a call that was not settled, and also a result, although that ends the run.
 pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
     match call.point.as_str() {
         "PostToolUse" | "tool_result" => cancelled(why),
@@ -43,9 +43,10 @@ pub(super) fn unsettled(call: &HookCall, why: &str) -> Reply {
 pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         None | Some("PreToolUse" | "tool_call" | "UserPromptSubmit") => cancelled(why),
-        // A message about a result that cannot be read must not end the run: the author of what a tool reads could do so.
+        // An unreadable message about a result must not end the run, because the author of what a tool reads could then
+        // end it.
         Some("PostToolUse" | "tool_result") => Reply::json(&json!({ "cancel": false, "contextModification": why })),
-        // An `errorMessage` without `cancel` would be read as a text for the model.
+        // The model would read an `errorMessage` without `cancel`.
         Some(_) => neutral(point),
     }
 }

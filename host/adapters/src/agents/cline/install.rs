@@ -1,4 +1,4 @@
-//! Cline runs the programs of its hooks directories, each called as its hook point.
+//! Cline runs the programs in its hook directories, each with the name of its hook point.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};

@@ -1,8 +1,8 @@
 //! Cline, the command-line agent and the editor's extension. Sources: cline/cline, `sdk/packages/core/src/hooks/` and
 //! `proto/cline/hooks.proto`; messages recorded with the command-line agent 3.0.65.
 //!
-//! They run the same hook files and send different messages: the command-line agent calls the hook point of the file
-//! `PreToolUse` `tool_call`, and has the call's arguments as they are.
+//! Both run the same hook files and send different messages: the command-line agent names the hook point of the file
+//! `PreToolUse` `tool_call`, and sends the arguments in their original form.
 
 mod canary;
 mod decode;
@@ -16,10 +16,10 @@ use hookhost_contract::EventKind;
 /// `cancel` ends the whole run, so every rejection does.
 const CANCELS: Abilities = Abilities { rejects: true, stops: true, adds_context: true, ..Abilities::NONE };
 
-/// How long the extension waits for a hook, in seconds.
+/// Hook timeout of the extension, in seconds.
 const EXTENSION: u16 = 30;
 
-/// How long the command-line agent waits for a hook, in seconds.
+/// Hook timeout of the command-line agent, in seconds.
 const COMMAND_LINE: u16 = 120;
 
 static AGENT: Agent = Agent {
@@ -28,7 +28,7 @@ static AGENT: Agent = Agent {
     programs: &["cline"],
     versions: ("3.0.65", "4.1.10"),
     points: &[
-        // Those of the hook files, which the editor's extension also names in its messages.
+        // The names of the hook files. The extension also uses them in its messages.
         HookPoint::new("TaskStart", EventKind::SessionStart, Abilities { adds_context: true, ..Abilities::NONE }),
         HookPoint::new("TaskResume", EventKind::SessionStart, Abilities { adds_context: true, ..Abilities::NONE }),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, CANCELS).timeout(EXTENSION),
@@ -40,7 +40,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("PreCompact", EventKind::BeforeCompaction, Abilities::NONE),
         HookPoint::new("SessionShutdown", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
-        // Those of the command-line agent's messages. It waits for a hook before and after a tool alone.
+        // The names in the command-line agent's messages. It waits for a hook only before and after a tool.
         HookPoint::new("agent_start", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("agent_resume", EventKind::SessionStart, Abilities::NONE).not_installed(),
         HookPoint::new("prompt_submit", EventKind::PromptSubmit, Abilities::NONE).not_installed(),

@@ -1,4 +1,4 @@
-//! Codex's message about a shell command.
+//! Canary message of Codex: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

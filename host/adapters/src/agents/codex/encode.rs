@@ -1,5 +1,5 @@
-//! Replies to Codex. Its schemas know no other keys: with a foreign one, or an empty reason, the whole reply counts as a hook
-//! that failed, and the call runs.
+//! Replies to Codex. Codex treats a reply with a key that its schemas do not know, or with an empty reason, as a failed
+//! hook, and the call runs.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Dialect, No};

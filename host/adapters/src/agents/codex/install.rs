@@ -1,4 +1,4 @@
-//! Codex reads its hooks from `hooks.json`, and runs those that a person has trusted.
+//! Codex reads its hooks from `hooks.json`, and runs the hooks that a person has trusted.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};

@@ -10,16 +10,15 @@ use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// There is no question before a call: `ask` and an `allow` without a change count as a hook that failed, and the call runs.
-/// `continue: false` counts so, too.
-/// Codex refuses a change that takes the text `command` out; older versions let the unchanged call run.
+/// Codex cannot ask before a call: it treats `ask`, `continue: false` and an `allow` without a change as a failed hook,
+/// and the call runs. It refuses a change that removes the string `command`; older versions let the unchanged call run.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, keeps_command: true, rejects: true, adds_context: true, ..TELLS };
 
-/// A changed call is refused here, as is `interrupt`.
+/// Codex refuses a changed call and `interrupt` here.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
 
-/// The reason of a block takes the place of the result.
+/// The reason of a block replaces the result.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -29,7 +28,7 @@ static AGENT: Agent = Agent {
     versions: ("0.150.0", "0.169.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        // At this one and at an interruption it waits for three seconds at most.
+        // At this hook point and at an interruption the agent waits for at most three seconds.
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE).timeout(3),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
@@ -41,7 +40,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("PostCompact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("Interrupt", EventKind::CustomEvent, Abilities::NONE).timeout(3),
-        // These three are in no document. Their messages say nothing but that the event is there.
+        // These three are not documented. Their messages say only that the event happened.
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE).not_installed(),
         HookPoint::new("PreModelRequest", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("PostModelResponse", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -1,4 +1,4 @@
-//! Copilot's message about a shell command.
+//! Canary message of Copilot: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Copilot's messages, in two dialects. Only the one in snake case always names its hook point.
+//! Copilot's messages, in two dialects. Only the dialect in snake case always names its hook point.
 
 use super::AGENT;
 use crate::checks::misplaced_call;
@@ -17,7 +17,7 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
     Ok(HookCall::new(point, session, event, raw))
 }
 
-/// The hook point: as the message says it, otherwise as the command line does, otherwise as the message's keys show.
+/// Returns the hook point: from the message, otherwise from the command line, otherwise from the message's keys.
 fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     let is_pascal = fields.some_text("hook_event_name").is_some_and(|named| named.starts_with(char::is_uppercase));
     if fields.has("hook_event_name") && !fields.has("session_id") && !is_pascal {
@@ -32,7 +32,7 @@ fn point(fields: &Fields, named: Option<&str>) -> Result<String, Unreadable> {
     if let Some(said) = fields.some_text("hookName") {
         return Ok(said);
     }
-    // The command line names the hook point of the other dialect where a hooks file was edited by hand.
+    // A hooks file that was edited by hand can name the hook point of the other dialect.
     if let Some(named) = named.filter(|named| AGENT.point(named).is_some() && named.starts_with(char::is_lowercase)) {
         let has_run = fields.has("toolResult") || fields.has("toolError") || fields.has("error");
         if named.starts_with("postToolUse") && !has_run {
@@ -78,7 +78,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         }
         "sessionEnd" | "SessionEnd" => HookEvent::SessionEnd,
         "userPromptSubmitted" | "UserPromptSubmit" => HookEvent::PromptSubmit { prompt: fields.text("prompt")? },
-        // What the model is about to read: the prompt, and what the agent put around it.
+        // The prompt, and the agent's text around it.
         "userPromptTransformed" => HookEvent::PromptSubmit { prompt: fields.text("transformedPrompt")? },
         "preToolUse" | "PreToolUse" => HookEvent::BeforeToolCall(call(fields)?),
         "permissionRequest" | "PermissionRequest" => HookEvent::PermissionRequest(call(fields)?),
@@ -104,7 +104,8 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
     })
 }
 
-/// `permissionRequest` calls the arguments `toolInput` or `toolArgs`, depending on the version; they may be JSON within a text.
+/// Decodes the call. Depending on the version, the arguments of `permissionRequest` are `toolInput` or `toolArgs`; they
+/// may be JSON in a string.
 fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let key = ["toolArgs", "toolInput", "tool_input"].into_iter().find(|key| fields.has(key)).unwrap_or("toolArgs");
     let name = fields.first_text(&["toolName", "tool_name"]);

@@ -1,5 +1,5 @@
-//! Replies to Copilot. Silence is neutral. A no is JSON and exit code 2: the exit code alone denies, and the reason of the JSON
-//! is the one that the model reads.
+//! Replies to Copilot. An empty reply is neutral. A denial is JSON and exit code 2: the exit code alone denies, and the
+//! model reads the reason in the JSON.
 
 use crate::agents::claude_shape::prompts;
 use crate::event::{HookCall, HookEvent};
@@ -15,7 +15,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         (Answer::Approved { by }, "preToolUse" | "PreToolUse") => {
             decided(point, Some(("allow", &format!("approved by {by}"))), None)
         }
-        // Without a decision the agent's own permissions count for the changed call as for any.
+        // Without a decision, the agent's own permissions apply to the changed call.
         (Answer::Changed { arguments, .. }, "preToolUse" | "PreToolUse") => decided(point, None, Some(arguments)),
         (Answer::Ask { questions, arguments }, "preToolUse" | "PreToolUse") => {
             decided(point, Some(("ask", &reason::asked(questions))), arguments.as_ref())
@@ -32,7 +32,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
         }
         (_, "userPromptTransformed") => prompt(&call.event, outcome),
         (_, "postToolUse" | "PostToolUse") => after_tool(outcome),
-        // There the exit code 2 means that the standard output is shown to the model.
+        // Exit code 2 makes the agent show the standard output to the model at this hook point.
         (_, "postToolUseFailure" | "PostToolUseFailure") if !outcome.context.is_empty() => {
             let mut reply = Reply::empty();
             (reply.exit, reply.stdout) = (2, outcome.context.join("\n\n"));
@@ -46,7 +46,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     }
 }
 
-/// The text that the model reads as the prompt, where it is another one.
+/// Encodes the text that the model reads in place of the prompt, if it changes.
 fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
     let own = if let HookEvent::PromptSubmit { prompt } = event { prompt.as_str() } else { "" };
     let mut text = match &outcome.answer {
@@ -62,7 +62,7 @@ fn prompt(event: &HookEvent, outcome: &Outcome) -> Reply {
     Reply::json(&json!({ "modifiedTransformedPrompt": text }))
 }
 
-/// What the model reads in place of a prompt that it does not get.
+/// Returns the model's text in place of a withheld prompt.
 fn withheld(why: &str) -> String {
     format!("The prompt of the user was withheld. Do nothing but tell the user so, and why: {why}")
 }
@@ -75,7 +75,7 @@ fn after_tool(outcome: &Outcome) -> Reply {
         _ => None,
     };
     if let Some(text) = text {
-        // Another `resultType` would be routed to the hooks of failed calls.
+        // The agent passes a result with another `resultType` to the hooks of failed calls.
         top.insert("modifiedResult".to_owned(), json!({ "resultType": "success", "textResultForLlm": text }));
     }
     if !outcome.context.is_empty() {
@@ -84,7 +84,8 @@ fn after_tool(outcome: &Outcome) -> Reply {
     if top.is_empty() { Reply::empty() } else { Reply::json(&Value::Object(top)) }
 }
 
-/// A decision about a call, in the dialect of its hook point. Each dialect ignores the other's name for changed arguments.
+/// Encodes a decision about a call in the dialect of its hook point. Each dialect ignores the other's key for changed
+/// arguments.
 fn decided(point: &str, decision: Option<(&str, &str)>, arguments: Option<&Value>) -> Reply {
     let is_pascal = point == "PreToolUse";
     let mut said = Map::new();
@@ -107,7 +108,7 @@ fn denied(point: &str, for_model: &str, for_user: &str) -> Reply {
     reply
 }
 
-/// Whether the agent takes a reply for a no.
+/// Returns true if the agent treats the reply as a denial.
 pub(super) fn denies(point: &str, reply: &Reply) -> bool {
     let said = reply.said();
     match point {
@@ -122,7 +123,7 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     match point {
         Some(point @ ("preToolUse" | "PreToolUse")) => denied(point, why, why),
         Some("permissionRequest" | "PermissionRequest") => Reply::json(&json!({ "behavior": "deny", "message": why })),
-        // The result could not be looked at, so the model does not get it.
+        // The result could not be checked, so the model does not get it.
         Some("postToolUse" | "PostToolUse") => {
             Reply::json(&json!({ "modifiedResult": { "resultType": "success", "textResultForLlm": why } }))
         }

@@ -1,4 +1,4 @@
-//! Copilot reads each JSON file of its hooks directories, so the hook has a file of its own.
+//! Copilot reads each JSON file in its hook directories, so the hook has its own file.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};
@@ -35,7 +35,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     })
 }
 
-/// The words as a command of PowerShell, each in single quotes, in which nothing but a quote has a meaning.
+/// Formats the words as a PowerShell command, each in single quotes, in which only a quote is special.
 fn powershell(words: &[String]) -> String {
     let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', "''")));
     format!("& {}", quoted.collect::<Vec<_>>().join(" "))

@@ -1,7 +1,8 @@
 //! GitHub Copilot CLI. Sources: the vendor's hooks reference, and messages recorded with 1.0.102.
 //!
-//! It has two dialects, and the spelling of the hook point in the hooks file chooses: in camel case all keys are in camel
-//! case, in Pascal case they are in snake case and some tools have Claude Code's names. `hookhost install` chooses the first.
+//! Copilot has two dialects, selected by the spelling of the hook point in the hooks file. In camel case, all keys are
+//! in camel case. In Pascal case, they are in snake case, and some tools have Claude Code's names. `hookhost install`
+//! uses camel case.
 
 mod canary;
 mod decode;
@@ -14,18 +15,20 @@ use hookhost_contract::EventKind;
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
-/// The model reads another text in place of the prompt, and in place of a refused prompt the refusal. The user sees their own.
+/// The model reads another text in place of the prompt; in place of a refused prompt, it reads the refusal. The user
+/// sees the original.
 const PROMPT: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// A question is shown to a person; where nobody is there, and in the cloud agent, it counts as no, and the model is told why.
+/// The agent shows a question to the user. Without a user, and in the cloud agent, it counts as a denial, and the model
+/// reads the reason.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, asks: true, approves: true, ..Abilities::REJECTS };
 
 const PERMISSION: Abilities = Abilities { approves: true, stops: true, ..Abilities::REJECTS };
 
-/// `modifiedResult` replaces a result, also by a refusal.
+/// `modifiedResult` replaces a result, also for a refusal.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent continues when it is blocked from stopping; it gives up after eight times.
+/// The agent continues if its stop is blocked. It stops after it was continued eight times.
 const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -36,7 +39,7 @@ static AGENT: Agent = Agent {
     points: &[
         HookPoint::new("sessionStart", EventKind::SessionStart, CONTEXT),
         HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
-        // The agent reads no reply here; at the next one it does.
+        // The agent reads no reply at this hook point; it does at the next one.
         HookPoint::new("userPromptSubmitted", EventKind::PromptSubmit, Abilities::NONE).not_installed(),
         HookPoint::new("userPromptTransformed", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),

@@ -1,4 +1,4 @@
-//! Crush's message about a shell command.
+//! Canary message of Crush: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

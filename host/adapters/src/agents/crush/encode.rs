@@ -1,4 +1,4 @@
-//! Replies to Crush: one flat object. `allow` waives the question to the user, so only an approval has it.
+//! Replies to Crush: one flat object. `allow` skips the question to the user, so only an approval uses it.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, denies_by_decision, filled, strictest};

@@ -9,7 +9,7 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// Other arguments are laid over those of the call. `halt` ends the turn.
+/// Crush merges changed arguments into those of the call. `halt` ends the turn.
 const BEFORE_TOOL: Abilities = Abilities {
     changes: true,
     merges: true,
@@ -25,7 +25,7 @@ static AGENT: Agent = Agent {
     title: "Crush",
     programs: &["crush"],
     versions: ("", ""),
-    // Older versions know the first one only, and take no file that names another one.
+    // Older versions know only the first one, and reject a file that names another.
     points: &[
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE).not_installed(),

@@ -1,4 +1,4 @@
-//! Cursor's message about a shell command.
+//! Canary message of Cursor: a shell command.
 
 use super::AGENT;
 use crate::canary::SESSION;

@@ -8,12 +8,12 @@ use hookhost_contract::{ToolOrigin, ToolResult};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// The prefix of tools of MCP servers, where the name does not say which server's tool it is.
+/// Prefix of MCP tools. The name does not contain the server.
 pub(super) const MCP: &str = "MCP:";
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let named = fields.text("hook_event_name")?;
-    // The hook of Claude Code's file: the event is Cursor's, the reply is Claude Code's.
+    // Cursor runs the hook in Claude Code's file: the message is Cursor's, the reply has to be Claude Code's.
     let is_compatible = named == "preToolUse" && message.point == Some(COMPATIBLE);
     let point = if is_compatible { COMPATIBLE.to_owned() } else { named };
     let event = event(&point, fields).map_err(|error| error.at(&point))?;
@@ -22,7 +22,7 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
     Ok(HookCall::new(point, session, event, raw))
 }
 
-/// `cwd` may be missing or empty: then the first root of the workspace counts.
+/// Decodes the session. If `cwd` is missing or empty, the first root of the workspace is used.
 fn session(message: &Message<'_>, fields: &Fields, event: &HookEvent) -> Result<AgentSession, Unreadable> {
     let own = fields.id(&["conversation_id"])?;
     if own.is_none() && !fields.has("cursor_version") {
@@ -80,7 +80,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
         "preCompact" => HookEvent::BeforeCompaction,
         "afterAgentResponse" => HookEvent::FinalText { text: fields.text("text")? },
         "stop" => match fields.some_text("status").as_deref() {
-            // A message would restart what the user has stopped.
+            // A message would restart an agent that the user has stopped.
             Some("aborted") => HookEvent::Custom { payload: fields.as_value() },
             Some("error") => HookEvent::AgentError {
                 message: fields.some_text("error_message").unwrap_or_else(|| "the agent stopped".to_owned()),
@@ -91,7 +91,7 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
     })
 }
 
-/// How often a hook has continued the agent, counted from 0.
+/// Returns true if a hook has already made the agent continue. `loop_count` counts from 0.
 fn is_continued(fields: &Fields) -> bool {
     fields.get("loop_count").and_then(Value::as_u64).is_some_and(|count| count > 0)
 }
@@ -114,7 +114,8 @@ fn shell(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(None, "Shell", Value::Object(arguments)))
 }
 
-/// `tool_input` is a JSON text; the server is known by its command or its address alone.
+/// Decodes an MCP call. `tool_input` is JSON in a string. The message has only the server's command or address, not its
+/// name.
 fn mcp(fields: &Fields) -> Result<ToolUse, Unreadable> {
     let name = fields.text("tool_name")?;
     let name = if name.starts_with(MCP) { name } else { format!("{MCP}{name}") };
@@ -123,7 +124,7 @@ fn mcp(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(call)
 }
 
-/// A call that names a file. The file's content, which Cursor sends beside it, is not one of the arguments.
+/// Decodes a call about a file. Cursor also sends the file's content, which is no argument.
 fn file(tool: &str, fields: &Fields, further: &[&str]) -> Result<ToolUse, Unreadable> {
     let mut arguments = Map::new();
     arguments.insert("file_path".to_owned(), json!(fields.text("file_path")?));
@@ -135,7 +136,7 @@ fn file(tool: &str, fields: &Fields, further: &[&str]) -> Result<ToolUse, Unread
     Ok(ToolUse::new(None, tool, Value::Object(arguments)))
 }
 
-/// A result is a text; that of a shell command or an MCP tool is JSON within it.
+/// Decodes a result, which is a string. For a shell command or an MCP tool, the string contains JSON.
 fn result(output: Option<&Value>) -> ToolResult {
     let Some(output) = output else { return ToolResult::default() };
     let Some(text) = output.as_str() else {

@@ -1,5 +1,5 @@
-//! Replies to Cursor: JSON with exit code 0. A gate whose entry has `failClosed` reads an empty reply as a failure, so it always
-//! gets a word.
+//! Replies to Cursor: JSON with exit code 0. A gate whose entry has `failClosed` treats an empty reply as a failure, so
+//! its reply is never empty.
 
 use super::COMPATIBLE;
 use crate::agents::claude_shape::prompts;
@@ -9,13 +9,13 @@ use crate::reason;
 use crate::reply::Reply;
 use serde_json::{Map, Value, json};
 
-/// How the reply of a hook point says yes and no.
+/// The form of an approval and a denial at a hook point.
 enum Gate {
-    /// `permission`.
+    /// The key `permission`.
     Permission,
-    /// `continue`.
+    /// The key `continue`.
     Continue,
-    /// Claude Code's shape, of which a yes is silence.
+    /// Claude Code's shape, in which an empty reply approves.
     Compatible,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             let asked = reason::asked(questions);
             rejected(&gate, &asked, &asked)
         }
-        // The permission has to be given, or the arguments are not read.
+        // Cursor reads the arguments only beside a permission.
         (Answer::Changed { arguments, .. }, Some(Gate::Permission)) if point == "preToolUse" => {
             Reply::json(&json!({ "permission": "allow", "updated_input": arguments }))
         }
@@ -50,7 +50,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     }
 }
 
-/// What is said where nothing can be stopped any more.
+/// Encodes the reply at a hook point that cannot stop anything.
 fn told(answer: &Answer, outcome: &Outcome) -> Reply {
     let mut top = Map::new();
     match answer {
@@ -76,7 +76,7 @@ fn told(answer: &Answer, outcome: &Outcome) -> Reply {
     Reply::json(&Value::Object(top))
 }
 
-/// A result of an MCP tool.
+/// Returns a result in the format of an MCP tool.
 fn content(text: &str, is_error: bool) -> Value {
     json!({ "content": [{ "type": "text", "text": text }], "isError": is_error })
 }
@@ -104,13 +104,13 @@ pub(super) fn fail(point: Option<&str>, why: &str) -> Reply {
     let Some(point) = point else { return Reply::exit_2(why) };
     match gate(point) {
         Some(gate) => rejected(&gate, why, why),
-        // The tool has run, and the result that could not be looked at is replaced where that is possible.
+        // The tool has run. The result that could not be checked is replaced if possible.
         None if point == "postToolUse" => Reply::json(&json!({ "updated_mcp_tool_output": content(why, true) })),
         None => neutral(Some(point)),
     }
 }
 
-/// Whether the agent takes a reply for a no: exit code 2, or the word of the hook point.
+/// Returns true if the agent treats the reply as a denial: exit code 2, or the hook point's key for a denial.
 pub(super) fn denies(point: &str, reply: &Reply) -> bool {
     let Some(gate) = gate(point) else { return false };
     let said = reply.said();

@@ -1,4 +1,4 @@
-//! Cursor reads its hooks from `hooks.json`, of the user, the project or the machine, and reloads it when it changes.
+//! Cursor reads its hooks from `hooks.json` of the user, the project or the machine. It reloads a file that changes.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, OnFailure, Plan, Scope};
@@ -17,7 +17,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     let mut entries = vec![JsonEntry::default(&["version"], json!(1))];
     for point in AGENT.points.iter().filter(|point| point.installed) {
         let mut hook = json!({ "command": context.command(&AGENT, point.name), "timeout": point.timeout });
-        // Without it, a hook that is missing or crashes lets the call run.
+        // Without `failClosed`, a hook that is missing or crashes lets the call run.
         let is_gate = point.abilities.rejects || point.event == EventKind::BeforeToolCall;
         if is_gate && context.on_failure == OnFailure::Deny {
             hook["failClosed"] = json!(true);

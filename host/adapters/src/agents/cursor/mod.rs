@@ -1,5 +1,5 @@
-//! Cursor, the editor and `cursor-agent`. Sources: the vendor's hooks reference of 3.18, and reports of what the command-line
-//! agent sends.
+//! Cursor, the editor and `cursor-agent`. Sources: the vendor's hooks reference of 3.18, and reports about the messages
+//! of the command-line agent.
 
 mod canary;
 mod decode;
@@ -11,8 +11,9 @@ use crate::event::{HookCall, HookEvent};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// `preToolUse` alone takes other arguments. `ask` is never said: there it is accepted and not enforced, at `subagentStart` it is a
-/// no, and at `beforeShellExecution` and `beforeMCPExecution` the command-line agent decides by its own list.
+/// Only `preToolUse` accepts changed arguments. Replies never use `ask`: `preToolUse` accepts it without enforcing it,
+/// `subagentStart` treats it as a denial, and at `beforeShellExecution` and `beforeMCPExecution` the command-line agent
+/// decides by its own list.
 const BEFORE_TOOL: Abilities = Abilities { changes: true, ..Abilities::REJECTS };
 
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
@@ -20,11 +21,11 @@ const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 /// Only the result of an MCP tool can be replaced.
 const AFTER_MCP_TOOL: Abilities = Abilities { replaces: true, rejects: true, ..CONTEXT };
 
-/// The agent continues with a message; it gives up after five times.
+/// The agent continues with a message. It stops after it was continued five times.
 const STOP: Abilities = Abilities { goes_on: true, ..Abilities::NONE };
 
-/// The hook point's name where Cursor runs the hook that Claude Code's file names. Cursor then sends its own message, and reads
-/// Claude Code's reply.
+/// Hook point of the hook in Claude Code's file, if Cursor runs it. Cursor then sends its own message, and reads Claude
+/// Code's reply.
 const COMPATIBLE: &str = "PreToolUse";
 
 static AGENT: Agent = Agent {
@@ -37,7 +38,8 @@ static AGENT: Agent = Agent {
         HookPoint::new("sessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("beforeSubmitPrompt", EventKind::PromptSubmit, Abilities::REJECTS),
         HookPoint::new("preToolUse", EventKind::BeforeToolCall, BEFORE_TOOL),
-        // One call is told at `preToolUse` and again at one of these: versions differ in which of them they call.
+        // Cursor reports one call at `preToolUse` and again at one of these. Versions differ in which of them they
+        // call.
         HookPoint::new("beforeShellExecution", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("beforeMCPExecution", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("beforeReadFile", EventKind::BeforeToolCall, Abilities::REJECTS),
@@ -74,7 +76,7 @@ static AGENT: Agent = Agent {
     ],
 };
 
-/// What it can do with a result depends on the tool.
+/// Returns the abilities for a call. For a result, they depend on the tool.
 fn abilities(call: &HookCall) -> Abilities {
     match &call.event {
         HookEvent::AfterToolCall { call: tool, .. }

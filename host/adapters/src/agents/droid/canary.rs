@@ -1,4 +1,4 @@
-//! Droid's message about a shell command.
+//! Canary message of Droid: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

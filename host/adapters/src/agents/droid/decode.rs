@@ -1,4 +1,4 @@
-//! Droid's messages: Claude Code's shape; some of them have keys in camel case.
+//! Droid's messages: Claude Code's shape. Some of them have keys in camel case.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

@@ -1,4 +1,4 @@
-//! Replies to Droid, which takes those of Claude Code.
+//! Replies to Droid, which accepts those of Claude Code.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Dialect, No};

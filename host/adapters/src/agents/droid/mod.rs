@@ -10,7 +10,8 @@ use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// `updatedInput` is documented with `allow` alone, which would waive the question to the user for a mere change.
+/// `updatedInput` is only documented together with `allow`, which would skip the question to the user for a mere
+/// change.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {

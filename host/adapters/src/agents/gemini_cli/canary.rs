@@ -1,4 +1,4 @@
-//! Gemini CLI's message about a shell command.
+//! Canary message of Gemini CLI: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

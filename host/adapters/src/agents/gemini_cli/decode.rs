@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const KEYS: Keys = Keys { project: "GEMINI_PROJECT_DIR", call: &[], text: &["prompt_response"], ..Keys::CLAUDE };
 
-/// About how many bytes a token has.
+/// Approximate number of bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
@@ -57,14 +57,14 @@ fn inference(request: &Value) -> Inference {
     }
 }
 
-/// The text of the answer, or of the chunk of it.
+/// Returns the text of the answer, or of a chunk of it.
 fn answer(response: &Value) -> String {
     let text = response.get("text").and_then(Value::as_str).filter(|text| !text.is_empty());
     let content = || parts(response.pointer("/candidates/0/content/parts").unwrap_or(&Value::Null));
     text.map_or_else(content, str::to_owned)
 }
 
-/// A content: a text, or a list of texts and objects with `text`.
+/// Returns the text of a content, which is a string, or a list of strings and objects with `text`.
 fn parts(content: &Value) -> String {
     let part = |part: &Value| part.as_str().or_else(|| part.get("text")?.as_str()).unwrap_or_default().to_owned();
     match content {

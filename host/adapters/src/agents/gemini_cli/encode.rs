@@ -1,4 +1,5 @@
-//! Replies to Gemini CLI. Exit code 2 without a text would let the call run, so every reply is JSON with exit code 0.
+//! Replies to Gemini CLI. Exit code 2 without a text would let the call run, so every reply but one is JSON with exit
+//! code 0: the denial at an unknown hook point.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Draft, Strictest, filled, in_place, prompts, strictest};
@@ -29,7 +30,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             }
         }
         Answer::Responded { result, .. } => deny(&mut draft, &call.point, in_place(&result.text)),
-        // Beside a result that was replaced it reads no other text.
+        // The agent reads no other text beside a replaced result.
         Answer::ReplacedResult(result) => {
             let texts: Vec<&str> =
                 std::iter::once(in_place(&result.text)).chain(outcome.context.iter().map(String::as_str)).collect();
@@ -66,7 +67,7 @@ pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({}))
 }
 
-/// Whether the agent takes a reply for a no. With exit code 2 and nothing on the standard error it continues.
+/// Returns true if the agent treats the reply as a denial. Exit code 2 without a text on the standard error is none.
 pub(super) fn denies(point: &str, reply: &Reply) -> bool {
     let said = reply.said();
     let is_exit_2 = reply.exit == 2 && !reply.stderr.trim().is_empty();
@@ -74,7 +75,8 @@ pub(super) fn denies(point: &str, reply: &Reply) -> bool {
     is_no && AGENT.abilities(point).rejects
 }
 
-/// No, for this reason. It takes the place of a result, a prompt or a text; a request to the model gets it as an answer.
+/// Adds a denial with this reason. The reason replaces a result, a prompt or a text; a request to the model gets it as
+/// the answer.
 fn deny(draft: &mut Draft<'_>, point: &str, reason: &str) {
     let reason = filled(reason);
     draft.top("decision", json!("deny"));

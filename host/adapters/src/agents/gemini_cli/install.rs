@@ -1,11 +1,11 @@
-//! Gemini CLI reads its hooks from `settings.json`, of the user, the project or the machine.
+//! Gemini CLI reads its hooks from `settings.json` of the user, the project or the machine.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// A timeout is in milliseconds.
+/// Milliseconds per second, for timeouts.
 const PER_SECOND: u32 = 1000;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

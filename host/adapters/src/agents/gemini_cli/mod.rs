@@ -11,15 +11,15 @@ use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// Other arguments are laid over those of the call. `allow` waives no question to the user, and a text for the model is
-/// dropped. Without anybody there, a question ends the run.
+/// Gemini CLI merges changed arguments into those of the call. `allow` skips no question to the user, and a text for
+/// the model is dropped. Without a user, a question ends the run.
 const BEFORE_TOOL: Abilities =
     Abilities { changes: true, merges: true, asks: true, rejects: true, stops: true, ..TELLS };
 
-/// The reason of a no takes the place of the result.
+/// The reason of a denial replaces the result.
 const AFTER_TOOL: Abilities = Abilities { replaces: true, rejects: true, adds_context: true, stops: true, ..TELLS };
 
-/// A made-up answer takes the place of the model's.
+/// A synthetic answer replaces the model's.
 const BEFORE_MODEL: Abilities = Abilities { responds: true, replaces: true, rejects: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -33,7 +33,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("BeforeAgent", EventKind::PromptSubmit, PROMPT),
         HookPoint::new("AfterAgent", EventKind::QueueEmpty, STOP),
         HookPoint::new("BeforeModel", EventKind::BeforeInference, BEFORE_MODEL),
-        // It is asked about each chunk of an answer.
+        // The agent calls the hook for each chunk of an answer.
         HookPoint::new("AfterModel", EventKind::AfterInference, Abilities::NONE).not_installed(),
         HookPoint::new("BeforeToolSelection", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("BeforeTool", EventKind::BeforeToolCall, BEFORE_TOOL),

@@ -1,4 +1,4 @@
-//! goose's message about a shell command.
+//! Canary message of goose: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

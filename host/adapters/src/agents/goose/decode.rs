@@ -7,11 +7,11 @@ use hookhost_contract::ToolResult;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The extensions that goose itself brings; all others are MCP servers.
+/// The extensions that are part of goose. All others are MCP servers.
 const OWN: &[&str] = &["developer", "summon", "todo", "platform", "skills", "extensionmanager"];
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    // Always there: a message without one of them is another agent's.
+    // Every message of goose has both fields.
     let point = fields.text("event")?;
     if !fields.has("matcher_context") {
         return Err(Unreadable::new("`matcher_context` is missing").at(&point));

@@ -1,5 +1,5 @@
-//! Replies to goose: exit code 2 is a no, and the standard error says why. Any other output than a decision counts as a hook that
-//! failed, so silence is neutral.
+//! Replies to goose. Exit code 2 denies, with the reason on the standard error. goose treats output other than a
+//! decision as a failed hook, so the neutral reply is empty.
 
 use super::AGENT;
 use crate::agents::claude_shape::{denies_by_decision, prompts};

@@ -1,4 +1,4 @@
-//! goose reads the hooks of the Open Plugins, each in a directory of its own.
+//! goose reads its hooks from Open Plugins, one directory each.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, OnFailure, Plan, Scope};
@@ -18,7 +18,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     for point in AGENT.points.iter().filter(|point| point.installed) {
         let mut hook =
             json!({ "type": "command", "command": context.command(&AGENT, point.name), "timeout": point.timeout });
-        // goose reads it before a tool alone.
+        // goose reads this key only at the hook point before a tool.
         if point.abilities.rejects && context.on_failure == OnFailure::Deny {
             hook["on_failure"] = json!("block");
         }

@@ -15,16 +15,16 @@ static AGENT: Agent = Agent {
     programs: &["goose"],
     versions: ("1.47.0", ""),
     points: &[
-        // What the hook prints as `banner` is shown to the user.
+        // The user sees the text that the hook prints as `banner`.
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities { tells_user: true, ..Abilities::NONE }),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE),
-        // A no keeps the agent at work; it gives up after some times.
+        // A block makes the agent continue. It stops after some repetitions.
         HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
-        // These tell once more what `PreToolUse` and `PostToolUse` tell, and nothing can be said to them.
+        // These repeat `PreToolUse` and `PostToolUse`, and goose reads no reply.
         HookPoint::new("PreToolUseResult", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("BeforeReadFile", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("AfterFileEdit", EventKind::CustomEvent, Abilities::NONE).not_installed(),

@@ -1,4 +1,4 @@
-//! Grok Build's message about a shell command.
+//! Canary message of Grok Build: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

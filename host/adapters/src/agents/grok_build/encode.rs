@@ -1,4 +1,4 @@
-//! Replies to Grok Build. A no is exit code 2 and `decision: "deny"`; `allow` says no more than nothing does.
+//! Replies to Grok Build. A denial is exit code 2 and `decision: "deny"`. `allow` means the same as an empty reply.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, denies_by_decision, deny_twice, strictest};

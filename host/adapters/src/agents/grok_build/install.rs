@@ -1,4 +1,4 @@
-//! Grok Build reads its hooks from each file of a directory; one of them is ours.
+//! Grok Build reads its hooks from each file of a directory. One file belongs to hookhost.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};

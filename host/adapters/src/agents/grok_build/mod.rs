@@ -1,4 +1,4 @@
-//! Grok Build. Sources: the vendor's hooks page, and reports of what 0.2.106 and 1.0.0 do.
+//! Grok Build. Sources: the vendor's hooks page, and reports about the behaviour of 0.2.106 and 1.0.0.
 
 mod canary;
 mod decode;
@@ -18,7 +18,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities::NONE),
-        // The only hook point that can refuse anything. How a changed call is spelt is in no document.
+        // The only hook point that can refuse a call. The key for changed arguments is not documented.
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),
         HookPoint::new("PostToolUse", EventKind::AfterToolCall, Abilities::NONE),
         HookPoint::new("PostToolUseFailure", EventKind::AfterToolCall, Abilities::NONE),

@@ -1,4 +1,4 @@
-//! Kiro's message about a shell command.
+//! Canary message of Kiro: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Kiro's messages: Claude Code's shape. Older ones do not say their session.
+//! Kiro's messages: Claude Code's shape. Older messages do not name their session.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Keys};

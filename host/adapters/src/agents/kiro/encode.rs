@@ -1,5 +1,5 @@
-//! Replies to Kiro: exit code 2 and a reason on the standard error is a no. What is printed with exit code 0 is read by the
-//! model, where anything is.
+//! Replies to Kiro. A denial is exit code 2 with the reason on the standard error. At some hook points the model reads
+//! what the hook prints with exit code 0.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, filled, strictest};

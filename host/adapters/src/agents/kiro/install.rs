@@ -1,4 +1,4 @@
-//! Kiro 3.0 reads its hooks from each file of a directory; one of them is ours.
+//! Kiro 3.0 reads its hooks from each file of a directory. One file belongs to hookhost.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope};

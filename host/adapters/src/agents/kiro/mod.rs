@@ -1,5 +1,5 @@
-//! Kiro: its command line and its editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a message reported of 1.0.165 of
-//! the editor.
+//! Kiro, the command line and the editor. Sources: the vendor's hooks pages for 2.x and 3.0, and a reported message of
+//! version 1.0.165 of the editor.
 
 mod canary;
 mod decode;
@@ -10,7 +10,7 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::functions::Functions;
 use hookhost_contract::EventKind;
 
-/// Its model reads what the hook prints.
+/// The model reads the hook's output.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -20,7 +20,7 @@ static AGENT: Agent = Agent {
     versions: ("2.13.0", "3.0.0"),
     points: &[
         HookPoint::new("SessionStart", EventKind::SessionStart, CONTEXT),
-        // Its name before 3.0; the others were spelt in camel case.
+        // The name before 3.0. The other names were spelt in camel case.
         HookPoint::new("agentSpawn", EventKind::SessionStart, CONTEXT).not_installed(),
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
         HookPoint::new("PreToolUse", EventKind::BeforeToolCall, Abilities::REJECTS),

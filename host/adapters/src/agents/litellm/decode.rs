@@ -1,4 +1,4 @@
-//! LiteLLM's messages: `texts` has the texts of all messages, in order; `structured_messages` says who said them.
+//! LiteLLM's messages: `texts` has the texts of all messages, in order; `structured_messages` has the speaker of each.
 
 use crate::agents::gateway::{Piece, Spoken, call, call_of, calls_of};
 use crate::event::{AgentSession, HookCall, HookEvent};
@@ -23,7 +23,7 @@ fn side(fields: &Fields) -> Result<String, Unreadable> {
     Err(Unreadable::new("`input_type` is neither `request` nor `response`"))
 }
 
-/// What the message means, in order. The places are positions in `texts`.
+/// Returns the events of the message, in order. The places are positions in `texts`.
 pub(super) fn pieces(fields: &Fields) -> Result<Vec<Piece>, Unreadable> {
     let texts = texts(fields)?;
     if side(fields)? == "response" {
@@ -42,7 +42,7 @@ pub(super) fn pieces(fields: &Fields) -> Result<Vec<Piece>, Unreadable> {
         pieces.extend(spoken.piece(position, &calls, places.clone()));
     }
     if placed.is_none() {
-        // Who said a text cannot be told: it counts as the user's.
+        // The speaker is unknown, so the text counts as the user's.
         pieces.extend((0..).zip(&texts).map(|(place, text)| {
             let mut piece =
                 Piece::new("request.prompt", HookEvent::PromptSubmit { prompt: (*text).to_owned() }, vec![place]);
@@ -62,7 +62,7 @@ fn texts(fields: &Fields) -> Result<Vec<&str>, Unreadable> {
     texts.collect::<Option<_>>().ok_or_else(|| Unreadable::new("`texts` has something else than texts"))
 }
 
-/// A list that may be missing or `null`.
+/// Returns a list, which may be missing or `null`.
 fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
     match fields.get(key) {
         None | Some(Value::Null) => Ok(&[]),
@@ -71,8 +71,8 @@ fn list<'a>(fields: &'a Fields, key: &str) -> Result<&'a [Value], Unreadable> {
     }
 }
 
-/// For each message the places of its texts in `texts`, where the proxy has taken some of the texts of the messages, in order.
-/// `None` where it has not: then nobody knows whose text is where.
+/// Returns for each message the positions of its texts in `texts`. `None` if `texts` has another text or another order than the
+/// messages, because the speakers are then unknown.
 fn place(texts: &[&str], spoken: &[Spoken<'_>]) -> Option<Vec<Vec<usize>>> {
     let mut next = 0;
     let mut placed = vec![Vec::new(); spoken.len()];
@@ -84,7 +84,7 @@ fn place(texts: &[&str], spoken: &[Spoken<'_>]) -> Option<Vec<Vec<usize>>> {
             }
         }
     }
-    // A message of whose texts the proxy took a part only cannot be replaced as a whole.
+    // A message cannot be replaced as a whole if `texts` has only some of its texts.
     for (places, message) in placed.iter_mut().zip(spoken) {
         if places.len() < message.texts.len() {
             places.clear();

@@ -1,4 +1,4 @@
-//! Replies to LiteLLM: the body says one of three actions.
+//! Replies to LiteLLM: the body names one of three actions.
 
 use super::decode::pieces;
 use crate::agents::gateway::{Decided, decide};

@@ -1,4 +1,4 @@
-//! LiteLLM's configuration is YAML that its operator writes: hookhost edits no file of it.
+//! The operator owns LiteLLM's configuration, a YAML file, so hookhost edits none of its files.
 
 use crate::install::{Context, NotInstallable, Plan};
 

@@ -1,8 +1,8 @@
 //! LiteLLM's guardrail interface, `POST /beta/litellm_basic_guardrail_api`. Source: the vendor's page on it, which calls it a beta,
 //! and BerriAI/litellm, `litellm/proxy/guardrails/guardrail_hooks/generic_guardrail_api/`.
 //!
-//! The proxy asks before a request is sent to a model and before a response is handed out; the module `gateway` says what
-//! each means.
+//! The proxy asks before it sends a request to a model, and before it returns a response to the client. The module
+//! `gateway` defines the events of both.
 
 mod decode;
 mod encode;

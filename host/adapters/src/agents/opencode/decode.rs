@@ -1,4 +1,4 @@
-//! OpenCode's events: what it hands to a plugin as `input` and `output`.
+//! OpenCode's events: the `input` and `output` that it passes to a plugin.
 
 use crate::agents::own_plugin::OwnMessage;
 use crate::event::{HookCall, HookEvent, ToolUse};
@@ -14,7 +14,7 @@ pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall,
         told.session.id = input.id(&["sessionID"])?;
     }
     let info = told.event.within("info");
-    // A session of a sub-agent begins and ends in the session that has it.
+    // The session of a sub-agent begins and ends within its parent session.
     if let Some(parent) = info.some_text("parentID") {
         told.session.id = Some(parent);
     }

@@ -1,4 +1,4 @@
-//! OpenCode loads each file of its plugins directories.
+//! OpenCode loads each file in its plugin directories.
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};

@@ -1,6 +1,6 @@
 //! OpenCode. Sources: the types of its package `@opencode-ai/plugin` 1.18.33, and messages recorded with 1.18.33.
 //!
-//! It has no hooks of its own but plugins in its process: `plugin.js` asks the hook program and does what it says.
+//! OpenCode has no hooks, and runs plugins in its own process: `plugin.js` asks the hook program and follows its reply.
 
 mod decode;
 mod encode;
@@ -11,7 +11,7 @@ use crate::agents::own_plugin::{PROMPT, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// The arguments change in place; a plugin has no way to answer in the tool's place, or to ask the user.
+/// The arguments change in place. A plugin can neither give a result in place of the tool's nor ask the user.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -38,7 +38,7 @@ static AGENT: Agent = Agent {
         ),
         HookPoint::new("session.idle", EventKind::QueueEmpty, TELLS),
         HookPoint::new("session.error", EventKind::AgentError, TELLS),
-        // Its types have it; the agent was never seen to call it.
+        // The types contain it; the agent was never observed to call it.
         HookPoint::new("permission.ask", EventKind::BeforeToolCall, Abilities::NONE).not_installed(),
     ],
     coverage: &[

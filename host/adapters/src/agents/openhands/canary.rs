@@ -1,4 +1,4 @@
-//! OpenHands' message about a shell command.
+//! Canary message of OpenHands: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

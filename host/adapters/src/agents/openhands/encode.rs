@@ -1,4 +1,5 @@
-//! Replies to OpenHands. A no is exit code 2, with the reason on both outputs: one version reads this, one that.
+//! Replies to OpenHands. A denial is exit code 2 with the reason on standard output and standard error, because
+//! versions differ in which they read.
 
 use super::AGENT;
 use crate::agents::claude_shape::{Strictest, denies_by_decision, deny_twice, prompts, strictest};

@@ -33,7 +33,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     })
 }
 
-/// `PreToolUse` as `pre_tool_use`.
+/// Converts a name such as `PreToolUse` into `pre_tool_use`.
 fn snake_case(name: &str) -> String {
     let mut snake = String::new();
     for character in name.chars() {

@@ -9,7 +9,7 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// Its model reads a text.
+/// The agent's model reads a text.
 const CONTEXT: Abilities = Abilities { adds_context: true, ..Abilities::NONE };
 
 static AGENT: Agent = Agent {
@@ -23,7 +23,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("UserPromptSubmit", EventKind::PromptSubmit, Abilities { rejects: true, ..CONTEXT }),
         HookPoint::new("SessionStart", EventKind::SessionStart, Abilities::NONE),
         HookPoint::new("SessionEnd", EventKind::SessionEnd, Abilities::NONE),
-        // The reason of a block is what the agent does next.
+        // The agent continues with the reason of a block.
         HookPoint::new("Stop", EventKind::QueueEmpty, Abilities { goes_on: true, ..Abilities::NONE }),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],

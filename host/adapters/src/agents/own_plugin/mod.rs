@@ -1,8 +1,9 @@
-//! The language between our own small plugins, which run in an agent's process, and the hook program that they ask. It is ours on
-//! both sides, so all agents with such a plugin share it.
+//! The protocol between hookhost's small plugins, which run in an agent's process, and the hook program. All agents
+//! with such a plugin share it.
 //!
-//! The plugin writes `{"hookhost": {"point", "session", "subagent", "cwd", "workspace", "version", "interactive"}, "event": EVENT}`,
-//! where EVENT is what the agent told it. The reply is always a JSON object, at exit code 0; `reply.js` says what may be in it.
+//! The plugin writes `{"hookhost": {"point", "session", "subagent", "cwd", "workspace", "version", "interactive"},
+//! "event": EVENT}`, where EVENT is the agent's data. The reply is always a JSON object, with exit code 0; `reply.js`
+//! defines its keys.
 
 use crate::agent::{Abilities, Agent, TIMEOUT};
 use crate::event::{AgentSession, HookCall, HookEvent};
@@ -16,10 +17,10 @@ use hookhost_contract::{EventKind, Json};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// How long a plugin waits for the hook program, in milliseconds.
+/// Timeout of a plugin for the hook program, in milliseconds.
 const TIMEOUT_MS: u32 = TIMEOUT as u32 * 1000;
 
-/// A notice is shown to the user at every hook point.
+/// The user sees a notice at every hook point.
 pub(super) const TELLS: Abilities = Abilities { tells_user: true, ..Abilities::NONE };
 
 /// A text that can be refused and replaced.
@@ -28,17 +29,17 @@ pub(super) const PROMPT: Abilities = Abilities { rejects: true, replaces: true, 
 const REPLY: &str = include_str!("reply.js");
 const SPAWN: &str = include_str!("spawn.js");
 
-/// What an agent's plugin can use.
+/// The modules that an agent's plugin can use.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Runtime {
     /// Node's modules.
     Node,
-    /// Nothing but what the agent hands it.
+    /// Only what the agent passes to the plugin.
     Bare,
 }
 
-/// The file of a plugin: `head`, the constants that say what to ask, what all plugins share, and `plugin`. Paths and names come
-/// in as JSON texts, which JavaScript reads as what they are, whatever characters they have.
+/// Returns the file of a plugin: `head`, the constants, the shared code, and `plugin`. Paths and names are JSON
+/// strings, which JavaScript reads unchanged, with any characters.
 pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head: &str, plugin: &str) -> String {
     let program = context.program.to_string_lossy();
     let denies = context.on_failure == OnFailure::Deny;
@@ -57,19 +58,20 @@ pub(super) fn file(agent: &Agent, context: &Context<'_>, runtime: Runtime, head:
     format!("{head}{constants}\n{shared}\n{plugin}")
 }
 
-/// A message as it came, before its event is read.
+/// A message whose event has not been decoded yet.
 pub(super) struct OwnMessage {
     /// The hook point.
     pub(super) point: String,
-    /// Where it happens.
+    /// The agent's session.
     pub(super) session: AgentSession,
-    /// What the agent told our plugin.
+    /// The agent's data about the event.
     pub(super) event: Fields,
     raw: Json,
 }
 
 impl OwnMessage {
-    /// Reads a message: one of our plugin, or the agent's event alone, whose hook point is its `type` or the command line's.
+    /// Reads a message of a hookhost plugin, or the agent's event alone. The hook point of the latter is its `type` or
+    /// that of the command line.
     pub(super) fn of(message: &Message<'_>, fields: &Fields) -> Result<Self, Unreadable> {
         let raw = fields.to_json();
         let is_ours = fields.get("hookhost").is_some_and(Value::is_object) && fields.has("event");
@@ -92,14 +94,14 @@ impl OwnMessage {
         Ok(Self { point, session, event, raw })
     }
 
-    /// The call, with its event, or why there is none.
+    /// Adds the event, or the hook point to its error.
     pub(super) fn call(self, event: Result<HookEvent, Unreadable>) -> Result<HookCall, Unreadable> {
         let event = event.map_err(|error| error.at(&self.point))?;
         Ok(HookCall::new(self.point, self.session, event, self.raw))
     }
 }
 
-/// The reply to a plugin.
+/// Encodes the reply to a plugin.
 pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     let mut reply = Map::new();
     let mut say = |key: &str, value: Value| {
@@ -118,7 +120,7 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
             say("isError", json!(result.is_error));
         }
         Answer::Rejected(no) => {
-            // What a user reads says nothing of what a model may try.
+            // The advice to a model about what it may try is of no use to a user.
             let is_for_user = matches!(call.event, HookEvent::FinalText { .. } | HookEvent::PromptSubmit { .. });
             say("decision", json!("deny"));
             say("reason", json!(if is_for_user { no.to_string() } else { reason::rejected(no) }));
@@ -149,7 +151,8 @@ pub(super) fn encode(call: &HookCall, outcome: &Outcome) -> Reply {
     Reply::json(&Value::Object(reply))
 }
 
-/// The reply to a message that nobody settled: a no where the agent takes one, and otherwise a text for the user.
+/// Encodes the reply to a message that was not settled: a denial if the agent accepts one, otherwise a notice for the
+/// user.
 pub(super) fn fail(agent: &Agent, point: Option<&str>, why: &str) -> Reply {
     let known = point.and_then(|name| agent.point(name));
     let denies = match (point, known) {
@@ -160,7 +163,7 @@ pub(super) fn fail(agent: &Agent, point: Option<&str>, why: &str) -> Reply {
     Reply::json(&if denies { json!({ "decision": "deny", "reason": why }) } else { json!({ "notice": why }) })
 }
 
-/// The reply that says nothing.
+/// Encodes the neutral reply.
 pub(super) fn neutral(_point: Option<&str>) -> Reply {
     Reply::json(&json!({}))
 }

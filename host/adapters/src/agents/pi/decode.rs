@@ -45,7 +45,7 @@ fn call(fields: &Fields) -> Result<ToolUse, Unreadable> {
     Ok(ToolUse::new(fields.id(&["toolCallId"])?, fields.text("toolName")?, fields.arguments("input")?))
 }
 
-/// The texts of a content, which may also have images.
+/// Joins the texts of a content, which may also have images.
 fn text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

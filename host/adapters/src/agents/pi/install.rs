@@ -1,4 +1,4 @@
-//! pi loads each file of its extensions directories.
+//! pi loads each file in its extension directories.
 
 use super::AGENT;
 use crate::agents::own_plugin::{Runtime, file};

@@ -1,7 +1,7 @@
 //! pi. Sources: the types of its package `@earendil-works/pi-coding-agent` 0.87.1, its page on extensions, and messages recorded
 //! with 0.87.1.
 //!
-//! It has no hooks of its own but extensions in its process: `plugin.ts` asks the hook program and does what it says.
+//! pi has no hooks, and runs extensions in its own process: `plugin.ts` asks the hook program and follows its reply.
 
 mod decode;
 mod encode;
@@ -12,7 +12,7 @@ use crate::agents::own_plugin::{PROMPT, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// pi has no permissions, and asks nobody where nobody is there; so a question is never left to it.
+/// pi has no permissions, and asks nobody if no user is present. So hookhost never leaves a question to it.
 const BEFORE_TOOL: Abilities = Abilities { rejects: true, changes: true, stops: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -30,7 +30,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("session_compact", EventKind::AfterCompaction, TELLS),
         HookPoint::new("message_end", EventKind::FinalizeContent, Abilities { rejects: true, replaces: true, ..TELLS }),
         HookPoint::new("agent_before_settle", EventKind::QueueEmpty, Abilities { goes_on: true, ..TELLS }),
-        // What the user runs with `!`.
+        // A command that the user runs with `!`.
         HookPoint::new("user_bash", EventKind::CustomEvent, Abilities::NONE).not_installed(),
     ],
     coverage: &[

@@ -1,4 +1,4 @@
-//! Qwen Code's message about a shell command.
+//! Canary message of Qwen Code: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

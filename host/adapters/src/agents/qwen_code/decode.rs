@@ -11,7 +11,7 @@ const KEYS: Keys = Keys { project: "QWEN_PROJECT_DIR", ..Keys::CLAUDE };
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
     let mut call = claude_shape::decode(message, fields, &AGENT, &KEYS)?;
     if matches!(&call.event, HookEvent::PromptSubmit { prompt } if prompt.is_empty()) {
-        // It also says this when it sends results of tools to the model, which is no prompt of the user.
+        // The agent sends this also with tool results for the model, which are no prompt of the user.
         let payload = serde_json::from_str(&call.raw).unwrap_or_default();
         call.event = HookEvent::Custom { payload };
     }

@@ -1,4 +1,4 @@
-//! Replies to Qwen Code, which takes those of Claude Code.
+//! Replies to Qwen Code, which accepts those of Claude Code.
 
 use super::AGENT;
 use crate::agents::claude_shape::{self, Dialect, No};

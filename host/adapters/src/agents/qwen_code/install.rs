@@ -1,11 +1,12 @@
-//! Qwen Code reads its hooks from `settings.json`, of the user, the project or the machine.
+//! Qwen Code reads its hooks from `settings.json` of the user, the project or the machine.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, NotInstallable, Plan, Scope, groups};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Newer versions read a timeout in seconds, and a number of 1000 or more in milliseconds. Older ones always read milliseconds.
+/// Milliseconds per second. Newer versions read a timeout below 1000 as seconds and any other as milliseconds. Older
+/// versions always read milliseconds.
 const PER_SECOND: u32 = 1000;
 
 pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {

@@ -10,11 +10,12 @@ use crate::agents::claude_shape::{CONTEXT, PROMPT, STOP, TELLS};
 use crate::functions::{Functions, TASK};
 use hookhost_contract::EventKind;
 
-/// `updatedInput` and a text for the model are ignored before a call, whatever the document says. Without anybody there, a
-/// question counts as no, and the model is told why. `continue: false` stops the call and not the run.
+/// Before a call, the agent ignores `updatedInput` and a text for the model, contrary to the documentation. Without a
+/// user, a question counts as a denial, and the model reads the reason. `continue: false` stops the call and not the
+/// run.
 const BEFORE_TOOL: Abilities = Abilities { asks: true, approves: true, rejects: true, ..TELLS };
 
-/// The question to the user can be answered in the user's place.
+/// The hook can answer in place of the user.
 const PERMISSION: Abilities = Abilities { rejects: true, approves: true, ..TELLS };
 
 static AGENT: Agent = Agent {
@@ -40,7 +41,7 @@ static AGENT: Agent = Agent {
         HookPoint::new("Stop", EventKind::QueueEmpty, STOP),
         HookPoint::new("StopFailure", EventKind::AgentError, Abilities::NONE),
         HookPoint::new("Notification", EventKind::CustomEvent, Abilities::NONE),
-        // The text so far, again and again, and no reply is read.
+        // The agent sends the text so far, repeatedly, and reads no reply.
         HookPoint::new("MessageDisplay", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("TodoCreated", EventKind::CustomEvent, Abilities::NONE).not_installed(),
         HookPoint::new("TodoCompleted", EventKind::CustomEvent, Abilities::NONE).not_installed(),

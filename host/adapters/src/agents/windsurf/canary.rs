@@ -1,4 +1,4 @@
-//! Windsurf's message about a shell command.
+//! Canary message of Windsurf: a shell command.
 
 use crate::canary::SESSION;
 use serde_json::{Value, json};

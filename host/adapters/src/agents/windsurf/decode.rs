@@ -1,4 +1,4 @@
-//! Windsurf's messages: `agent_action_name` says the hook point, `tool_info` what it is about.
+//! Windsurf's messages: `agent_action_name` is the hook point, `tool_info` has its data.
 
 use crate::event::{AgentSession, HookCall, HookEvent, ToolUse};
 use crate::json::Fields;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 pub(super) fn decode(message: &Message<'_>, fields: &Fields) -> Result<HookCall, Unreadable> {
-    // Always there: a message without it is another agent's.
+    // Every message of Windsurf has this field.
     let point = fields.text("agent_action_name")?;
     let event = event(&point, fields).map_err(|error| error.at(&point))?;
     let id = fields.id(&["trajectory_id"]).map_err(|error| error.at(&point))?;
@@ -35,7 +35,8 @@ fn event(point: &str, fields: &Fields) -> Result<HookEvent, Unreadable> {
     })
 }
 
-/// Windsurf names a kind of call: the tool is called as the hook point, without `pre_` or `post_`.
+/// Decodes a call. Windsurf names only the kind of call, so the tool's name is the hook point without `pre_` or
+/// `post_`.
 fn call(point: &str, fields: &Fields) -> Result<ToolUse, Unreadable> {
     let tool = point.trim_start_matches("pre_").trim_start_matches("post_");
     let mut arguments = fields.arguments("tool_info")?;

@@ -1,4 +1,4 @@
-//! Replies to Windsurf: it reads exit codes. 2 is a no, and the standard error says why.
+//! Replies to Windsurf, which reads exit codes: 2 denies, with the reason on the standard error.
 
 use super::AGENT;
 use crate::event::HookCall;

@@ -1,4 +1,5 @@
-//! Windsurf reads its hooks from `hooks.json`, of the machine, the user and the workspace, and runs all of them in this order.
+//! Windsurf reads its hooks from `hooks.json` of the machine, the user and the workspace, and runs all of them in this
+//! order.
 
 use super::AGENT;
 use crate::install::{Context, FilePlan, JsonEntry, NotInstallable, Plan, Scope};
@@ -17,7 +18,7 @@ pub(super) fn plan(context: &Context<'_>) -> Result<Plan, NotInstallable> {
     };
     let installed = AGENT.points.iter().filter(|point| point.installed);
     let entry = |name: &str| {
-        // The user is to see why something was blocked.
+        // The user should see why a call was blocked.
         let hook = json!({ "command": context.command(&AGENT, name), "show_output": true });
         JsonEntry::element(&["hooks", name], hook)
     };

@@ -9,7 +9,7 @@ use crate::agent::{Abilities, Agent, Coverage, Covered, HookPoint};
 use crate::functions::Functions;
 use hookhost_contract::EventKind;
 
-/// How long it waits for a hook is not documented: a person has less than this to answer, in seconds.
+/// Timeout in seconds. The agent's own timeout is not documented. A person has less time than this to answer.
 const UNKNOWN: u16 = 30;
 
 static AGENT: Agent = Agent {

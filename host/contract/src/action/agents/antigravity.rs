@@ -5,7 +5,7 @@ use super::Table;
 
 pub(super) fn tools(table: &mut Table) {
     table.shell(&["run_command"], &["CommandLine", "command"], &["Cwd", "cwd"]);
-    // What is typed into a running command.
+    // Input for a running command.
     table.shell(&["send_command_input"], &["Input"], &[]);
     table.reads(&["view_file", "view_file_outline"], &["AbsolutePath"]);
     table.reads(&["list_dir"], &["DirectoryPath"]);

@@ -4,7 +4,7 @@ use super::Table;
 use crate::ShellDialect;
 
 pub(super) fn tools(table: &mut Table) {
-    // `Monitor` runs its command in the background and reports what that prints.
+    // `Monitor` runs its command in the background and reports its output.
     table.shell(&["Bash", "Monitor"], &["command"], &[]);
     table.shell_in(ShellDialect::Powershell, &["PowerShell"], &["command"], &[]);
     table.reads(&["Read"], &["file_path"]);

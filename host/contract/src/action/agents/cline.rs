@@ -9,7 +9,7 @@ pub(super) fn tools(table: &mut Table) {
     table.reads(&["read_file", "list_files", "search_files", "list_code_definition_names"], &["path"]);
     table.writes(&["write_to_file", "replace_in_file", "editor"], &["path"]);
     table.patches(&["apply_patch"], &["input"]);
-    // They take several files, queries and pages, and are known by their kind alone.
+    // These tools take several files, queries or pages, so only their kind is known.
     table.reads(&["read_files", "search_codebase"], &["path"]);
     table.fetches(&["fetch_web_content"], &["url"]);
     table.fetches(&["web_fetch", "browser_action"], &["url"]);

@@ -3,12 +3,12 @@
 use super::Table;
 
 pub(super) fn tools(table: &mut Table) {
-    // Hooks know the shell and unified exec as `Bash`; the model calls them by the other names.
+    // Hooks get `Bash` as the name of the shell and of unified exec; the model uses the other names.
     table.shell(&["Bash", "shell", "local_shell", "shell_command", "container.exec"], &["command"], &["workdir"]);
     table.shell(&["exec_command"], &["cmd"], &["workdir"]);
-    // What is typed into a session of `exec_command`.
+    // Input for a session of `exec_command`.
     table.shell(&["write_stdin"], &["chars"], &[]);
-    // To hooks the patch is the argument `command`.
+    // Hooks get the patch as the argument `command`.
     table.patches(&["apply_patch"], &["command", "input", "patch"]);
     table.reads(&["read_file"], &["file_path"]);
     table.reads(&["list_dir"], &["dir_path"]);

@@ -1,10 +1,10 @@
-//! Names that mean the same in every agent that has them, with every spelling of their arguments that is in use.
+//! Tool names that mean the same in every agent that has them, with all known spellings of their arguments.
 
 use super::Table;
 use crate::ShellDialect;
 use crate::action::arguments::{ADDRESS, COMMAND, CWD, FILE};
 
-/// What is typed into a running command.
+/// Names of the argument with the input for a running command.
 const TYPED: &[&str] = &["chars", "input"];
 const DIRECTORY: &[&str] = &["path", "dir_path", "directory", "dir", "target_directory"];
 

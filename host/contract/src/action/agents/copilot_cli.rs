@@ -1,5 +1,5 @@
-//! GitHub Copilot CLI. Source: the vendor's hooks reference; payloads recorded with 1.0.102. With hooks configured by
-//! events in Pascal case, some tools have Claude Code's names, and the arguments stay as they are: `bash` is `Bash`, `view` is
+//! GitHub Copilot CLI. Source: the vendor's hooks reference; payloads recorded with 1.0.102. If the hooks file has hook
+//! points in Pascal case, some tools have Claude Code's names, with unchanged arguments: `bash` is `Bash`, `view` is
 //! `Read`, `create` is `Write`, `task` is `Agent`. `Edit` is `edit` or `apply_patch`.
 
 use super::Table;
@@ -8,7 +8,7 @@ use crate::ShellDialect;
 pub(super) fn tools(table: &mut Table) {
     table.shell(&["bash"], &["command"], &[]);
     table.shell_in(ShellDialect::Powershell, &["powershell"], &["command"], &[]);
-    // What is typed into a session of `bash` or `powershell`.
+    // Input for a session of `bash` or `powershell`.
     table.shell(&["write_bash"], &["input"], &[]);
     table.shell_in(ShellDialect::Powershell, &["write_powershell"], &["input"], &[]);
     table.reads(&["view", "glob", "grep", "rg"], &["path"]);

@@ -7,10 +7,10 @@ pub(super) fn tools(table: &mut Table) {
     table.reads(&["view"], &["file_path"]);
     table.reads(&["ls", "glob", "grep"], &["path"]);
     table.writes(&["write", "edit", "multiedit"], &["file_path"]);
-    // It fetches, too; what it leaves behind is the file.
+    // It also fetches, and it leaves the file behind.
     table.writes(&["download"], &["file_path"]);
     table.fetches(&["fetch", "web_fetch", "agentic_fetch"], &["url"]);
     table.spawns(&["agent"], &["prompt"]);
-    // `mcp_server_tool`: both parts can hold `_`, so the name does not tell where one ends.
+    // `mcp_server_tool`: both parts can contain `_`, so the name does not show where the server's name ends.
     table.mcp_names("mcp_", None);
 }

@@ -1,5 +1,5 @@
-//! Cursor. Source: the vendor's hooks reference of 3.18. Events that are about one kind of call name no tool: an adapter
-//! names `Shell` for `beforeShellExecution`, and `Read` for `beforeReadFile`.
+//! Cursor. Source: the vendor's hooks reference of 3.18. Events about one kind of call name no tool: the adapter uses
+//! `Shell` for `beforeShellExecution`, and `Read` for `beforeReadFile`.
 
 use super::Table;
 
@@ -10,6 +10,6 @@ pub(super) fn tools(table: &mut Table) {
     table.writes(&["Write", "StrReplace", "Delete", "TabWrite"], &["file_path", "path"]);
     table.fetches(&["WebFetch"], &["url"]);
     table.spawns(&["Task"], &["prompt", "task"]);
-    // The name does not say which server's tool it is.
+    // The name does not contain the server.
     table.mcp_names("MCP:", None);
 }

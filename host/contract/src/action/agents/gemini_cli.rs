@@ -8,8 +8,8 @@ pub(super) fn tools(table: &mut Table) {
     table.reads(&["read_many_files"], &["include"]);
     table.reads(&["list_directory", "glob", "grep_search", "search_file_content"], &["dir_path", "path"]);
     table.writes(&["write_file", "replace"], &["file_path"]);
-    // Most versions name the URL within the text `prompt`, where it cannot be told from other words.
+    // In most versions, the URL is part of the text `prompt`, and cannot be distinguished from other words.
     table.fetches(&["web_fetch"], &["url"]);
-    // `mcp_server_tool`: both parts can hold `_`, so the name does not tell where one ends.
+    // `mcp_server_tool`: both parts can contain `_`, so the name does not show where the server's name ends.
     table.mcp_names("mcp_", None);
 }

@@ -1,5 +1,5 @@
-//! goose. Source: aaif-goose/goose, `crates/goose/src/agents/platform_extensions/`, and its hooks guide. A hook is told
-//! `extension__tool`; the extensions that goose brings are listed, all others are MCP servers.
+//! goose. Source: aaif-goose/goose, `crates/goose/src/agents/platform_extensions/`, and its hooks guide. A hook gets
+//! names such as `extension__tool`. The extensions that are part of goose are listed here; all others are MCP servers.
 
 use super::Table;
 

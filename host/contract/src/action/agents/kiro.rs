@@ -4,9 +4,9 @@ use super::Table;
 
 pub(super) fn tools(table: &mut Table) {
     table.shell(&["execute_bash", "shell", "execute_cmd"], &["command"], &["working_dir"]);
-    // A call that reads several files at once names them in `operations`.
+    // A call that reads several files has them in `operations`.
     table.reads(&["fs_read", "read", "glob", "grep"], &["path"]);
-    // `command` says how it writes: `create`, `str_replace`, `insert`, `append`.
+    // `command` is the kind of write: `create`, `str_replace`, `insert`, `append`.
     table.writes(&["fs_write", "write"], &["path"]);
     table.fetches(&["web_fetch"], &["url"]);
     table.spawns(&["delegate"], &["task"]);

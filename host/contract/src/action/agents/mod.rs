@@ -1,10 +1,10 @@
-//! What the tools of each agent do: a file per agent.
+//! The actions of each agent's tools, one file per agent.
 //!
-//! An agent's file lists its own tools and the arguments that it reads. A tool that it does not list is looked up in
-//! [`common`]: names that mean the same in every agent, so that a tool which an agent gets tomorrow is not overlooked.
-//! An agent that has no file gets [`unknown`] on top, which reads ambiguous names the strict way.
+//! An agent's file lists its own tools and the arguments that they read. Any other tool is looked up in [`common`],
+//! which has names that mean the same in every agent. So a tool that an agent gets later is not missed. An agent
+//! without a file also gets [`unknown`], which reads ambiguous names in the strict way.
 //!
-//! To add an agent: a file here, a line in [`AGENTS`], and its calls in `tests.rs`.
+//! To add an agent, add a file here, a line in [`AGENTS`], and its calls in `tests.rs`.
 
 mod acp_proxy;
 mod amp;
@@ -34,13 +34,13 @@ use crate::{McpTool, ShellDialect};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The agents, by the name that a session has of them.
+/// The agents, by the name in a session.
 static AGENTS: [Agent; 21] = [
     Agent::new("acp-proxy", acp_proxy::tools),
     Agent::new("amp", amp::tools),
     Agent::new("antigravity", antigravity::tools),
     Agent::new("claude-code", claude_code::tools),
-    // The same agent: a mod is told its calls in the agent's own process.
+    // The same agent: a mod gets the same calls in the agent's own process.
     Agent::new("claude-code-mods", claude_code::tools),
     Agent::new("cline", cline::tools),
     Agent::new("codex", codex::tools),
@@ -62,12 +62,12 @@ static AGENTS: [Agent; 21] = [
 
 static UNKNOWN: Agent = Agent::new("", unknown::tools);
 
-/// What the tools of an agent do.
+/// Returns the table of an agent.
 pub(super) fn of(agent: &str) -> &'static Table {
     AGENTS.iter().find(|known| known.name == agent).unwrap_or(&UNKNOWN).table()
 }
 
-/// What the tools of each agent do.
+/// Returns the tables of all agents.
 pub(super) fn all() -> impl Iterator<Item = &'static Table> {
     AGENTS.iter().chain([&UNKNOWN]).map(Agent::table)
 }
@@ -93,33 +93,33 @@ impl Agent {
     }
 }
 
-/// The rows of one agent. A row names tools, and then the arguments that they read, the preferred spelling first.
+/// The rows of one agent. A row consists of tools and of the arguments that they read, the preferred spelling first.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: HashMap<String, ToolShape>,
     mcp: Option<McpNames>,
 }
 
-/// How an agent spells the tools of MCP servers, beside `mcp__server__tool`, which is read in every agent.
+/// The agent's format for names of MCP tools, in addition to `mcp__server__tool`, which is read for every agent.
 #[derive(Debug)]
 struct McpNames {
     prefix: &'static str,
-    /// The separator of server and tool; `None` where the name does not tell them apart.
+    /// The separator between server and tool; `None` if the name does not separate them.
     separator: Option<&'static str>,
 }
 
 impl Table {
-    /// The row of a tool, by its name as [`folded`] has it.
+    /// Returns the row of a tool, given its [`folded`] name.
     pub(super) fn shape(&self, folded: &str) -> Option<&ToolShape> {
         self.rows.get(folded)
     }
 
-    /// Its rows.
+    /// Returns all rows.
     pub(super) fn shapes(&self) -> impl Iterator<Item = &ToolShape> {
         self.rows.values()
     }
 
-    /// The tool of an MCP server that a name means.
+    /// Returns the MCP tool with this name.
     pub(super) fn mcp_tool(&self, name: &str) -> Option<McpTool> {
         if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
             return Some(McpTool { server: Some(server.to_owned()), tool: tool.to_owned() });
@@ -135,7 +135,8 @@ impl Table {
         }
     }
 
-    /// The tool in a name that the agent made of this server's and it. The server's name ends at a `_` or at the separator.
+    /// Returns the tool's name from a name that the agent made of this server and the tool. The server's name ends at
+    /// the separator, or at a `_` if there is none.
     pub(super) fn tool_of_server<'a>(&self, name: &'a str, server: &str) -> Option<&'a str> {
         let McpNames { prefix, separator } = self.mcp.as_ref()?;
         name.strip_prefix(prefix)?.strip_prefix(server)?.strip_prefix(separator.unwrap_or("_"))

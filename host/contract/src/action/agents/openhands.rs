@@ -11,6 +11,6 @@ pub(super) fn tools(table: &mut Table) {
     table.writes(&["write_file", "edit"], &["file_path"]);
     table.patches(&["apply_patch"], &["patch"]);
     table.spawns(&["task"], &["prompt"]);
-    // Its argument `command` is `view` or `plan`.
+    // The argument `command` is `view` or `plan`.
     table.other(&["task_tracker"], "plan");
 }

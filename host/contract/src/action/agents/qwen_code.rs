@@ -9,7 +9,7 @@ pub(super) fn tools(table: &mut Table) {
     table.writes(&["write_file", "edit", "replace"], &["file_path"]);
     table.writes(&["notebook_edit"], &["notebook_path"]);
     table.fetches(&["web_fetch"], &["url"]);
-    // `agent` was `task` before; `task_create` and its like keep a list of things to do.
+    // `agent` was `task` before. `task_create` and similar tools edit a to-do list.
     table.spawns(&["agent", "task"], &["prompt"]);
     table.other(&["exit_plan_mode"], "plan");
 }

@@ -1,4 +1,4 @@
-//! Names that mean different things from agent to agent, for agents that are not known: each is what it is at worst.
+//! Names with different meanings in different agents, for unknown agents: each gets its strictest meaning.
 
 use super::Table;
 

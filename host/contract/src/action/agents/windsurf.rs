@@ -1,5 +1,5 @@
-//! Windsurf. Source: the vendor's Cascade hooks page. Its hooks name a kind of call, not a tool: an adapter names the
-//! event without `pre_` and `post_`. The names in camel case are those that the model calls.
+//! Windsurf. Source: the vendor's Cascade hooks page. Its hooks name a kind of call, not a tool: the adapter uses the
+//! event's name without `pre_` and `post_`. The model uses the names in camel case.
 
 use super::Table;
 
