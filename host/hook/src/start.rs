@@ -3,6 +3,7 @@
 use crate::connection::ConnectionError;
 use crate::place::Place;
 use hookhost_adapters::directories::Directories;
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -50,6 +51,10 @@ impl StartingHost {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) if error.raw_os_error() == Some(Errno::ENOLCK as i32) => {
+                let why = "lies on a file system without locks: name a directory on another one in HOOKHOST_STATE_DIR";
+                return Err(io::Error::other(format!("{} {why}", place.directory().display())));
+            }
             Err(TryLockError::Error(error)) => return Err(error),
         }
         let log = log(place)?;

@@ -79,7 +79,7 @@ fn a_users_file_that_has_counted_and_is_gone_is_a_no_of_the_next_resident_host_t
     // The same by a variable.
     let nowhere = home.user.path("nowhere");
     let reply = ask(&home, home.hook(&["claude-code", "PreToolUse"]).env("HOOKHOST_CONFIG_DIR", nowhere), "3");
-    reply.could_not_be_settled(&format!("{} is no longer there", file.display()));
+    reply.could_not_be_settled("the resident host was started with other directories");
     fs::write(&file, "").unwrap();
     home.asked("s", "4", "ls").passes();
 }
