@@ -101,7 +101,7 @@ pub fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-/// Prints a time with its unit and about three digits.
+/// Prints a time with its unit.
 pub fn spoken(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
     match nanos {

@@ -84,7 +84,7 @@ impl Table {
     }
 }
 
-/// Prints a ratio with two decimals, or with more so that two digits are not zero.
+/// Prints a ratio with two decimals, or with more to show two significant digits.
 fn printed(ratio: f64) -> String {
     // With two decimals, each ratio below 0.005 would be printed as zero.
     let zeros = if ratio > 0.0 { -ratio.log10().floor() } else { 0.0 };

@@ -162,8 +162,8 @@ pub(crate) fn this_command_and(more: &str) -> String {
 
 /// Asks a person on the terminal; `None` if there is none.
 ///
-/// A plain yes is enough here: no agent runs in this process, so no text of a model can fill this terminal. Text that was typed
-/// before the question is discarded, since it was meant for something else, such as a command that ended early.
+/// A plain yes is enough here: no agent runs in this process, so no program that a model has chosen can use this terminal. Text that
+/// was typed before the question is discarded, since it was meant for something else, such as a command that ended early.
 pub(crate) fn confirm(question: &str) -> Option<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return None;

@@ -1,4 +1,4 @@
-//! pi.
+//! Runs pi.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

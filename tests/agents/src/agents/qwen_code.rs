@@ -1,4 +1,4 @@
-//! Qwen Code.
+//! Runs Qwen Code.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;
