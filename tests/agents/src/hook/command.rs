@@ -30,8 +30,8 @@ pub(crate) fn run_with_path(place: &Place, arguments: &[&str], directory: &Path)
 
 /// Runs a command that has to succeed.
 ///
+/// # Errors
 /// If it fails.
-/// If it does not.
 pub(crate) fn succeeds(place: &Place, arguments: &[&str]) -> Result<Ended> {
     let ended = run(place, arguments)?;
     ensure!(ended.code == Some(0), "hookhost {}: {}", arguments.join(" "), ended.said());
