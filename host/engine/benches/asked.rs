@@ -2,8 +2,8 @@
 //! xtask peers` runs it, after `cargo xtask plugins`.
 //!
 //! Each line of standard input is a JSON object: the `rule` to ask (`component`, `plugin` or `closure`), the shell `command`, and the
-//! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and true for `rejected` if they were
-//! rejected.
+//! number of `events`. The answer is a line with another object: the `nanoseconds` of all events, and `rejected`, which is true if they
+//! were rejected.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

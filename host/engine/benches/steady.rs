@@ -23,7 +23,7 @@ use hookhost::contract;
 use std::path::Path;
 use subject::{Bare, built, call, component, entry, session_of};
 
-/// Returns the entry of the plugin. For `shell` it is `shell-guard`, which has a megabyte and computes a lot.
+/// Returns the plugin's entry. For `shell` it is `shell-guard`, a plugin of a megabyte that computes a lot.
 fn asked(kind: &str) -> Entry {
     if kind != "shell" {
         return entry(&component());

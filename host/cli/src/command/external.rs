@@ -13,7 +13,7 @@ use std::process::Command;
 
 const PREFIX: &str = "hookhost-";
 
-/// The program that settles an event if no resident host answers. Only hooks start it.
+/// A program of earlier versions, which only hooks started. It is no command, even if it is still installed.
 const INTERNAL: &str = "settle";
 
 /// Replaces this process by the program, with the words after its name as arguments.

@@ -20,8 +20,7 @@ use tokio::net::{UnixListener, UnixStream as AsyncStream};
 
 const CLIENTS: usize = 50;
 
-/// Time after its start in which a resident host checks, by one file per event, for hook processes that settle events beside it. The
-/// measurement begins after it.
+/// Warm-up of a resident host before the measurement.
 pub(crate) const FIRST: Duration = Duration::from_secs(11);
 
 /// Duration of one turn of the clients, with the resident host and then with the bare one.

@@ -1,6 +1,6 @@
-//! Measures an agent's wait at each event: the hook as a whole process, with and without the resident host, beside processes that do
-//! nothing; HTTP hooks of many sessions at once; and many clients of one resident host. `cargo xtask bench` runs it. Arguments name the
-//! parts to run, `processes`, `http` and `clients`; without one all run.
+//! Measures an agent's wait at each event: the hook as a whole process, with a running resident host and as the first call after a
+//! boot, beside processes that do nothing; HTTP hooks of many sessions at once; and many clients of one resident host. `cargo xtask
+//! bench` runs it. Arguments name the parts to run, `processes`, `http` and `clients`; without one all run.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot continue stops")]
 

@@ -1,4 +1,4 @@
-//! Runs Claude Code.
+//! The setup of Claude Code.
 
 use super::{KEY, RealAgent, Served, Way, documented};
 use crate::model::Call;

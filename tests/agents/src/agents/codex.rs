@@ -1,4 +1,4 @@
-//! Runs Codex.
+//! The setup of Codex.
 
 use super::{KEY, RealAgent, Served, Way, codex_trust, documented};
 use crate::model::Call;

@@ -1,4 +1,4 @@
-//! Runs Gemini CLI.
+//! The setup of Gemini CLI.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

@@ -1,4 +1,4 @@
-//! Runs OpenCode.
+//! The setup of OpenCode.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

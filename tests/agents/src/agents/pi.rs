@@ -1,4 +1,4 @@
-//! Runs pi.
+//! The setup of pi.
 
 use super::{KEY, RealAgent};
 use crate::model::Call;

@@ -139,7 +139,7 @@ impl Metadata {
     }
 }
 
-/// Reads a proposal. If two proposals differ, there is none.
+/// Reads a proposal. Two different proposals are a problem.
 fn propose<T: Copy + PartialEq>(
     section: &CustomSectionReader<'_>,
     proposed: &mut Option<T>,
